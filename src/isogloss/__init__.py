@@ -1,0 +1,56 @@
+"""Isogloss learns from text which exists in two or more languages.
+
+>>> import isogloss as ig
+>>> bitext = ig.Bitext.of([("das Haus", "the house"), ("das Buch", "the book"), ("ein Buch", "a book")])
+>>> print(ig.HMMAligner().fit(bitext).predict(bitext)[0])
+0-0 1-1
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from isogloss._version import __version__
+
+if TYPE_CHECKING:
+    from isogloss.data import Alignment, Bitext, Links, Ragged, Text, Vocabulary
+    from isogloss.errors import IsoglossError
+    from isogloss.store import load
+    from isogloss.tasks.align import HMMAligner
+
+_WHERE = {
+    "Alignment": "isogloss.data",
+    "Bitext": "isogloss.data",
+    "HMMAligner": "isogloss.tasks.align",
+    "IsoglossError": "isogloss.errors",
+    "Links": "isogloss.data",
+    "Ragged": "isogloss.data",
+    "Text": "isogloss.data",
+    "Vocabulary": "isogloss.data",
+    "load": "isogloss.store",
+}
+
+__all__ = [
+    "Alignment",
+    "Bitext",
+    "HMMAligner",
+    "IsoglossError",
+    "Links",
+    "Ragged",
+    "Text",
+    "Vocabulary",
+    "__version__",
+    "load",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for when it is asked for, so that `import isogloss` costs almost nothing."""
+    if name in _WHERE:
+        return getattr(import_module(_WHERE[name]), name)
+    raise AttributeError(f"module 'isogloss' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,198 @@
+"""`Links`: the links of many sentence pairs as arrays; `Alignment`: the links of one, as a value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isogloss.data.bitext import Bitext
+
+__all__ = ["Alignment", "Links"]
+
+Link = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """The links of one sentence pair, from 0, source index first.
+
+    `links` are the sure ones and `possible` the rest (gold only). `probability` gives the posterior of links where it is
+    known, `posterior` the whole matrix, [source, target], where it was asked for.
+
+    Examples
+    --------
+    >>> a = Alignment(frozenset({(0, 0), (1, 2)})); b = Alignment(frozenset({(0, 0)}))
+    >>> str(a), str(a & b), str(a.T)
+    ('0-0 1-2', '0-0', '0-0 2-1')
+    """
+
+    links: frozenset[Link]
+    possible: frozenset[Link] = frozenset()
+    source: tuple[str, ...] | None = None
+    target: tuple[str, ...] | None = None
+    probability: Mapping[Link, float] = field(default_factory=dict, compare=False)
+    posterior: NDArray[Any] | None = field(default=None, compare=False)
+
+    def __str__(self) -> str:
+        return " ".join(f"{i}-{j}" for i, j in sorted(self.links))
+
+    def __len__(self) -> int:
+        return len(self.links)
+
+    def __iter__(self) -> Iterator[Link]:
+        return iter(sorted(self.links))
+
+    def __or__(self, other: Alignment) -> Alignment:
+        return replace(self, links=self.links | other.links)
+
+    def __and__(self, other: Alignment) -> Alignment:
+        return replace(self, links=self.links & other.links)
+
+    @property
+    def T(self) -> Alignment:
+        """The same links seen from the other language."""
+        return Alignment(
+            frozenset((j, i) for i, j in self.links),
+            frozenset((j, i) for i, j in self.possible),
+            self.target,
+            self.source,
+            {(j, i): p for (i, j), p in self.probability.items()},
+            None if self.posterior is None else self.posterior.T,
+        )
+
+    def symmetrise(self, other: Alignment, method: str = "grow-diag-final-and") -> Alignment:
+        """Combine with the alignment of the other direction, as `isogloss.tasks.align.symmetrise` does."""
+        from isogloss.tasks.align.symmetrise import symmetrise
+
+        shape = (1 + max((i for a in (self, other) for i, _ in a.links), default=0),)
+        shape += (1 + max((j for a in (self, other) for _, j in a.links), default=0),)
+        if self.source is not None and self.target is not None:
+            shape = (len(self.source), len(self.target))
+        return replace(self, links=symmetrise(self.links, other.links, shape, method))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data, as `isogloss.show` takes it."""
+        n_source = len(self.source) if self.source else 1 + max((i for i, _ in self.links | self.possible), default=-1)
+        n_target = len(self.target) if self.target else 1 + max((j for _, j in self.links | self.possible), default=-1)
+        return {
+            "source": list(self.source) if self.source else [str(i) for i in range(n_source)],
+            "target": list(self.target) if self.target else [str(j) for j in range(n_target)],
+            "links": [[i, j, self.probability.get((i, j))] for i, j in sorted(self.links)],
+            "possible": [[i, j] for i, j in sorted(self.possible)],
+            "posterior": None if self.posterior is None else np.asarray(self.posterior).tolist(),
+        }
+
+    def _repr_html_(self) -> str:
+        from isogloss import show
+
+        return show.alignment(self.as_dict())
+
+
+@dataclass(frozen=True, eq=False)
+class Links(Sequence[Alignment]):
+    """The links of a whole text: row *i* is ``source[offsets[i]:offsets[i + 1]]`` and the same of `target`.
+
+    Behaves as a sequence of `Alignment`, made when asked for; work in bulk uses the arrays. Within a row, links are
+    ordered by source, then target.
+
+    Parameters
+    ----------
+    offsets : int64[n_pairs + 1]
+    source, target : int32[n_links]
+    probability : float32[n_links], optional
+        Posterior of each link.
+    possible : bool[n_links], optional
+        True where gold marks a link as possible only. Absent: all are sure.
+    bitext : Bitext, optional
+        The text, so that each `Alignment` knows its words.
+    """
+
+    offsets: NDArray[np.int64]
+    source: NDArray[np.int32]
+    target: NDArray[np.int32]
+    probability: NDArray[np.float32] | None = None
+    possible: NDArray[np.bool_] | None = None
+    bitext: Bitext | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(cls, rows: Iterable[Iterable[Link] | Alignment]) -> Links:
+        """From sets of (source, target) pairs, or alignments with their possible links and probabilities."""
+        offsets, source, target, possible, probability = [0], [], [], [], []
+        some_possible = some_probability = False
+        for row in rows:
+            alignment = row if isinstance(row, Alignment) else Alignment(frozenset((int(i), int(j)) for i, j in row))
+            for i, j in sorted(alignment.links | alignment.possible):
+                source.append(i)
+                target.append(j)
+                possible.append((i, j) not in alignment.links)
+                probability.append(alignment.probability.get((i, j), np.nan))
+            some_possible |= bool(alignment.possible)
+            some_probability |= bool(alignment.probability)
+            offsets.append(len(source))
+        return cls(
+            np.array(offsets, np.int64),
+            np.array(source, np.int32),
+            np.array(target, np.int32),
+            np.array(probability, np.float32) if some_probability else None,
+            np.array(possible, bool) if some_possible else None,
+        )
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, pair):  # type: ignore[no-untyped-def]
+        if isinstance(pair, slice):
+            return self.part(*pair.indices(len(self))[:2])
+        if pair < 0:
+            pair += len(self)
+        if not 0 <= pair < len(self):
+            raise IndexError(f"Links: no pair {pair} among {len(self)}")
+        rows = slice(*self.offsets[pair : pair + 2])
+        links = list(zip(self.source[rows].tolist(), self.target[rows].tolist(), strict=True))
+        unsure = self.possible[rows].tolist() if self.possible is not None else [False] * len(links)
+        probability = {}
+        if self.probability is not None:
+            probability = dict(zip(links, self.probability[rows].tolist(), strict=True))
+        return Alignment(
+            frozenset(link for link, p in zip(links, unsure, strict=True) if not p),
+            frozenset(link for link, p in zip(links, unsure, strict=True) if p),
+            *(self.bitext[pair] if self.bitext is not None else (None, None)),
+            probability,
+        )
+
+    def part(self, start: int, stop: int) -> Links:
+        """Pairs start..stop-1."""
+        stop = max(start, stop)
+        first, last = self.offsets[start], self.offsets[stop]
+        return Links(
+            self.offsets[start : stop + 1] - first,
+            self.source[first:last],
+            self.target[first:last],
+            None if self.probability is None else self.probability[first:last],
+            None if self.possible is None else self.possible[first:last],
+            None if self.bitext is None else self.bitext.part(start, stop),
+        )
+
+    def keep(self, chosen: NDArray[np.bool_]) -> Links:
+        """Only the links where `chosen` (one flag a link) is true."""
+        return Links(
+            np.concatenate([[0], np.cumsum(chosen)])[self.offsets],
+            self.source[chosen],
+            self.target[chosen],
+            None if self.probability is None else self.probability[chosen],
+            None if self.possible is None else self.possible[chosen],
+            self.bitext,
+        )
+
+    @property
+    def pair(self) -> NDArray[np.int64]:
+        """The pair each link belongs to: int64[n_links]."""
+        return np.repeat(np.arange(len(self)), np.diff(self.offsets))
+
+    def symmetrise(self, other: Links, method: str = "grow-diag-final-and") -> list[Alignment]:
+        """Combine, pair by pair, with the links of the other direction (both written source-target)."""
+        return [a.symmetrise(b, method) for a, b in zip(self, other, strict=True)]
