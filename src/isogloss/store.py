@@ -1,0 +1,503 @@
+"""Saved models: a folder of `model.safetensors` (the arrays) and `model.json` (the header); never pickle.
+
+The header names the format and its version, the kind of model, its options, what else the model remembers, every array
+with its shape, and the SHA-256 of the arrays' file. It holds no dates and no machine names: the same model is the same
+bytes. A folder is written beside its place and renamed, so that a reader sees the old model or the new one, whole.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import re
+import secrets
+import shutil
+import stat
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from glob import escape
+from importlib import import_module
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isogloss._version import __version__
+from isogloss.data.ragged import Ragged
+from isogloss.errors import DataError, ModelError, UsageError
+
+__all__ = ["Saved", "data_hash", "discard", "load", "pack_strings", "read", "read_header", "save", "unpack_strings"]
+
+FORMAT = "isogloss-model"
+FORMAT_VERSION = 1
+CHECKPOINT = "checkpoint"
+HEADER = "model.json"
+ARRAYS = "model.safetensors"
+
+KINDS = {"align.hmm": "isogloss.tasks.align:HMMAligner"}
+"""Where the class of each kind lives, as `module:class`; its `_from_saved` makes the object."""
+
+_INTEGERS = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
+_DTYPES = _INTEGERS | {"bool", "float16", "float32", "float64"}
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+_NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
+_STALE_SECONDS = 3600.0
+
+Place = str | os.PathLike[str]
+Arrays = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Saved:
+    """What a model folder holds.
+
+    `kind` says which class can read the rest, such as ``align.hmm``; `options` are the arguments of its constructor;
+    `arrays` the parameters, with the dtypes and shapes they were saved with; `meta` what else the model remembers, such
+    as the hash of its data. `version` is that of the format, `written_by` that of Isogloss.
+    """
+
+    kind: str
+    options: dict[str, Any]
+    arrays: Arrays
+    meta: dict[str, Any]
+    version: int = FORMAT_VERSION
+    written_by: str = __version__
+
+
+# --- writing ----------------------------------------------------------------------------------------------------------
+
+
+def save(
+    path: Place,
+    *,
+    kind: str,
+    options: Mapping[str, Any],
+    arrays: Mapping[str, NDArray[Any]],
+    meta: Mapping[str, Any] | None = None,
+) -> None:
+    """Write a model folder, whole or not at all.
+
+    A model that is already there stays until the new one is complete on the disk. A folder that holds anything but a
+    saved model is never replaced.
+
+    Parameters
+    ----------
+    path : str or path
+        The folder; the one it lies in must exist.
+    kind : str
+    options, meta : mapping
+        Anything JSON can say; NumPy scalars become numbers, tuples become lists.
+    arrays : mapping of str to array
+        Booleans, integers and floats of any shape.
+
+    Raises
+    ------
+    DataError
+        The disk is full.
+    UsageError
+        The place cannot be written, or holds something else.
+
+    Examples
+    --------
+    >>> import tempfile, numpy as np
+    >>> folder = tempfile.mkdtemp() + "/toy.model"
+    >>> save(folder, kind="toy", options={"alpha": 0.1}, arrays={"counts": np.arange(3)})
+    >>> read(folder).arrays["counts"].tolist(), read(folder).options
+    ([0, 1, 2], {'alpha': 0.1})
+    """
+    target = Path(os.path.realpath(path))
+    _check_place(target)
+    storable = {name: _storable(name, array) for name, array in sorted(arrays.items())}
+    header = {
+        "format": FORMAT,
+        "version": FORMAT_VERSION,
+        "isogloss": __version__,
+        "kind": kind,
+        "options": dict(options),
+        "meta": dict(meta or {}),
+        "arrays": {name: _describe(array) for name, array in storable.items()},
+    }
+    _check_room(target, sum(array.nbytes for array in storable.values()))
+    fresh = target.with_name(f".{target.name}.new-{secrets.token_hex(4)}")
+    try:
+        _remove_leftovers(target)
+        fresh.mkdir()
+        _write(fresh, header, storable)
+        _put_in_place(fresh, target)
+    except OSError as error:
+        raise _trouble(target, error) from error
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)  # what is left of a failure, or the model that was replaced
+
+
+def discard(path: Place) -> None:
+    """Delete a saved model or checkpoint; nothing happens when there is none, and nothing else is ever deleted."""
+    folder = Path(os.path.realpath(path))
+    if folder.exists():
+        _check_place(folder)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _check_place(target: Path) -> None:
+    """Refuse a place where renaming a folder over would fail, or would destroy what is not ours."""
+    if not target.parent.is_dir():
+        raise UsageError(f"{target}: there is no folder {target.parent}. Make it first, or save elsewhere")
+    if not os.path.lexists(target):
+        return
+    if not target.is_dir():
+        raise UsageError(f"{target}: this is a file, and a saved model is a folder. Give another name")
+    found = sorted(os.listdir(target))
+    strangers = [name for name in found if name not in (HEADER, ARRAYS)]
+    try:
+        ours = not found or (not strangers and json.loads((target / HEADER).read_bytes())["format"] == FORMAT)
+    except (OSError, ValueError, KeyError, TypeError):
+        ours = False
+    if not ours:
+        names = ", ".join((strangers or found)[:3])
+        raise UsageError(
+            f"{target}: the folder holds something else than a saved model ({names}), which saving would replace. "
+            "Give the name of a new folder, or move that away"
+        )
+
+
+def _storable(name: str, array: NDArray[Any]) -> NDArray[Any]:
+    if array.dtype.name not in _DTYPES:
+        raise TypeError(f"array {name!r} is of {array.dtype}, which a saved model cannot hold. Make numbers of it")
+    # Little-endian and C order: the file then depends on the values alone, and safetensors reads raw memory.
+    return np.asarray(array, array.dtype.newbyteorder("<"), order="C")
+
+
+def _describe(array: NDArray[Any]) -> dict[str, Any]:
+    return {"dtype": array.dtype.name, "shape": list(array.shape)}
+
+
+def _plain(value: Any) -> Any:
+    """What `json` asks for when it meets something it does not know."""
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    raise TypeError(f"a saved model's header cannot hold {value!r} ({type(value).__name__})")
+
+
+def _as_json(header: Mapping[str, Any]) -> str:
+    return json.dumps(header, sort_keys=True, indent=1, default=_plain) + "\n"
+
+
+def _check_room(target: Path, size: int) -> None:
+    """Say at once that a model will not fit, rather than after filling the disk for everybody."""
+    free = shutil.disk_usage(target.parent).free
+    if size > free:
+        raise DataError(
+            f"{target}: the disk is full: the model takes {_megabytes(size)} and {_megabytes(free)} are free. "
+            "Nothing was written. Make room, or save elsewhere"
+        )
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:,.1f} MB"
+
+
+def _remove_leftovers(target: Path) -> None:
+    """Delete what killed processes left of their writing; a live one touched its folder within the hour."""
+    for leftover in target.parent.glob(f".{escape(target.name)}.new-*"):
+        if time.time() - leftover.stat().st_mtime > _STALE_SECONDS:
+            shutil.rmtree(leftover, ignore_errors=True)
+
+
+def _write(folder: Path, header: dict[str, Any], arrays: Arrays) -> None:
+    from safetensors import SafetensorError
+    from safetensors.numpy import save_file
+
+    text = _as_json(header)  # first, so that options which JSON cannot say fail before the disk is touched
+    file = folder / ARRAYS
+    file.touch()
+    mode = stat.S_IMODE(file.stat().st_mode)  # what the user's umask gives; safetensors makes files private
+    try:
+        save_file(arrays, file)
+        file.chmod(mode)
+    except SafetensorError as error:  # safetensors wraps the operating system's errors in words
+        number = re.search(r"os error (\d+)", str(error))
+        raise OSError(int(number[1]) if number else 0, str(error)) from error
+    _sync(file)
+    text = _as_json({**header, "bytes": file.stat().st_size, "sha256": _sha256_of(file)})
+    (folder / HEADER).write_text(text, encoding="utf-8", newline="\n")
+    _sync(folder / HEADER)
+    _sync(folder)
+
+
+def _sync(path: Path) -> None:
+    """Ask that a file or folder be on the disk before we go on."""
+    if os.name != "posix" and path.is_dir():
+        return  # folders cannot be opened there
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network file systems cannot
+            raise
+    finally:
+        os.close(handle)
+
+
+def _sha256_of(file: Path) -> str:
+    with open(file, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _previous(target: Path) -> Path:
+    return target.with_name(f".{target.name}.previous")
+
+
+def _put_in_place(fresh: Path, target: Path) -> None:
+    """Rename `fresh` to `target`; an older model then lies at `fresh`, or nowhere."""
+    previous = _previous(target)
+    if not target.exists():
+        os.rename(fresh, target)
+    elif not _exchange(fresh, target):
+        shutil.rmtree(previous, ignore_errors=True)
+        os.rename(target, previous)
+        try:
+            os.rename(fresh, target)
+        except BaseException:
+            os.rename(previous, target)
+            raise
+    shutil.rmtree(previous, ignore_errors=True)
+    _sync(target.parent)
+
+
+def _exchange(one: Path, other: Path) -> bool:
+    """Swap two folders in one step, where the system can: `renameat2` of Linux."""
+    if not sys.platform.startswith("linux"):
+        return False
+    import ctypes
+
+    try:
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError):
+        return False
+    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    return bool(rename(here, os.fsencode(one), here, os.fsencode(other), exchange) == 0)
+
+
+def _trouble(target: Path, error: OSError) -> DataError | UsageError:
+    """The operating system's refusal, in the user's words."""
+    kept = "Nothing was written" + (", and the older model there is as it was" if target.exists() else "")
+    if error.errno in _NO_ROOM:
+        return DataError(f"{target}: the disk is full. {kept}. Make room, or save elsewhere")
+    if error.errno in _NOT_ALLOWED:
+        return UsageError(f"{target}: cannot be written ({error.strerror}). {kept}. Save where you may write")
+    return DataError(f"{target}: could not be written ({error.strerror or error}). {kept}")
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+def read_header(path: Place, *, kind: str | None = None) -> dict[str, Any]:
+    """The header of a saved model, checked; the arrays are not touched.
+
+    Raises
+    ------
+    UsageError
+        There is nothing at `path`.
+    ModelError
+        What is there is damaged, foreign, too new, or of another kind.
+    """
+    folder = _folder(path)
+    file = folder / HEADER
+    if not file.is_file():
+        raise ModelError(f"{folder}: there is no {HEADER} in this folder, so it is no saved model. Is the name right?")
+    try:
+        header = json.loads(file.read_bytes().decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ModelError(f"{file}: this is not JSON ({error}). The file is damaged: save the model again") from error
+    except OSError as error:
+        raise ModelError(f"{file}: cannot be read ({error.strerror})") from error
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise ModelError(f"{file}: this is not the header of an Isogloss model. Give a folder that Isogloss saved")
+    _check_header(file, header)
+    if kind is not None and header["kind"] != kind:
+        raise ModelError(f"{folder}: this holds {_article(header['kind'])}, where {_article(kind)} is wanted")
+    return header
+
+
+def _folder(path: Place) -> Path:
+    folder = Path(path)
+    if folder.name in (HEADER, ARRAYS) and folder.is_file():
+        folder = folder.parent
+    if folder.is_dir():
+        return folder
+    if os.path.lexists(folder):
+        raise ModelError(f"{folder}: this is a file, and a saved model is a folder. Give a folder that Isogloss saved")
+    previous = _previous(folder)
+    hint = f" A save was cut short: the model before it is {previous}, rename it" if previous.is_dir() else ""
+    raise UsageError(f"{folder}: there is no such saved model.{hint or ' Is the name right?'}")
+
+
+def _check_header(file: Path, header: dict[str, Any]) -> None:
+    version = header.get("version")
+    if isinstance(version, int) and version > FORMAT_VERSION:
+        raise ModelError(
+            f"{file}: written by Isogloss {header.get('isogloss', '?')} in version {version} of the format; "
+            f"Isogloss {__version__} reads up to version {FORMAT_VERSION}. Update Isogloss"
+        )
+    expected = {"version": int, "isogloss": str, "kind": str, "options": dict, "meta": dict}
+    expected |= {"arrays": dict, "bytes": int, "sha256": str}
+    for key, type_ in expected.items():
+        if not isinstance(header.get(key), type_):
+            raise ModelError(f"{file}: {key!r} is missing or not as it should be. The header is damaged: save again")
+
+
+def _article(kind: str) -> str:
+    return "a checkpoint of training" if kind == CHECKPOINT else f"a model of kind {kind!r}"
+
+
+def read(path: Place, *, kind: str | None = None) -> Saved:
+    """Read a model folder; what is damaged, foreign, or not of `kind` is refused.
+
+    Raises
+    ------
+    UsageError
+        There is nothing at `path`.
+    ModelError
+        The folder is not a whole saved model of a version we read; the message says which file and what is wrong.
+    """
+    header = read_header(path, kind=kind)
+    file = _folder(path) / ARRAYS
+    arrays = _read_arrays(file, header)
+    found = {name: _describe(array) for name, array in arrays.items()}
+    for name in sorted(found.keys() | header["arrays"].keys()):
+        listed, there = header["arrays"].get(name), found.get(name)
+        if listed != there:
+            raise ModelError(
+                f"{file}: array {name!r} is {_words(there)} but {HEADER} says {_words(listed)}. "
+                "The two files do not belong together: save the model again"
+            )
+    return Saved(header["kind"], header["options"], arrays, header["meta"], header["version"], header["isogloss"])
+
+
+def _words(description: Any) -> str:
+    if not isinstance(description, dict):
+        return "missing"
+    return f"{description.get('dtype')}{description.get('shape')}"
+
+
+def _read_arrays(file: Path, header: dict[str, Any]) -> Arrays:
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    remedy = "Copy the whole folder again, or train again"
+    try:
+        size = file.stat().st_size
+        if size != header["bytes"]:
+            raise ModelError(f"{file}: {size:,} bytes where {header['bytes']:,} were saved. It was cut. {remedy}")
+        if _sha256_of(file) != header["sha256"]:
+            raise ModelError(f"{file}: its contents have changed since it was saved (checksum differs). {remedy}")
+        loaded: Arrays = load_file(file)
+    except FileNotFoundError as error:
+        raise ModelError(f"{file}: missing, though {HEADER} is there. {remedy}") from error
+    except (OSError, ValueError, KeyError, SafetensorError) as error:
+        raise ModelError(f"{file}: cannot be read ({error}). {remedy}") from error
+    return {name: array if array.flags.writeable else array.copy() for name, array in loaded.items()}
+
+
+def load(path: Place) -> Any:
+    """The object that was saved at `path`, whatever its kind.
+
+    Raises
+    ------
+    UsageError, ModelError
+        As `read`; also when the kind is not one that can be loaded.
+    """
+    header = read_header(path)
+    kind = header["kind"]
+    if kind == CHECKPOINT:
+        raise ModelError(f"{path}: this is a checkpoint of training, not a finished model. Continue it with --resume")
+    if kind not in KINDS:
+        raise ModelError(
+            f"{path}: a model of kind {kind!r}, written by Isogloss {header['isogloss']}; "
+            f"Isogloss {__version__} knows {', '.join(sorted(KINDS))}. Update Isogloss"
+        )
+    module, name = KINDS[kind].split(":")
+    return getattr(import_module(module), name)._from_saved(read(path, kind=kind))
+
+
+# --- strings and hashes -----------------------------------------------------------------------------------------------
+
+
+def pack_strings(strings: Iterable[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    """Strings as arrays: string *i* is ``blob[offsets[i]:offsets[i + 1]]`` in UTF-8.
+
+    Returns
+    -------
+    blob : uint8[n_bytes]
+    offsets : int64[n_strings + 1]
+
+    Examples
+    --------
+    >>> blob, offsets = pack_strings(["né", "", "a"])
+    >>> offsets.tolist(), unpack_strings(blob, offsets)
+    ([0, 3, 3, 4], ['né', '', 'a'])
+    """
+    # surrogatepass: words read from broken text with a lenient error handler come back as they went in
+    encoded = [string.encode("utf-8", "surrogatepass") for string in strings]
+    offsets = np.zeros(len(encoded) + 1, np.int64)
+    np.cumsum([len(piece) for piece in encoded], out=offsets[1:])
+    return np.frombuffer(b"".join(encoded), np.uint8), offsets
+
+
+def unpack_strings(blob: NDArray[np.uint8], offsets: NDArray[np.int64]) -> list[str]:
+    """The inverse of `pack_strings`; arrays that cannot come from it are refused with `ModelError`."""
+    data, bounds = blob.tobytes(), offsets.tolist()
+    if not bounds or bounds[0] != 0 or bounds[-1] != len(data) or np.any(np.diff(offsets) < 0):
+        raise ModelError("a list of words in the saved model is damaged (offsets do not fit). Save the model again")
+    try:
+        return [str(data[a:b], "utf-8", "surrogatepass") for a, b in pairwise(bounds)]
+    except UnicodeDecodeError as error:
+        raise ModelError(f"a list of words in the saved model is not UTF-8 ({error}). Save the model again") from error
+
+
+Hashable = bytes | str | int | float | None | Ragged | NDArray[Any] | Sequence[str]
+
+
+def data_hash(*parts: Hashable) -> str:
+    """SHA-256 of data, the same on every machine and for every way the same values lie in memory.
+
+    Parts may be bytes, strings, numbers, None, arrays, `Ragged` (a slice of rows hashes as its own copy would) and
+    sequences of strings such as a `Vocabulary`. Order, dtype and shape matter; where one part ends matters too.
+
+    Examples
+    --------
+    >>> data_hash("a", "b") == data_hash("ab"), data_hash(["a", "b"]) == data_hash(["a", "b"])
+    (False, True)
+    """
+    digest = hashlib.sha256()
+    for part in parts:
+        for tag, payload in _pieces(part):
+            size = payload.nbytes if isinstance(payload, np.ndarray) else len(payload)
+            digest.update(f"{tag}:{size}:".encode())
+            digest.update(np.ascontiguousarray(payload).data if isinstance(payload, np.ndarray) else payload)
+    return digest.hexdigest()
+
+
+def _pieces(part: Hashable) -> Iterable[tuple[str, bytes | NDArray[Any]]]:
+    if isinstance(part, bytes):
+        return [("bytes", part)]
+    if isinstance(part, str):
+        return [("str", part.encode("utf-8", "surrogatepass"))]
+    if part is None or isinstance(part, int | float):
+        return [(type(part).__name__, repr(part).encode())]
+    if isinstance(part, Ragged):
+        first, last = part.offsets[0], part.offsets[-1]
+        return [("ragged", b""), *_pieces(part.values[first:last]), *_pieces(part.offsets - first)]
+    if isinstance(part, np.ndarray):
+        plain = _storable("hashed", part)
+        return [(f"array {plain.dtype.name}{list(plain.shape)}", plain)]
+    blob, offsets = pack_strings(part)
+    return [("strings", b""), *_pieces(blob), *_pieces(offsets)]
