@@ -161,6 +161,60 @@ def test_laws_on_any_links(forward, backward):
     assert {t for _, t in final} == {t for _, t in result["union"]}
 
 
+# Written by the program itself (mosesdecoder, symal), for three pairs on which all its methods differ.
+OFFICIAL = [
+    {
+        "shape": (9, 6),
+        "forward": "0-0 2-1 2-2 3-3 5-5 7-4",
+        "backward": "0-1 1-2 2-2 3-3 4-2 5-5 6-3 7-3",
+        "intersection": "2-2 3-3 5-5",
+        "union": "0-0 0-1 1-2 2-1 2-2 3-3 4-2 5-5 6-3 7-3 7-4",
+        "grow": "1-2 2-1 2-2 3-3 5-5",
+        "grow-final": "0-0 1-2 2-1 2-2 3-3 4-2 5-5 6-3 7-4",
+        "grow-final-and": "0-0 1-2 2-1 2-2 3-3 5-5 7-4",
+        "grow-diag": "0-0 0-1 1-2 2-1 2-2 3-3 4-2 5-5",
+        "grow-diag-final": "0-0 0-1 1-2 2-1 2-2 3-3 4-2 5-5 6-3 7-4",
+        "grow-diag-final-and": "0-0 0-1 1-2 2-1 2-2 3-3 4-2 5-5 7-4",
+    },
+    {
+        "shape": (8, 7),
+        "forward": "1-1 3-3 4-2 4-4 6-5 7-6",
+        "backward": "0-0 1-2 2-1 3-3 4-3 5-4 6-6",
+        "intersection": "3-3",
+        "union": "0-0 1-1 1-2 2-1 3-3 4-2 4-3 4-4 5-4 6-5 6-6 7-6",
+        "grow": "3-3 4-2 4-3 4-4 5-4",
+        "grow-final": "0-0 1-1 2-1 3-3 4-2 4-3 4-4 5-4 6-5 7-6",
+        "grow-final-and": "0-0 1-1 3-3 4-2 4-3 4-4 5-4 6-5 7-6",
+        "grow-diag": "3-3 4-2 4-3 4-4 5-4 6-5 6-6 7-6",
+        "grow-diag-final": "0-0 1-1 2-1 3-3 4-2 4-3 4-4 5-4 6-5 6-6 7-6",
+        "grow-diag-final-and": "0-0 1-1 3-3 4-2 4-3 4-4 5-4 6-5 6-6 7-6",
+    },
+    {
+        "shape": (5, 7),
+        "forward": "0-2 0-4 1-3 2-1 3-5 4-6",
+        "backward": "0-1 1-1 2-1 3-2",
+        "intersection": "2-1",
+        "union": "0-1 0-2 0-4 1-1 1-3 2-1 3-2 3-5 4-6",
+        "grow": "0-1 0-2 1-1 2-1",
+        "grow-final": "0-1 0-2 0-4 1-1 1-3 2-1 3-5 4-6",
+        "grow-final-and": "0-1 0-2 1-1 2-1 3-5 4-6",
+        "grow-diag": "0-1 1-1 2-1 3-2",
+        "grow-diag-final": "0-1 0-4 1-1 1-3 2-1 3-2 3-5 4-6",
+        "grow-diag-final-and": "0-1 1-1 2-1 3-2 4-6",
+    },
+]
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("case", OFFICIAL, ids=["9x6", "8x7", "5x7"])
+def test_gives_what_the_official_program_wrote(case, method):
+    links = {
+        name: {tuple(map(int, link.split("-"))) for link in case[name].split()} for name in case if name != "shape"
+    }
+    assert symmetrise(links["forward"], links["backward"], case["shape"], method) == links[method]
+    assert moses(links["forward"], links["backward"], *case["shape"], method) == links[method], "the oracle is right"
+
+
 def test_direct_neighbours_need_grow_and_diagonal_ones_diag():
     # 1-0 is a straight neighbour of 0-0, and 1-1 of 1-0, once that is chosen
     forward, backward = {(0, 0), (1, 1)}, {(0, 0), (1, 0)}
