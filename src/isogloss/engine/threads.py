@@ -1,0 +1,109 @@
+"""How many cores a kernel may use."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from threading import RLock
+
+from isogloss.errors import ParameterError
+
+__all__ = ["available", "threads", "using_threads"]
+
+# Numba's `workqueue` layer, the one that is always there, ends the process when two Python threads enter parallel
+# kernels at once; the others (tbb, omp) only get slower. One at a time is right for both.
+_one_at_a_time = RLock()
+
+
+def threads(n: int | None = None) -> int:
+    """The number of threads to use: all we may have, or `n` of them if that many can be had.
+
+    Asking for more than there are is not an error: results do not depend on the number.
+
+    Examples
+    --------
+    >>> threads(1)
+    1
+    """
+    if n is None:
+        return min(available(), _ceiling())
+    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+        raise ParameterError(f"threads should be a positive integer, or None for all cores, not {n!r}")
+    return min(n, _ceiling())
+
+
+def available() -> int:
+    """Cores this process may run on: its affinity mask, less what a container's quota takes away."""
+    return max(1, min(_cores(), _quota()))
+
+
+def _cores() -> int:
+    if hasattr(os, "process_cpu_count"):  # Python 3.13; also listens to PYTHON_CPU_COUNT
+        return os.process_cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _ceiling() -> int:
+    """The most threads Numba will start: what its variable says, or a thread for each core."""
+    try:
+        return max(1, int(os.environ["NUMBA_NUM_THREADS"]))
+    except (KeyError, ValueError):
+        return _cores()
+
+
+def _quota(root: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")) -> int:
+    """Cores that control groups grant, rounded up; a large number where there is no limit.
+
+    Version 2 says ``quota period`` (or ``max period``) in `cpu.max` of our group and of each group around it; version 1
+    has the same two numbers in two files, -1 for none. Inside a container our group is usually the root.
+    """
+    limit = math.inf
+    try:
+        lines = own.read_text().splitlines()
+    except OSError:
+        lines = []
+    for line in lines:
+        _, controllers, group = (line.split(":", 2) + ["", ""])[:3]
+        if controllers and "cpu" not in controllers.split(","):
+            continue
+        base = root / "cpu" if controllers else root
+        inner = base / group.lstrip("/")
+        for folder in (inner, *(p for p in inner.parents if p.is_relative_to(base))):
+            names = ("cpu.cfs_quota_us", "cpu.cfs_period_us") if controllers else ("cpu.max",)
+            try:
+                quota, period = " ".join((folder / name).read_text() for name in names).split()
+                if quota not in ("max", "-1"):
+                    limit = min(limit, math.ceil(int(quota) / int(period)))
+            except (OSError, ValueError, ZeroDivisionError):
+                continue
+    return 2**16 if limit == math.inf else max(1, int(limit))
+
+
+@contextmanager
+def using_threads(n: int | None = None) -> Iterator[int]:
+    """Let kernels inside use `threads(n)` threads, and put the number back afterwards.
+
+    Python threads enter one at a time and wait for each other; the same one may enter again inside.
+
+    Examples
+    --------
+    >>> with using_threads(1) as n:
+    ...     n
+    1
+    """
+    import numba
+    from numba.core import config
+
+    with _one_at_a_time:
+        before = numba.get_num_threads()
+        chosen = min(threads(n), config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
+        numba.set_num_threads(chosen)
+        try:
+            yield chosen
+        finally:
+            numba.set_num_threads(before)

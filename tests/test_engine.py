@@ -1,0 +1,307 @@
+"""Shards, threads, the engine and the kernels' cache."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import isogloss
+from isogloss.engine import cache
+from isogloss.engine import threads as threads_module
+from isogloss.engine.base import Engine, LocalEngine
+from isogloss.engine.shards import Shard, shards
+from isogloss.engine.threads import available, threads, using_threads
+from isogloss.errors import ParameterError
+
+# --- shards -----------------------------------------------------------------------------------------------------------
+
+
+def greedy(cells: list[int], limit: int) -> list[tuple[int, int]]:
+    """One pair after the other, by the definition."""
+    cuts: list[list[int]] = []
+    room = 0
+    for pair, size in enumerate(cells):
+        if not cuts or size > room:
+            cuts.append([pair, pair])
+            room = limit
+        cuts[-1][1] = pair + 1
+        room -= size
+    return [(start, stop) for start, stop in cuts]
+
+
+@given(st.lists(st.integers(0, 12)), st.integers(1, 20))
+def test_shards_are_those_of_the_definition(cells: list[int], limit: int) -> None:
+    cuts = shards(np.array(cells, np.int64), limit=limit)
+    assert [tuple(cut) for cut in cuts] == greedy(cells, limit)
+    assert [pair for cut in cuts for pair in range(*cut)] == list(range(len(cells)))
+    assert all(sum(cells[slice(*cut)]) <= limit or cut.stop == cut.start + 1 for cut in cuts)
+
+
+def test_shards_of_nothing_and_of_everything() -> None:
+    assert shards(np.array([], np.int64), limit=5) == []
+    assert shards(np.zeros(1000, np.int64), limit=1) == [Shard(0, 1000)]
+    assert len(shards(np.full(10, 2**40), limit=2**42)) == 3  # no overflow
+    with pytest.raises(ParameterError, match="limit should be"):
+        shards(np.array([1]), limit=0)
+
+
+# --- threads ----------------------------------------------------------------------------------------------------------
+
+
+def test_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NUMBA_NUM_THREADS", raising=False)
+    monkeypatch.setattr(threads_module, "_cores", lambda: 4)
+    monkeypatch.setattr(threads_module, "_quota", lambda: 3)
+    assert (available(), threads(), threads(1), threads(4), threads(99)) == (3, 3, 1, 4, 4)
+    monkeypatch.setattr(threads_module, "_cores", lambda: 1)
+    assert (available(), threads(), threads(8)) == (1, 1, 1)
+    monkeypatch.setenv("NUMBA_NUM_THREADS", "6")  # the user's own word on how many Numba may start
+    assert (threads(), threads(8)) == (1, 6)
+    for wrong in (0, -1, 1.5, True, "2"):
+        with pytest.raises(ParameterError, match="positive integer"):
+            threads(wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("own", "files", "cores"),
+    [
+        ("0::/", {"cpu.max": "150000 100000\n"}, 2),
+        ("0::/", {"cpu.max": "20000 100000\n"}, 1),
+        ("0::/", {"cpu.max": "max 100000\n"}, None),
+        ("0::/a/b", {"a/cpu.max": "300000 100000", "a/b/cpu.max": "max 100000"}, 3),
+        ("0::/elsewhere/on/the/host", {"cpu.max": "200000 100000"}, 2),
+        ("3:cpu,cpuacct:/", {"cpu/cpu.cfs_quota_us": "400000", "cpu/cpu.cfs_period_us": "100000"}, 4),
+        ("3:cpu,cpuacct:/", {"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, None),
+        ("2:memory:/", {"cpu.max": "100000 100000"}, None),
+        ("0::/", {"cpu.max": "nonsense"}, None),
+        ("nonsense", {}, None),
+    ],
+)
+def test_quota_of_containers(tmp_path: Path, own: str, files: dict[str, str], cores: int | None) -> None:
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "own").write_text(own + "\n")
+    found = threads_module._quota(tmp_path, tmp_path / "own")
+    assert found == cores or (cores is None and found > 1000)
+    assert threads_module._quota(tmp_path / "absent", tmp_path / "absent") > 1000
+
+
+def test_threads_are_put_back() -> None:
+    before = numba.get_num_threads()
+    with using_threads(1) as n:
+        assert n == 1 == numba.get_num_threads()
+        with using_threads() as inner:
+            assert inner == threads() == numba.get_num_threads()
+        assert numba.get_num_threads() == 1
+    with pytest.raises(ZeroDivisionError), using_threads(1):
+        _ = 1 / 0
+    assert numba.get_num_threads() == before
+
+
+PARALLEL = """
+import sys, threading
+import numba, numpy as np
+from numba import njit, prange
+from isogloss.engine.threads import using_threads
+
+@njit(parallel=True, nogil=True)
+def who(n):
+    seen = np.zeros(64, np.int64)
+    for i in prange(n):
+        seen[numba.get_thread_id()] = 1
+    return seen.sum()
+
+for n in (1, 2, 1):
+    with using_threads(n):
+        assert who(10_000) == n, (n, who(10_000))
+
+def work():
+    for _ in range(200):
+        with using_threads(2):
+            who(100_000)
+
+pool = [threading.Thread(target=work) for _ in range(3)]
+[t.start() for t in pool]; [t.join() for t in pool]
+print(numba.threading_layer())
+"""
+
+
+def test_the_layer_that_is_always_there_takes_the_number_and_survives_python_threads() -> None:
+    """Without the lock `workqueue` ends the process ("Concurrent access has been detected")."""
+    environment = {**os.environ, "NUMBA_THREADING_LAYER": "workqueue", "NUMBA_NUM_THREADS": "2"}
+    run = subprocess.run([sys.executable, "-c", PARALLEL], env=environment, capture_output=True, text=True)
+    assert run.stdout.strip() == "workqueue", run.stderr
+
+
+# --- engine -----------------------------------------------------------------------------------------------------------
+
+
+def test_engine_reduces_in_shard_order() -> None:
+    """Floats of very different size: another order gives another sum."""
+    values = [1.0, 1e16, -1e16, 1.0]
+    seen: list[tuple[int, int]] = []
+    engine: Engine = LocalEngine(1, on_shard=lambda done, total: seen.append((done, total)))
+    cuts = shards(np.ones(4, np.int64), limit=1)
+    assert engine.reduce(lambda shard: values[shard.start], cuts, lambda a, b: a + b, 0.0) == 1.0
+    assert engine.reduce(lambda shard: values[shard.start], cuts[1:] + cuts[:1], lambda a, b: a + b, 0.0) == 2.0
+    assert seen == 2 * [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+def test_engine_maps_lazily_and_lets_errors_through() -> None:
+    asked: list[int] = []
+
+    def function(shard: Shard) -> int:
+        asked.append(shard.start)
+        return 10 // (2 - shard.start)
+
+    results = LocalEngine(1).map(function, [Shard(0, 1), Shard(1, 2), Shard(2, 3)])
+    assert asked == []
+    assert next(results) == 5 and asked == [0]
+    assert next(results) == 10
+    with pytest.raises(ZeroDivisionError):
+        next(results)
+    with using_threads(1):  # the lock is free again
+        pass
+    assert list(LocalEngine().map(function, [])) == []
+    with pytest.raises(ParameterError):
+        LocalEngine(0)
+
+
+# --- cache ------------------------------------------------------------------------------------------------------------
+
+KERNEL = """
+from numba import njit
+
+@njit(cache=True)
+def answer(n):
+    return n + 1
+"""
+
+RUN = """
+import sys, tempfile
+tempfile.tempdir = sys.argv[1]
+from isogloss.engine.cache import cold, ensure_cache, mark_warm
+print(ensure_cache() if sys.argv[2] == "ensure" else "left to Numba")
+from isogloss.data.tiny import answer
+assert answer(41) == 42
+print(sum(answer.stats.cache_hits.values()))
+print(cold()); mark_warm(); print(cold())
+"""
+
+
+@pytest.fixture(scope="module")
+def sealed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the package beside which nothing can be kept, even by root: `__pycache__` is a file."""
+    place = tmp_path_factory.mktemp("sealed")
+    source = Path(isogloss.__file__).parent
+    shutil.copytree(source, place / "isogloss", ignore=shutil.ignore_patterns("__pycache__"))
+    (place / "isogloss" / "data" / "tiny.py").write_text(KERNEL)
+    for folder in [Path(name) for name, _, _ in os.walk(place / "isogloss")]:
+        (folder / "__pycache__").write_text("")
+    return place
+
+
+def run(sealed: Path, tmp_path: Path, *, home: bool, temporary: bool, ensure: bool = True) -> list[str]:
+    nowhere = tmp_path / "file"
+    nowhere.write_text("")
+    environment = {k: v for k, v in os.environ.items() if k not in ("XDG_CACHE_HOME", "NUMBA_CACHE_DIR")}
+    environment |= {"PYTHONPATH": str(sealed), "HOME": str(tmp_path if home else nowhere)}
+    (tmp_path / "tmp").mkdir(exist_ok=True)
+    arguments = [str(tmp_path / "tmp" if temporary else nowhere), "ensure" if ensure else "leave"]
+    done = subprocess.run([sys.executable, "-c", RUN, *arguments], env=environment, capture_output=True, text=True)
+    if done.returncode:
+        return done.stderr.splitlines()[-1:]
+    return done.stdout.split("\n")[:-1]
+
+
+def test_read_only_package_uses_the_users_cache(sealed: Path, tmp_path: Path) -> None:
+    folder = str(tmp_path / ".cache" / "isogloss" / "kernels")
+    assert run(sealed, tmp_path, home=True, temporary=True) == [folder, "0", "True", "False"]
+    assert run(sealed, tmp_path, home=True, temporary=True) == [folder, "1", "False", "False"]  # found again
+
+
+def test_read_only_package_and_home_use_a_temporary_folder(sealed: Path, tmp_path: Path) -> None:
+    folder = str(tmp_path / "tmp" / f"isogloss-kernels-{os.getuid()}")
+    assert run(sealed, tmp_path, home=False, temporary=True) == [folder, "0", "True", "False"]
+    assert os.stat(folder).st_mode & 0o077 == 0
+
+
+def test_nowhere_to_write_still_works(sealed: Path, tmp_path: Path) -> None:
+    assert run(sealed, tmp_path, home=False, temporary=False) == ["None", "0", "True", "True"]
+
+
+def test_numba_alone_would_have_failed(sealed: Path, tmp_path: Path) -> None:
+    (message,) = run(sealed, tmp_path, home=False, temporary=False, ensure=False)
+    assert message.startswith("RuntimeError: cannot cache function")
+
+
+@pytest.fixture
+def fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The choice made anew, on folders of our own, without telling Numba."""
+    package, home = tmp_path / "package", tmp_path / "home"
+    package.mkdir()
+    (package / "module.py").write_text("")
+    monkeypatch.setattr(cache, "PACKAGE", package)
+    monkeypatch.setattr(cache, "_tell_numba", lambda folder: None)
+    monkeypatch.setattr(cache, "_do_without", lambda: None)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setattr(cache, "ensure_cache", cache.ensure_cache.__wrapped__)
+    return tmp_path
+
+
+def test_order_of_choice(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert cache.ensure_cache() == fresh / "package" / "__pycache__"
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(fresh / "named"))
+    assert cache.ensure_cache() == fresh / "named"
+    (fresh / "named").write_text("")  # what is named cannot be used
+    assert cache.ensure_cache() == fresh / "package" / "__pycache__"
+    (fresh / "package" / "__pycache__").write_text("")
+    assert cache.ensure_cache() == fresh / "home" / ".cache" / "isogloss" / "kernels"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(fresh / "xdg"))
+    assert cache.ensure_cache() == fresh / "xdg" / "isogloss" / "kernels"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(fresh / "named" / "below a file"))
+    assert cache.ensure_cache() == fresh / f"isogloss-kernels-{os.getuid()}"
+    monkeypatch.setattr(cache, "_ROOM", 2**70)  # every disk is full
+    assert cache.ensure_cache() is None
+
+
+def test_a_temporary_folder_of_somebody_else_is_not_trusted(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiled kernels are loaded as code."""
+    (fresh / "package" / "__pycache__").write_text("")
+    (fresh / "home").write_text("")
+    folder = fresh / f"isogloss-kernels-{os.getuid()}"
+    folder.mkdir()
+    folder.chmod(0o777)
+    assert cache.ensure_cache() is None
+    folder.rmdir()
+    (fresh / "elsewhere").mkdir(mode=0o700)
+    folder.symlink_to("elsewhere")
+    assert cache.ensure_cache() is None
+
+
+def test_stamps_tell_versions_and_jobs_apart(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert cache.cold() and cache.cold("align")
+    cache.mark_warm("align")
+    assert cache.cold() and not cache.cold("align")
+    monkeypatch.setattr(cache, "__version__", "99.0")
+    assert cache.cold("align")
+
+
+def test_deciding_costs_nothing_heavy() -> None:
+    code = "import sys; from isogloss.engine.cache import ensure_cache; ensure_cache(); print('numpy' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
