@@ -1,0 +1,1 @@
+"""Quality: one command makes one row."""

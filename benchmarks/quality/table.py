@@ -1,0 +1,161 @@
+"""The comparison, made from rows: printed for people at work, and written into docs/benchmarks.md."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
+
+from benchmarks import rows, scoring, systems
+from benchmarks.corpora import Set, all_sets
+
+HERE = Path(__file__).parent
+PAGE = Path("docs/benchmarks.md")
+SYSTEMS = (systems.ISOGLOSS, systems.EFLOMAL, systems.FAST_ALIGN)
+PAIRED = ("data", "split", "version", "against", "symmetrisation", "difference", "low", "high", "p")
+MARK = "symmetrisation="
+
+Row = dict[str, str]
+
+
+@dataclass(frozen=True)
+class Best:
+    """A system on a set: the mean over its runs of its best symmetrisation."""
+
+    aer: float
+    low: float
+    high: float
+    method: str
+    rows: tuple[Row, ...]
+
+
+def best(found: list[Row]) -> dict[str, dict[str, Best]]:
+    """For every set and system with a plain command, the symmetrisation with the lowest mean AER."""
+    grouped: dict[tuple[str, str], dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
+    for row in found:
+        further = row["options"].split()[1:]  # the first is threads=
+        is_plain = not further or (len(further) == 1 and further[0].startswith(MARK))
+        if row["AER"] and is_plain:
+            grouped[row["data"], row["system"]]["".join(further).removeprefix(MARK)].append(row)
+    result: dict[str, dict[str, Best]] = defaultdict(dict)
+    for (data, system), methods in grouped.items():
+        means = {method: mean(float(row["AER"]) for row in group) for method, group in methods.items()}
+        method = min(means, key=means.__getitem__)
+        group = methods[method]
+        low, high = (mean(float(row[name]) for row in group) for name in ("AER_low", "AER_high"))
+        result[data][system] = Best(means[method], low, high, method, tuple(group))
+    return result
+
+
+def paired(table: dict[str, dict[str, Best]], split: str) -> dict[str, Row]:
+    """Isogloss against eflomal on each set: from the links, where they are still there, else as it was written down."""
+    file = rows.Rows(HERE / "align-paired.csv", PAIRED, ("data", "split"))
+    known = all_sets()
+    for name, entries in table.items():
+        if systems.ISOGLOSS in entries and systems.EFLOMAL in entries and name in known:
+            fresh = _compare(known[name], split, entries[systems.ISOGLOSS], entries[systems.EFLOMAL])
+            if fresh:
+                file.put([fresh])
+    return {row["data"]: row for row in file.read() if row["split"] == split}
+
+
+def _compare(data: Set, split: str, ours: Best, theirs: Best) -> dict[str, object] | None:
+    our_row = ours.rows[-1]
+    their_row = min(theirs.rows, key=lambda row: abs(float(row["AER"]) - theirs.aer))  # the run nearest to the mean
+    links = []
+    for row, method in ((our_row, ours.method), (their_row, theirs.method)):
+        threads = int(row["options"].split()[0].removeprefix("threads="))
+        run = systems.System(row["system"], row["version"], ()).kept(data, threads, int(row["run"]))
+        if run is None:
+            return None
+        links.append(scoring.outputs(run, data, split, (method,))[method])
+        if abs(100 * scoring.score(links[-1], data, split).aer - float(row["AER"])) > 0.001:
+            return None  # the links on disk are of another run than the row
+    result = scoring.difference(*links, data, split)
+    low, high = result.interval
+    return {
+        "data": data.name,
+        "split": split,
+        "version": our_row["version"],
+        "against": f"eflomal {their_row['version']}",
+        "symmetrisation": theirs.method,
+        "difference": 100 * result.delta,
+        "low": 100 * low,
+        "high": 100 * high,
+        "p": f"{result.p_value:.4f}",
+    }
+
+
+def report(found: list[Row], split: str) -> None:
+    """Print the tables; those of the test splits also go to the page."""
+    table = best(found)
+    tests = paired(table, split)
+    known = all_sets()
+    counted = [name for name in known if known[name].counted and name in table]
+    others = [name for name in known if not known[name].counted and name in table]
+    parts = [_quality(counted, table, tests, with_mean=True)]
+    if others:
+        parts.append(_quality(others, table, tests, with_mean=False))
+    print("\n\n".join(parts))
+    if split == "test":
+        from benchmarks.speed.__main__ import table as speed_table
+
+        PAGE.parent.mkdir(exist_ok=True)
+        PAGE.write_text(_page(parts, speed_table(), found), encoding="utf-8")
+
+
+def _quality(names: list[str], table: dict[str, dict[str, Best]], tests: dict[str, Row], *, with_mean: bool) -> str:
+    lines = [
+        "| set | Isogloss | eflomal | fast_align | against eflomal | difference [95%] | p |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for name in names:
+        entries = table[name]
+        cells = [_cell(entries.get(system)) for system in SYSTEMS]
+        test = tests.get(name)
+        gap = (
+            f"{float(test['difference']):+.2f} [{float(test['low']):+.2f}, {float(test['high']):+.2f}]" if test else ""
+        )
+        lines.append(
+            f"| {name} | {' | '.join(cells)} | {_relative(entries)} | {gap} | {test['p'] if test else ''} |",
+        )
+    if with_mean:
+        whole = [name for name in names if all(system in table[name] for system in SYSTEMS[:2])]
+        for title, some in (("mean", whole), ("mean, peers only", names)):
+            means = {
+                system: Best(mean(table[name][system].aer for name in some), 0, 0, "", ())
+                for system in SYSTEMS
+                if some and all(system in table[name] for name in some)
+            }
+            if means and not (title != "mean" and whole == names):
+                cells = [f"**{means[s].aer:.2f}**" if s in means else "" for s in SYSTEMS]
+                lines.append(f"| **{title} of {len(some)}** | {' | '.join(cells)} | **{_relative(means)}** | | |")
+    return "\n".join(lines)
+
+
+def _cell(entry: Best | None) -> str:
+    if entry is None:
+        return ""
+    how = f" {entry.method}" if entry.method else ""
+    return f"{entry.aer:.2f} [{entry.low:.1f}, {entry.high:.1f}]{how}"
+
+
+def _relative(entries: dict[str, Best]) -> str:
+    if systems.ISOGLOSS not in entries or systems.EFLOMAL not in entries:
+        return ""
+    return f"{100 * (entries[systems.ISOGLOSS].aer / entries[systems.EFLOMAL].aer - 1):+.1f}%"
+
+
+def _page(parts: list[str], speed: str, found: list[Row]) -> str:
+    versions = sorted({f"{row['system']} {row['version']}" for row in found})
+    machines = sorted({row["machine"] for row in found})
+    dates = sorted({row["date"] for row in found})
+    text = (HERE / "page.md").read_text(encoding="utf-8")
+    others = parts[1] if len(parts) > 1 else "No rows yet."
+    values = {"COUNTED": parts[0], "OTHERS": others, "SPEED": speed or "No rows yet."}
+    values |= {"VERSIONS": ", ".join(versions), "MACHINES": "; ".join(machines)}
+    values["DATES"] = f"{dates[0]} to {dates[-1]}" if dates else ""
+    for name, value in values.items():
+        text = text.replace("{" + name + "}", value)
+    return text

@@ -1,0 +1,77 @@
+"""Rows of measurements in small CSV files: read, replaced and written under a lock, so that runs can overlap."""
+
+from __future__ import annotations
+
+import csv
+import fcntl
+import os
+import platform
+from collections.abc import Iterable, Sequence
+from datetime import date
+from pathlib import Path
+
+Row = dict[str, str]
+
+
+def machine() -> str:
+    """The processor and the number of cores we may use."""
+    model = platform.processor() or platform.machine()
+    if os.path.exists("/proc/cpuinfo"):
+        with open("/proc/cpuinfo") as file:
+            model = next((line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), model)
+    return f"{model} ({len(os.sched_getaffinity(0))} cores)"
+
+
+def today() -> str:
+    return date.today().isoformat()
+
+
+class Rows:
+    """A CSV file with a header, where rows with the same key replace one another.
+
+    Parameters
+    ----------
+    path : Path
+    columns : sequence of str
+    key : sequence of str
+        The columns that say which run a row is of.
+    """
+
+    def __init__(self, path: Path, columns: Sequence[str], key: Sequence[str]) -> None:
+        self.path, self.columns, self.key = path, tuple(columns), tuple(key)
+
+    def read(self) -> list[Row]:
+        if not self.path.exists():
+            return []
+        with open(self.path, encoding="utf-8", newline="") as file:
+            return list(csv.DictReader(file))
+
+    def has(self, **columns: object) -> bool:
+        """Whether a row with these values is there."""
+        wanted = {name: str(value) for name, value in columns.items()}
+        return any(all(row[name] == value for name, value in wanted.items()) for row in self.read())
+
+    def put(self, fresh: Iterable[dict[str, object]]) -> None:
+        """Add rows, or replace those with the same key, in place."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        lock_file = Path("out") / f"{self.path.name}.lock"
+        lock_file.parent.mkdir(exist_ok=True)
+        with open(lock_file, "w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            rows = {self._key(row): row for row in self.read()}
+            for new in fresh:
+                row = {name: _plain(new.get(name, "")) for name in self.columns}
+                rows[self._key(row)] = row
+            unfinished = self.path.with_suffix(".unfinished")
+            with open(unfinished, "w", encoding="utf-8", newline="") as file:
+                writer = csv.DictWriter(file, self.columns, lineterminator="\n")
+                writer.writeheader()
+                writer.writerows(rows.values())
+            unfinished.rename(self.path)
+
+    def _key(self, row: Row) -> tuple[str, ...]:
+        return tuple(row[name] for name in self.key)
+
+
+def _plain(value: object) -> str:
+    return f"{value:.3f}" if isinstance(value, float) else str(value)

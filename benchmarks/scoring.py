@@ -1,0 +1,55 @@
+"""Links of a split out of a system's output, and their scores."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.corpora import Set
+from benchmarks.systems import Run
+from isogloss.data import Links
+from isogloss.data.formats import read_links
+from isogloss.metrics import AlignmentScore, Comparison, compare, score_links
+from isogloss.tasks.align.symmetrise import symmetrise_links
+
+SEED = 7
+HEURISTICS = ("intersection", "grow-diag", "grow-diag-final", "grow-diag-final-and", "union")
+METHODS = ("forward", "backward", *HEURISTICS)
+
+
+def outputs(run: Run, data: Set, split: str, methods: tuple[str, ...] = METHODS) -> dict[str, Links]:
+    """What a run says about a split: its links, or, for two directions, the links of each symmetrisation."""
+    forward = _read(run.forward, data.lines[split])
+    if run.backward is None:
+        return {"": forward}
+    backward = _read(run.backward, data.lines[split])
+    links = {"forward": forward, "backward": backward}
+    shapes = np.array(data.shapes(split))
+    return {
+        method: links[method] if method in links else symmetrise_links(forward, backward, shapes, method)
+        for method in methods
+    }
+
+
+def score(links: Links, data: Set, split: str) -> AlignmentScore:
+    """Scores with bootstrap intervals."""
+    return score_links(links, gold(data.gold(split)), seed=SEED)
+
+
+def difference(ours: Links, theirs: Links, data: Set, split: str) -> Comparison:
+    """The paired bootstrap."""
+    return compare(ours, theirs, gold(data.gold(split)), seed=SEED)
+
+
+@cache
+def gold(path: Path) -> Links:
+    return read_links(path, index_base=0)
+
+
+def _read(path: Path, lines: range) -> Links:
+    links = read_links(path, format="pharaoh", index_base=0)
+    if len(links) < lines.stop:
+        raise SystemExit(f"{path}: has {len(links)} lines, but gold lines end at {lines.stop}; was the run cut short?")
+    return links.part(lines.start, lines.stop)

@@ -1,0 +1,1 @@
+"""Speed: systems side by side under one clock."""

@@ -1,0 +1,136 @@
+"""Speed of whole commands, side by side: python -m benchmarks.speed [--sets ...] [--systems ...] [--threads ...].
+
+Systems take turns, so that what disturbs the machine disturbs all of them; the best of several tries is kept. Rows go
+to benchmarks/speed/align.csv and replace those of the same data, system, version and options.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from pathlib import Path
+from statistics import median
+
+from benchmarks import rows, systems
+from benchmarks.corpora import Set, all_sets
+
+SETS = ("en-fr.hansards", "europarl-7way-en-fr", "hansards-100k", "europarl-en-fr-400k")
+START_UP = "ten-pairs"
+CLOCK_ONLY = 0  # the number of our runs: those from 1 on belong to the quality rows, and their links are kept
+PLAIN = "isogloss-plain"  # the HMM without constraints: what fast_align's model is nearest to
+PLAIN_OPTIONS = ("--constraint", "none")
+COLUMNS = (
+    *("date", "machine", "data", "pairs", "system", "version", "options"),
+    *("seconds", "cpu_seconds", "peak_mb", "median_seconds", "tries", "command"),
+)
+
+
+def results() -> rows.Rows:
+    return rows.Rows(Path(__file__).parent / "align.csv", COLUMNS, ("data", "system", "version", "options"))
+
+
+def find(name: str) -> systems.System:
+    return systems.find(systems.ISOGLOSS, PLAIN_OPTIONS) if name == PLAIN else systems.find(name)
+
+
+def side_by_side(data: Set, chosen: dict[str, systems.System], threads: int, tries: int, remark: str = "") -> None:
+    """Clock every system on a text, in turns, and write a row for each."""
+    data.assemble()
+    runs: dict[str, list[systems.Run]] = {name: [] for name in chosen}
+    for _ in range(tries):
+        for name, system in chosen.items():
+            runs[name].append(system.run(data, threads, CLOCK_ONLY))
+    with open(data.source, "rb") as file:
+        pairs = sum(1 for _ in file)
+    for name, system in chosen.items():
+        fastest = min(runs[name], key=lambda run: run.seconds)
+        row = {
+            "date": rows.today(),
+            "machine": rows.machine(),
+            "data": data.name,
+            "pairs": pairs,
+            "system": name,
+            "version": system.version,
+            "options": f"threads={threads}{remark}",
+            "seconds": fastest.seconds,
+            "cpu_seconds": fastest.cpu_seconds,
+            "peak_mb": fastest.peak_mb,
+            "median_seconds": median(run.seconds for run in runs[name]),
+            "tries": tries,
+            "command": fastest.command,
+        }
+        results().put([row])
+        print(
+            f"{data.name:20} {name:15} {row['options']:16} {fastest.seconds:8.2f} s {fastest.cpu_seconds:8.2f} CPU s "
+            f"{fastest.peak_mb:7.0f} MB",
+            file=sys.stderr,
+        )
+
+
+def start_up(data: Set, threads: int, tries: int) -> None:
+    """A handful of pairs: with an empty cache of compiled kernels (the first run ever), and with a warm one."""
+    ours = {systems.ISOGLOSS: find(systems.ISOGLOSS)}
+    before = os.environ.get("NUMBA_CACHE_DIR")
+    with tempfile.TemporaryDirectory() as empty:
+        os.environ["NUMBA_CACHE_DIR"] = empty
+        try:
+            side_by_side(data, ours, threads, 1, " cold")
+        finally:
+            del os.environ["NUMBA_CACHE_DIR"]
+            if before is not None:
+                os.environ["NUMBA_CACHE_DIR"] = before
+    ours[systems.ISOGLOSS].run(data, threads, CLOCK_ONLY)
+    side_by_side(data, ours, threads, tries, " warm")
+
+
+def table() -> str:
+    """The rows as a table, the systems of a set beside each other."""
+    found = results().read()
+    names = [systems.ISOGLOSS, PLAIN, systems.EFLOMAL, systems.FAST_ALIGN]
+    lines = ["| text | pairs | options | system | wall s | CPU s | peak MB |", "|---|---|---|---|---|---|---|"]
+    order = [START_UP, *SETS]
+    found.sort(
+        key=lambda row: (
+            order.index(row["data"]) if row["data"] in order else len(order),
+            row["options"],
+            names.index(row["system"]) if row["system"] in names else len(names),
+        )
+    )
+    for row in found:
+        cost = f"{float(row['seconds']):.2f} | {float(row['cpu_seconds']):.2f} | {float(row['peak_mb']):.0f}"
+        label = f"{row['system']} {row['version']}"
+        lines.append(f"| {row['data']} | {row['pairs']} | {row['options']} | {label} | {cost} |")
+    return "\n".join(lines) if found else ""
+
+
+def main(argv: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="benchmarks.speed", description=__doc__.split("\n")[0])
+    parser.add_argument("--sets", default=",".join(SETS))
+    parser.add_argument("--systems", default=f"isogloss,eflomal,fast_align,{PLAIN}")
+    parser.add_argument("--threads", default="1,2")
+    parser.add_argument("--tries", type=int, default=3)
+    arguments = parser.parse_args(argv)
+    chosen = {}
+    for name in arguments.systems.split(","):
+        try:
+            chosen[name] = find(name)
+        except systems.NotHere as missing:
+            print(f"left out: {missing}", file=sys.stderr)
+    known = all_sets()
+    for name in arguments.sets.split(","):
+        if name not in known:
+            parser.error(f"--sets: there is no {name!r}; there are {', '.join(known)}")
+    numbers_of_threads = [int(number) for number in arguments.threads.split(",")]
+    if systems.ISOGLOSS in chosen:
+        start_up(known[START_UP], max(numbers_of_threads), arguments.tries)
+    for name in (name for name in chosen if name.startswith(systems.ISOGLOSS)):
+        chosen[name].run(known[START_UP], 1, CLOCK_ONLY)  # compile what is not compiled yet, outside the clock
+    for name in arguments.sets.split(","):
+        for threads in numbers_of_threads:
+            side_by_side(known[name], chosen, threads, arguments.tries)
+
+
+if __name__ == "__main__":
+    main()
