@@ -268,10 +268,10 @@ def _read(parts: Array) -> NDArray[np.int64]:
 
 def _raise_infeasible(scores: Array, place: str) -> NoReturn:
     """Say where the last allowed path breaks off."""
-    reached, broken = np.ones(0, np.bool_), 0
-    for t in range(scores.shape[0]):
-        allowed = scores[t] > -np.inf
-        reached = allowed[0] if t == 0 else (reached[:, None] & allowed).any(axis=0) if scores.shape[1] else reached
+    reached, broken = np.zeros(0, np.bool_), 0
+    for t, block in enumerate(scores):
+        allowed = block > -np.inf
+        reached = (allowed[:1] if t == 0 else allowed[reached]).any(axis=0)
         if not reached.any():
             broken = t
             break

@@ -1,0 +1,36 @@
+"""For tests, ours and yours: enumerators, Hypothesis strategies and conformance checks.
+
+`isogloss.testing.strategies` needs Hypothesis, which is not installed with the toolkit; import it by its own name.
+"""
+
+from isogloss.testing.checks import check_batch, check_laws, check_structure
+from isogloss.testing.enumerate import (
+    BruteForce,
+    JointAgreement,
+    alignment_score,
+    alignments,
+    brute_force,
+    brute_force_alignments,
+    brute_force_chain,
+    chain_parts,
+    chains,
+    joint_agreement,
+    matchings,
+)
+
+__all__ = [
+    "BruteForce",
+    "JointAgreement",
+    "alignment_score",
+    "alignments",
+    "brute_force",
+    "brute_force_alignments",
+    "brute_force_chain",
+    "chain_parts",
+    "chains",
+    "check_batch",
+    "check_laws",
+    "check_structure",
+    "joint_agreement",
+    "matchings",
+]
