@@ -112,7 +112,7 @@ def save(
     ([0, 1, 2], {'alpha': 0.1})
     """
     target = Path(os.path.realpath(path))
-    _check_place(target)
+    check_place(target)
     storable = {name: _storable(name, array) for name, array in sorted(arrays.items())}
     header = {
         "format": FORMAT,
@@ -140,12 +140,13 @@ def discard(path: Place) -> None:
     """Delete a saved model or checkpoint; nothing happens when there is none, and nothing else is ever deleted."""
     folder = Path(os.path.realpath(path))
     if folder.exists():
-        _check_place(folder)
+        check_place(folder)
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _check_place(target: Path) -> None:
+def check_place(path: Place) -> None:
     """Refuse a place where renaming a folder over would fail, or would destroy what is not ours."""
+    target = Path(os.path.realpath(path))
     if not target.parent.is_dir():
         raise UsageError(f"{target}: there is no folder {target.parent}. Make it first, or save elsewhere")
     if not os.path.lexists(target):
@@ -186,7 +187,7 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"a saved model's header cannot hold {value!r} ({type(value).__name__})")
 
 
-def _as_json(header: Mapping[str, Any]) -> str:
+def as_json(header: Mapping[str, Any]) -> str:
     return json.dumps(header, sort_keys=True, indent=1, default=_plain) + "\n"
 
 
@@ -215,7 +216,7 @@ def _write(folder: Path, header: dict[str, Any], arrays: Arrays) -> None:
     from safetensors import SafetensorError
     from safetensors.numpy import save_file
 
-    text = _as_json(header)  # first, so that options which JSON cannot say fail before the disk is touched
+    text = as_json(header)  # first, so that options which JSON cannot say fail before the disk is touched
     file = folder / ARRAYS
     file.touch()
     mode = stat.S_IMODE(file.stat().st_mode)  # what the user's umask gives; safetensors makes files private
@@ -226,7 +227,7 @@ def _write(folder: Path, header: dict[str, Any], arrays: Arrays) -> None:
         number = re.search(r"os error (\d+)", str(error))
         raise OSError(int(number[1]) if number else 0, str(error)) from error
     _sync(file)
-    text = _as_json({**header, "bytes": file.stat().st_size, "sha256": _sha256_of(file)})
+    text = as_json({**header, "bytes": file.stat().st_size, "sha256": _sha256_of(file)})
     (folder / HEADER).write_text(text, encoding="utf-8", newline="\n")
     _sync(folder / HEADER)
     _sync(folder)
