@@ -1,0 +1,1 @@
+"""Kernels over bytes: reading and writing links, joining words into lines."""

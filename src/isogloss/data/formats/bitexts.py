@@ -1,0 +1,424 @@
+"""Parallel text in files: a pair of files, ``source ||| target``, tab-separated columns and TMX."""
+
+from __future__ import annotations
+
+import os
+import re
+import unicodedata
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain, islice, zip_longest
+from typing import Literal, cast
+
+import numpy as np
+
+from isogloss.data.bitext import Bitext, Text
+from isogloss.data.formats.files import (
+    IsoglossWarning,
+    PathOrName,
+    atomic_write,
+    name_of,
+    open_lines,
+    pieces,
+    read_bytes,
+)
+from isogloss.data.formats.tmx import format_tmx, tmx_pairs
+from isogloss.data.ragged import Ragged
+from isogloss.errors import BitextError, ParameterError, UsageError
+
+__all__ = ["lines_of", "read_bitext", "stream_bitext", "write_bitext"]
+
+_FORMATS = ("auto", "pair", "bars", "tsv", "tmx")
+_TOKENISERS = ("space", "unicode", "characters")
+_FORMS = (None, "NFC", "NFD", "NFKC", "NFKD")
+_COMPRESSED = (".gz", ".xz", ".zst")
+_BARS = re.compile(rb"(?:^|(?<=[ \t]))\|\|\|(?=[ \t\r]|$)")
+_SPACES = re.compile(r"[ \t-\r]")
+
+Halves = tuple[bytes, bytes]
+
+
+@dataclass(frozen=True)
+class _Options:
+    """How to read, checked once."""
+
+    format: str
+    encoding: str
+    errors: str
+    tokenise: str
+    normalise: str | None
+    columns: tuple[int, int] | None
+    languages: tuple[str, str] | None
+
+    def __post_init__(self) -> None:
+        for option, value, allowed in (
+            ("format", self.format, _FORMATS),
+            ("tokenise", self.tokenise, _TOKENISERS),
+            ("normalise", self.normalise, _FORMS),
+        ):
+            if value not in allowed:
+                raise ParameterError(f"{option} should be one of {', '.join(map(str, allowed))}, not {value!r}")
+        if self.columns is not None and (len(self.columns) != 2 or min(self.columns) < 0):
+            raise ParameterError(f"columns should be two numbers from 0, as in (0, 1), not {self.columns!r}")
+        if self.languages is not None and (isinstance(self.languages, str) or len(self.languages) != 2):
+            raise ParameterError(f"languages should be two codes, as in ('en', 'fr'), not {self.languages!r}")
+
+
+def read_bitext(
+    source: PathOrName,
+    target: PathOrName | None = None,
+    *,
+    format: str = "auto",
+    encoding: str = "utf-8",
+    errors: str = "strict",
+    tokenise: str = "space",
+    normalise: str | None = None,
+    columns: tuple[int, int] | None = None,
+    languages: tuple[str, str] | None = None,
+) -> Bitext:
+    """Read a parallel text from two files, or from one that holds both sides.
+
+    Parameters
+    ----------
+    source, target : str or path
+        Two files, of which line k of one translates line k of the other; or `source` alone. ``-`` is standard input,
+        and gzip, xz and zstd are undone.
+    format : {"auto", "pair", "bars", "tsv", "tmx"}
+        Of a single file: ``source ||| target``, tab-separated columns, or a translation memory. "auto" goes by the name
+        and the first lines.
+    encoding, errors : str
+        As in `read_bytes`. A TMX file says itself how it is encoded; another `encoding` than UTF-8 overrides it.
+    tokenise : {"space", "unicode", "characters"}
+        What a token is: what stands between ASCII white space, what `isogloss.data.tokenise` finds, or each character.
+        The last two keep the lines and where in them each token stands.
+    normalise : {None, "NFC", "NFD", "NFKC", "NFKD"}
+        Unicode normalisation. With ``tokenise="space"`` it works on each token, so that there are as many tokens as
+        before: a normal form with a space in it (of a no-break space, say) is not used. Otherwise on each line, before
+        it is tokenised.
+    columns : (int, int), optional
+        Which columns, from 0, hold source and target (TSV and bars). Without it the first two, and bars must have two.
+    languages : (str, str), optional
+        TMX only: which languages. Without it, the first two that meet in a unit.
+
+    Returns
+    -------
+    Bitext
+        Blank lines are empty pairs; an empty file has none. `line_of` counts lines, and in a TMX file units.
+
+    Raises
+    ------
+    BitextError
+        What is in the file is wrong: encoding, compression, separator, unequal numbers of lines.
+    UsageError
+        The file is not there, or the options contradict each other.
+    """
+    options = _Options(format, encoding, errors, tokenise, normalise, columns, languages)
+    _check_sources(source, target, options)
+    if target is not None:
+        sides = (read_bytes(path, encoding=encoding, errors=errors) for path in (source, target))
+        return _bitext(cast(Halves, tuple(sides)), (name_of(source), name_of(target)), options, 1)
+    name = name_of(source)
+    kind = _by_name(source, options)
+    if kind == "tmx":
+        return _bitext(_halves(_tmx_of(source, options)), (name, name), options, 1)
+    data = read_bytes(source, encoding=encoding, errors=errors)
+    if kind == "auto":
+        kind = _by_contents(data, name)
+    if kind == "tmx":
+        return _bitext(_halves(tmx_pairs([data], name, languages, "utf-8")), (name, name), options, 1)
+    return _bitext(_split(data, name, kind, options, 1), (name, name), options, 1)
+
+
+def stream_bitext(
+    source: PathOrName,
+    target: PathOrName | None = None,
+    *,
+    size: int = 10_000,
+    format: str = "auto",
+    encoding: str = "utf-8",
+    errors: str = "strict",
+    tokenise: str = "space",
+    normalise: str | None = None,
+    columns: tuple[int, int] | None = None,
+    languages: tuple[str, str] | None = None,
+) -> Iterator[Bitext]:
+    """The same text as `read_bitext`, at most `size` pairs at a time: memory does not grow with the file.
+
+    Each part has its own vocabulary, and `line_of` still speaks of the file. A single file that is a pipe gives what it
+    has when its writer pauses, so parts may be shorter there. Unequal numbers of lines are found at the end.
+    """
+    options = _Options(format, encoding, errors, tokenise, normalise, columns, languages)
+    if size < 1:
+        raise ParameterError(f"stream_bitext: size should be a positive integer, not {size!r}")
+    _check_sources(source, target, options)
+    if target is None:
+        return _stream_one(source, size, options)
+    return _stream_two(source, target, size, options)
+
+
+def _stream_two(source: PathOrName, target: PathOrName, size: int, options: _Options) -> Iterator[Bitext]:
+    names = name_of(source), name_of(target)
+    sides = [open_lines(path, size=size, encoding=options.encoding, errors=options.errors) for path in (source, target)]
+    done = 0
+    for both in zip_longest(*sides, fillvalue=b""):
+        n_lines = [_count_lines(block) for block in both]
+        if n_lines[0] != n_lines[1]:
+            for side, path in enumerate((source, target)):
+                if os.fspath(path) != "-":  # a pipe may have no end
+                    n_lines[side] += sum(map(_count_lines, sides[side]))
+            n_source, n_target = n_lines[0] + done, n_lines[1] + done
+            raise BitextError(
+                f"{names[0]} has {n_source} lines but {names[1]} has {n_target}: "
+                "line k of one must translate line k of the other. Was a line lost or joined on one side?"
+            )
+        yield _bitext(cast(Halves, both), names, options, done + 1)
+        done += n_lines[0]
+
+
+def _stream_one(source: PathOrName, size: int, options: _Options) -> Iterator[Bitext]:
+    name = name_of(source)
+    kind = _by_name(source, options)
+    done = 0
+    if kind != "tmx":
+        blocks = open_lines(source, size=size, encoding=options.encoding, errors=options.errors, eager=True)
+        first = next(blocks, b"")
+        blocks = chain([first] if first else [], blocks)
+        if kind == "auto":
+            kind = _by_contents(first, name)
+    if kind == "tmx":
+        named = _by_name(source, options) == "tmx"
+        pairs = _tmx_of(source, options) if named else tmx_pairs(blocks, name, options.languages, "utf-8")
+        while part := list(islice(pairs, size)):
+            yield _bitext(_halves(part), (name, name), options, done + 1)
+            done += len(part)
+        return
+    for block in blocks:
+        yield _bitext(_split(block, name, kind, options, done + 1), (name, name), options, done + 1)
+        done += _count_lines(block)
+
+
+def _check_sources(source: PathOrName, target: PathOrName | None, options: _Options) -> None:
+    if target is None:
+        if options.format == "pair":
+            raise UsageError(f"{name_of(source)}: a pair of files needs both of them")
+        return
+    if options.format not in ("auto", "pair"):
+        raise UsageError(f"format {options.format!r} is of one file, but two were given: {source} and {target}")
+    if os.fspath(source) == os.fspath(target) == "-":
+        raise UsageError("standard input can be one side only; to send both, write each pair as 'source ||| target'")
+    try:
+        same = os.path.samefile(source, target)
+    except (OSError, ValueError):  # not there, which whoever opens it will say
+        same = False
+    if same:
+        warnings.warn(
+            f"{name_of(source)} is given as both source and target: the text is its own translation",
+            IsoglossWarning,
+            stacklevel=3,
+        )
+
+
+def _by_name(path: PathOrName, options: _Options) -> str:
+    """The format, as far as the file name or the user says."""
+    if options.format != "auto":
+        return options.format
+    name = os.fspath(path).lower()
+    for suffix in _COMPRESSED:
+        name = name.removesuffix(suffix)
+    return {".tmx": "tmx", ".tsv": "tsv", ".tab": "tsv"}.get(os.path.splitext(name)[1], "auto")
+
+
+def _by_contents(data: bytes, name: str) -> str:
+    """The format, by the first lines."""
+    lines = [(number, line) for number, line in enumerate(data.split(b"\n", 50)[:50], 1) if line.strip()]
+    if not lines:
+        return "bars"
+    if re.match(rb"\s*<(\?xml|!DOCTYPE|!--|tmx)", lines[0][1]):
+        return "tmx"
+    with_bars, with_tabs = (sum(mark in line for _, line in lines) for mark in (b"|||", b"\t"))
+    if not with_bars and not with_tabs:
+        number, line = lines[0]
+        raise _no_separator(name, number, line, "' ||| ' and no tab")
+    return "bars" if with_bars >= with_tabs else "tsv"
+
+
+def _no_separator(name: str, number: int, line: bytes, missing: str) -> BitextError:
+    shown = line.decode("utf-8", "replace").strip()
+    shown = shown if len(shown) <= 60 else shown[:57] + "..."
+    return BitextError(
+        f"{name}, line {number}: no {missing} in '{shown}'. Two files? give both: isogloss align news.de news.en"
+    )
+
+
+def _count_lines(data: bytes) -> int:
+    return data.count(b"\n") + (not data.endswith(b"\n") and data != b"")
+
+
+def _split(data: bytes, name: str, kind: str, options: _Options, first_line: int) -> Halves:
+    """The two sides of a file that has both in each line."""
+    lines = data.split(b"\n")
+    if not lines[-1]:
+        lines.pop()
+    left, right = options.columns or (0, 1)
+    enough = max(left, right) + 1
+    exact = kind == "bars" and options.columns is None
+    cut: Callable[[bytes], list[bytes]] = _cut_bars if kind == "bars" else _cut_tabs
+    source, target = [], []
+    for number, line in enumerate(lines, first_line):
+        fields = cut(line)
+        if len(fields) < enough or (exact and len(fields) > 2):
+            if not line.strip():
+                fields = [b""] * enough
+            elif len(fields) == 1:
+                raise _no_separator(name, number, line, "' ||| '" if kind == "bars" else "tab")
+            else:
+                raise BitextError(
+                    f"{name}, line {number}: {len(fields)} columns where {enough} are needed. "
+                    "columns= (from 0) says which two hold the text"
+                )
+        source.append(fields[left])
+        target.append(fields[right])
+    return _lines(source), _lines(target)
+
+
+def _cut_tabs(line: bytes) -> list[bytes]:
+    return line.split(b"\t")
+
+
+def _cut_bars(line: bytes) -> list[bytes]:
+    fields = line.split(b" ||| ")
+    if len(fields) == 2 and line.count(b"|||") == 1:
+        return fields
+    return [field.strip() for field in _BARS.split(line)]  # an empty side, or something to complain about
+
+
+def _lines(lines: list[bytes]) -> bytes:
+    return b"\n".join([*lines, b""])
+
+
+def _tmx_of(path: PathOrName, options: _Options) -> Iterator[tuple[str, str]]:
+    if options.encoding.lower() in ("utf-8", "utf8"):
+        return tmx_pairs(pieces(path), name_of(path), options.languages)
+    blocks = open_lines(path, encoding=options.encoding, errors=options.errors)
+    return tmx_pairs(blocks, name_of(path), options.languages, "utf-8")
+
+
+def _halves(pairs: Iterable[tuple[str, str]]) -> Halves:
+    source, target = [], []
+    for left, right in pairs:
+        source.append(left.encode())
+        target.append(right.encode())
+    return _lines(source), _lines(target)
+
+
+def _bitext(sides: Halves, names: tuple[str, str], options: _Options, first_line: int) -> Bitext:
+    source, target = (_text(data, name, options) for data, name in zip(sides, names, strict=True))
+    return Bitext(source, target, first_line)
+
+
+def _text(data: bytes, name: str, options: _Options) -> Text:
+    form = cast(Literal["NFC", "NFD", "NFKC", "NFKD"] | None, options.normalise)
+    if options.tokenise == "space":
+        text = Text.from_bytes(data, name)
+        if form is None:
+            return text
+
+        def normal(word: str) -> str:
+            changed = unicodedata.normalize(form, word)
+            return word if _SPACES.search(changed) else changed
+
+        vocabulary, mapping = text.vocabulary.mapped(normal)
+        return Text(Ragged(mapping[text.ids.values], text.ids.offsets), vocabulary, name)
+    from isogloss.data.tokenise import tokenise_text
+
+    lines = data.decode().split("\n")
+    if not lines[-1]:
+        lines.pop()
+    lines = [line.removesuffix("\r") for line in lines]
+    if form is not None:
+        lines = [unicodedata.normalize(form, line) for line in lines]
+    return tokenise_text(lines, options.tokenise, name=name)
+
+
+# Writing -------------------------------------------------------------------------------------------------------------
+
+
+def write_bitext(
+    bitext: Bitext,
+    source: PathOrName | None,
+    target: PathOrName | None = None,
+    *,
+    format: str = "auto",
+    languages: tuple[str, str] = ("x-source", "x-target"),
+    untokenised: bool = False,
+) -> None:
+    """Write a parallel text to two files, or to one that holds both sides.
+
+    Parameters
+    ----------
+    source, target : str or path
+        ``-`` and None are standard output (as `source`); names in ``.gz``, ``.xz`` and ``.zst`` are compressed. Each
+        file is whole or absent.
+    format : {"auto", "pair", "bars", "tsv", "tmx"}
+        "auto": a pair if there are two files, else by the name, else bars.
+    languages : (str, str)
+        The language codes that TMX wants.
+    untokenised : bool
+        Write the lines that a tokeniser was given rather than its tokens.
+
+    Notes
+    -----
+    White space inside a token (tokens from memory may have it) is written as a no-break space, so that reading the file
+    again gives as many tokens.
+    """
+    if format not in _FORMATS:
+        raise ParameterError(f"format should be one of {', '.join(_FORMATS)}, not {format!r}")
+    options = _Options(format, "utf-8", "strict", "space", None, None, languages)
+    if (format == "pair") != (target is not None) and format != "auto":
+        raise UsageError("a pair of files needs two names, every other format one")
+    if target is not None:
+        if source is None:
+            raise UsageError("a pair of files needs two names, and only the second was given")
+        for path, text in ((source, bitext.source), (target, bitext.target)):
+            with atomic_write(path) as file:
+                file.write(lines_of(text, untokenised=untokenised))
+        return
+    kind = "bars" if source is None and format == "auto" else _by_name(source or "-", options)
+    sides = [lines_of(text, untokenised=untokenised) for text in (bitext.source, bitext.target)]
+    data = _together(sides, "bars" if kind == "auto" else kind, bitext, languages)
+    with atomic_write(source) as file:
+        for piece in data:
+            file.write(piece)
+
+
+def lines_of(text: Text, *, untokenised: bool = False) -> bytes:
+    """One side as the bytes of a file: a line for each sentence, its tokens with a space between them."""
+    if untokenised and text.lines is not None:
+        return _lines([re.sub(r"[\n\t]", " ", line).encode("utf-8", "replace") for line in text.lines])
+    from isogloss.data.formats._numba.words import join_words
+
+    words = [(_SPACES.sub("\u00a0", word) or "\u00a0").encode("utf-8", "replace") for word in text.vocabulary.types]
+    starts = np.zeros(len(words) + 1, np.int64)
+    np.cumsum([len(word) for word in words], out=starts[1:])
+    letters = np.frombuffer(b"".join(words), np.uint8)
+    lines: bytes = join_words(text.ids.values, text.ids.offsets, letters, starts).tobytes()
+    return lines
+
+
+def _together(sides: list[bytes], kind: str, bitext: Bitext, languages: tuple[str, str]) -> Iterator[bytes]:
+    source, target = (side.split(b"\n")[:-1] for side in sides)
+    pairs = zip(source, target, strict=True)
+    if kind == "tmx":
+        document = format_tmx(((left.decode(), right.decode()) for left, right in pairs), languages)
+        yield from (piece.encode() for piece in document)
+        return
+    if kind == "bars":
+        for pair, (left, right) in enumerate(zip(source, target, strict=True)):
+            if b"|||" in left + b" " + right and len(_BARS.split(left)) + len(_BARS.split(right)) > 2:
+                raise BitextError(
+                    f"{bitext.source.name}, line {bitext.line_of(pair)}: '|||' is in the text itself, so it cannot be "
+                    "written between the two sides. Write TSV (format='tsv') or two files"
+                )
+    between = b" ||| " if kind == "bars" else b"\t"
+    yield b"".join(left + between + right + b"\n" for left, right in pairs)
