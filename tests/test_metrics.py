@@ -190,13 +190,12 @@ def noisy_corpus(n, seed=0, wrong=0.3):
 
 def test_intervals_are_those_of_resampled_corpora():
     predicted, gold = noisy_corpus(30)
+    both = [(a.links, b.links) for a, b in zip(predicted, gold, strict=True)]
     rng = np.random.default_rng(5)
     aers = []
     for _ in range(1500):
-        drawn = rng.integers(30, size=30)
-        hits = sum(len(predicted[k].links & gold[k].links) for k in drawn)
-        size = sum(len(predicted[k]) + len(gold[k]) for k in drawn)
-        aers.append(1 - 2 * hits / size)
+        drawn = [both[k] for k in rng.integers(30, size=30)]
+        aers.append(1 - 2 * sum(len(a & b) for a, b in drawn) / sum(len(a) + len(b) for a, b in drawn))
     score = score_links(predicted, gold, bootstrap=3000, seed=1)
     assert score.intervals["aer"] == approx(np.quantile(aers, [0.025, 0.975]), abs=0.012)
     low, high = score.intervals["aer"]
@@ -439,6 +438,9 @@ def test_rare_and_common_words_by_hand():
     assert "|words:either<2|" in scores["rare"].signature and "|words:either>=2|" in scores["common"].signature
     by_source = score_by_frequency(predicted, gold, bitext, rare=2, side="source")
     assert (by_source["rare"].links, by_source["common"].links) == (1, 3)
+    # a word seen exactly so many times is common
+    assert score_by_frequency(predicted, gold, bitext, rare=1)["rare"].links == 0
+    assert score_by_frequency(predicted, gold, bitext, rare=3)["common"].links == 2
     assert score_by_frequency(predicted, gold, bitext, rare=4)["common"].links == 0
     assert isinstance(scores["rare"], AlignmentScore) and scores["rare"].n == 2
 
