@@ -1,0 +1,28 @@
+"""Pictures of alignments, drawn from plain dictionaries: for a notebook, a terminal, or a page to pass on.
+
+A dictionary has the keys of `isogloss.data.Alignment.as_dict`: `source` and `target` (lists of words), `links`
+(``[i, j]`` or ``[i, j, probability]``, from 0), and may have
+
+- `posterior`: probabilities [source][target], drawn as dots where there is no link;
+- `possible`: links an annotator was not sure of, when the dictionary itself is a gold alignment;
+- `gold`: ``{"sure": [[i, j], ...], "possible": [[i, j], ...]}``, drawn beneath the links and compared with them;
+- `other` and `names`: the links of a second system, and what the two are called;
+- `line`, `title`, `confidence`: where the pair is from and how sure the model is of it;
+- `languages`: two BCP 47 tags, so that a browser picks the right glyphs (Chinese and Japanese share code points).
+
+>>> from isogloss import show
+>>> print(show.terminal({"source": ["das", "Haus"], "target": ["the", "house"], "links": [[0, 0, 0.9], [1, 1, 0.4]]}))
+      the
+      │ house
+      │ │
+ das ██ ·
+Haus  ·▒▒
+2 links, mean probability 0.65
+░ ▒ ▓ █ probability below 1/4, 1/2, 3/4, and above
+"""
+
+from isogloss.show._console import terminal
+from isogloss.show._figure import alignment
+from isogloss.show._page import page, write_page
+
+__all__ = ["alignment", "page", "terminal", "write_page"]
