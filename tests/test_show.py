@@ -119,10 +119,10 @@ def test_figure_marks_wrong_and_missed_by_shape(d):
     right, wrong, missed = kinds(d)
     svg = ElementTree.fromstring(show.alignment(d)).find(f"./div/{SVG}svg")
     groups = svg.findall(f"{SVG}g")
-    crosses = [g for g in groups if g.find(f"{SVG}path") is not None]
+    crosses = [g for g in groups if any(p.get("fill") == "none" for p in g.findall(f"{SVG}path"))]
     rings = [g for g in groups if any(c.get("fill") == "none" for c in g.findall(f"{SVG}circle"))]
     boxes = [g for g in groups if len([r for r in g.findall(f"{SVG}rect") if r.get("stroke")]) == 1]
-    filled = [g for g in groups if any(r.get("fill-opacity") for r in g.findall(f"{SVG}rect"))]
+    filled = [g for g in groups if any(p.get("fill").startswith("#") for p in g.findall(f"{SVG}path"))]
     assert (len(crosses), len(rings)) == (len(wrong), len(missed))
     assert len(filled) == len(right) + len(wrong)
     assert len(boxes) == len({tuple(link) for key in ("sure", "possible") for link in d["gold"][key]})
@@ -172,6 +172,13 @@ def test_posterior_without_a_link_is_a_dot_and_fills_in_a_missing_probability():
     d = {"source": ["a"], "target": ["x", "y", "z"], "links": [[0, 0, None]], "posterior": [[0.7, 0.25, 0.001]]}
     titles = [title.text for title in ElementTree.fromstring(show.alignment(d)).iter(f"{SVG}title")]
     assert titles == ["a — x: 0.70", "a — y: 0.25, not linked"]
+
+
+def test_figure_halves_the_squares_of_systems_that_differ():
+    d = {"source": ["a", "b", "c"], "target": ["x"], "links": [[0, 0], [1, 0]], "other": [[0, 0], [2, 0]]}
+    svg = ElementTree.fromstring(show.alignment(d)).find(f"./div/{SVG}svg")
+    outlines = [re.findall("[A-Z]", g.find(f"{SVG}path").get("d")) for g in svg.findall(f"{SVG}g")]
+    assert outlines == [list("MHVHZ"), list("MHLZ"), list("MVHZ")]  # square, upper left half, lower right half
 
 
 def test_alignment_value_draws_itself():

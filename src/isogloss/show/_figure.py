@@ -57,7 +57,8 @@ def alignment(pair: Mapping[str, Any]) -> str:
     Target words run along the top and source words down the side; a target that is written from right to left runs
     that way, and its source words stand on the right. A filled square is a link, fainter when less probable; a box
     is a sure gold link and a dashed box a possible one; a cross marks a wrong link, a ring a missed one, and a dot a
-    probability without a link. Pointing at a square names its words and probability.
+    probability without a link. Of two systems that differ, the first fills the upper left half of a square and the
+    second the lower right. Pointing at a square names its words and probability.
 
     Parameters
     ----------
@@ -158,9 +159,14 @@ def _mark(cell: Cell, corner: tuple[float, float], square: int, compared: bool) 
     place = f'x="{x + inset:.5g}" y="{y + inset:.5g}" width="{inner:.4g}" height="{inner:.4g}"'
     middle = x + square / 2, y + square / 2
     parts = [f'<rect x="{x:.5g}" y="{y:.5g}" width="{square}" height="{square}" fill="none" pointer-events="all"/>']
-    if cell.first:
+    alone = compared and cell.first != cell.second
+    if cell.first or alone:
         opacity = 1.0 if cell.probability is None else 0.15 + 0.85 * min(max(cell.probability, 0.0), 1.0)
-        parts.append(f'<rect {place} fill="{_WRONG if cell.kind == "wrong" else _LINK}" fill-opacity="{opacity:.2f}"/>')
+        colour = "currentColor" if not cell.first else _WRONG if cell.kind == "wrong" else _LINK
+        outline = _outline((x + inset, y + inset), inner, cell.first, alone)
+        parts.append(
+            f'<path d="{outline}" fill="{colour}" fill-opacity="{opacity if cell.first else opacity / 2:.2f}"/>'
+        )
     elif cell.kind == "faint" and cell.probability is not None:
         radius = inner / 2 * min(max(cell.probability, 0.0), 1.0) ** 0.5
         parts.append(_circle(middle, max(radius, 0.8), f'fill="{_LINK}" fill-opacity="0.55"'))
@@ -173,12 +179,16 @@ def _mark(cell: Cell, corner: tuple[float, float], square: int, compared: bool) 
         parts.append(f'<path d="{cross}" stroke="currentColor" stroke-width="1.8" fill="none"/>')
     if cell.kind == "missed":
         parts.append(_circle(middle, inner / 4, f'fill="none" stroke="{_MISSED}" stroke-width="2"'))
-    if compared and cell.first != cell.second:
-        parts.append(
-            f'<text x="{x + square - 1:.5g}" y="{y + square - 1:.5g}" font-size="{square * 0.42:.3g}" '
-            f'text-anchor="end" font-weight="bold">{1 if cell.first else 2}</text>'
-        )
     return "".join(parts)
+
+
+def _outline(corner: tuple[float, float], size: float, first: bool, alone: bool) -> str:
+    """A square, or the half that belongs to one of two systems: upper left the first's, lower right the second's."""
+    x, y = corner
+    left, top, right, bottom = (f"{value:.5g}" for value in (x, y, x + size, y + size))
+    if not alone:
+        return f"M{left} {top}H{right}V{bottom}H{left}Z"
+    return f"M{left} {top}H{right}L{left} {bottom}Z" if first else f"M{right} {top}V{bottom}H{left}Z"
 
 
 def _circle(middle: tuple[float, float], radius: float, paint: str) -> str:
@@ -194,8 +204,9 @@ def _legend(pair: Pair) -> str:
         if (cell.kind, cell.gold) in seen:
             parts.append(_entry(_mark(cell, (0, 0), 16, False), meaning))
     if pair.other is not None and any(cell.first != cell.second for cell in cells):
-        for digit, name in zip("12", pair.names, strict=True):
-            parts.append(_entry(f'<text x="5" y="13" font-size="12" font-weight="bold">{digit}</text>', f"only {name}"))
+        for first, name in zip((True, False), pair.names, strict=True):
+            half = Cell("link" if first else "other", None, "", first, not first)
+            parts.append(_entry(_mark(half, (0, 0), 16, True), f"only {name}"))
     return f"<div>{' '.join(parts)}</div>" if parts else ""
 
 

@@ -157,7 +157,8 @@ def _summary(summary: Mapping[str, Any] | None) -> str:
     entries = []
     for key, value in summary.items():
         shown = f"{value:.2f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
-        name = _NAMES.get(str(key).lower(), str(key).replace("_", " ").capitalize())
+        words = str(key).replace("_", " ")
+        name = _NAMES.get(words.lower(), words[:1].upper() + words[1:])
         score = ' class="score"' if str(key).lower() in _NAMES else ""
         entries.append(f"<div{score}><dt>{_text(name)}</dt><dd><bdi>{_text(shown)}</bdi></dd></div>")
     return f'<dl class="summary">{"".join(entries)}</dl>'

@@ -59,7 +59,8 @@ class Pair:
         shape = (len(source), len(target))
         links = _links(given.get("links"), shape, place, "links")
         posterior = _posterior(given.get("posterior"), shape, place)
-        links = {link: posterior.get(link) if p is None else p for link, p in links.items()}
+        if posterior is not None:
+            links = {(i, j): _probability(posterior[i][j]) if p is None else p for (i, j), p in links.items()}
         gold = given.get("gold")
         sure = None if gold is None else frozenset(_links(gold.get("sure"), shape, place, "gold"))
         allowed = frozenset() if gold is None else frozenset(_links(gold.get("possible"), shape, place, "gold"))
@@ -70,7 +71,7 @@ class Pair:
             target,
             links,
             frozenset(_links(given.get("possible"), shape, place, "possible")) - links.keys(),
-            {link: p for link, p in posterior.items() if p >= FAINT and link not in links},
+            _unlinked(posterior or (), links),
             sure,
             allowed - (sure or frozenset()),
             None if other is None else _links(other, shape, place, "other"),
@@ -189,16 +190,28 @@ def _links(
     return dict(sorted(links.items()))
 
 
-def _posterior(given: Iterable[Iterable[Any]] | None, shape: tuple[int, int], place: str) -> dict[Link, float]:
+def _posterior(
+    given: Iterable[Iterable[Any]] | None, shape: tuple[int, int], place: str
+) -> Sequence[Sequence[float]] | None:
     if given is None:
-        return {}
+        return None
     rows = [[float(p) for p in row] for row in given]
     if len(rows) != shape[0] or any(len(row) != shape[1] for row in rows):
         raise LinksError(
             f"show: 'posterior' of {place} should have {shape[0]} rows (source) of {shape[1]} numbers (target). "
             "Is it transposed?"
         )
-    return {(i, j): p for i, row in enumerate(rows) for j, p in enumerate(row) if math.isfinite(p)}
+    return rows
+
+
+def _unlinked(posterior: Sequence[Sequence[float]], links: Mapping[Link, Any]) -> dict[Link, float]:
+    """What is worth a dot; most of a posterior is next to nothing. NaN compares as false."""
+    return {
+        (i, j): p
+        for i, row in enumerate(posterior)
+        for j, p in enumerate(row)
+        if FAINT <= p < math.inf and (i, j) not in links
+    }
 
 
 def _probability(value: Any) -> float | None:

@@ -71,12 +71,14 @@ const Draw = (() => {
     for (;;) {
       const iMost = reach(source, i0), jMost = reach(target, j0);
       if (iMost === nSource && jMost === nTarget) return [...pieces, [i0, nSource, j0, nTarget]];
+      /* only these can be cut here or not; a sentence of thousands of words is not gone through for every cut */
+      const near = links.filter(({ cell }) => (cell.i >= i0 && cell.i <= iMost) || (cell.j >= j0 && cell.j <= jMost));
       let best = null;
       const iLeast = i0 + Math.ceil((iMost - i0) * 0.6), jLeast = j0 + Math.ceil((jMost - j0) * 0.6);
       for (let i = iLeast; i <= iMost; i++) {
         for (let j = jLeast; j <= jMost; j++) {
           let cost = 5 * (iMost - i) / Math.max(1, iMost - i0) + 5 * (jMost - j) / Math.max(1, jMost - j0);
-          for (const { cell } of links) if ((cell.i < i) !== (cell.j < j)) cost++;
+          for (const { cell } of near) if ((cell.i < i) !== (cell.j < j)) cost++;
           if (best === null || cost < best[0]) best = [cost, i, j];
         }
       }
@@ -185,7 +187,10 @@ const Draw = (() => {
     const p = seen.p === null ? 1 : Math.max(0, Math.min(1, seen.p)), { cell } = seen;
     const group = svg("g", { class: "mark " + seen.kind, "data-s": cell.i, "data-t": cell.j, "data-l": seen.kind === "faint" ? null : "" },
       title ? svg("title", null, title) : null, svg("rect", { class: "area", x, y, width: square, height: square }));
-    if (seen.first) group.append(svg("rect", { class: "fill", ...place, "fill-opacity": (seen.p === null ? 1 : 0.15 + 0.85 * p).toFixed(2) }));
+    /* two systems share a square: the upper left half is the first's, the lower right half the second's */
+    const [a, b, c, e] = [x + inset, y + inset, x + inset + inner, y + inset + inner];
+    const shape = !seen.differs ? `M${a} ${b}H${c}V${e}H${a}Z` : seen.first ? `M${a} ${b}H${c}L${a} ${e}Z` : `M${c} ${b}V${e}H${a}Z`;
+    if (seen.first || seen.differs) group.append(svg("path", { class: seen.first ? "fill" : "fill second", d: shape, "fill-opacity": (seen.p === null ? 1 : 0.15 + 0.85 * p).toFixed(2) }));
     else if (seen.kind === "faint") group.append(svg("circle", { class: "dot", cx: x + square / 2, cy: y + square / 2, r: Math.max(0.8, inner / 2 * Math.sqrt(p)) }));
     if (cell.gold || seen.kind === "possible") group.append(svg("rect", { class: "box", ...place, "stroke-dasharray": cell.gold === "sure" ? null : "3 2" }));
     if (seen.kind === "wrong") {
@@ -193,13 +198,13 @@ const Draw = (() => {
       group.append(svg("path", { class: "cross", d: `M${x + 1.6 * inset} ${y + 1.6 * inset}l${arm} ${arm}m0 ${-arm}l${-arm} ${arm}` }));
     }
     if (seen.kind === "missed") group.append(svg("circle", { class: "ring", cx: x + square / 2, cy: y + square / 2, r: inner / 4 }));
-    if (seen.differs) group.append(svg("text", { class: "digit", x: x + square - 1, y: y + square - 1, "font-size": square * 0.42 }, seen.first ? "1" : "2"));
     return group;
   }
 
   function grid(pair, threshold, matches) {
     const nSource = pair.source.length, nTarget = pair.target.length, longest = Math.max(nSource, nTarget);
     if (!nSource || !nTarget) return Object.assign(html("p", { class: "none" }, "One side has no words: there is no grid."), { finish() {} });
+    if (longest > 400) return Object.assign(html("p", { class: "none" }, "Too many words for a grid: the lines show them."), { finish() {} });
     const [square, font] = longest <= 24 ? [24, 14] : longest <= 40 ? [20, 13] : [16, 11];
     pen.font = `${font}px ${getComputedStyle(document.body).fontFamily}`;
     const short = (word) => [...word].length > 30 ? [...word].slice(0, 29).join("") + "\u2026" : word;
