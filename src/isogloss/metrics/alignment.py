@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from isogloss._version import __version__
 from isogloss.data import Bitext, Links, Text
 from isogloss.errors import LinksError, ParameterError
-from isogloss.metrics._counts import check_rows, contained, counts_by_pair, link_keys, rates, resampled
+from isogloss.metrics._counts import check_rows, contained, counts_by_pair, link_keys, rates, resampled, sorted_once
 
 __all__ = [
     "AlignmentScore",
@@ -261,7 +261,7 @@ def symmetry(forward: Links, backward: Links) -> float:
     """
     check_rows(forward, backward, "forward", "backward")
     (one, other), _ = link_keys(forward, backward)
-    one, other = np.unique(one), np.unique(other)
+    one, other = sorted_once(one), sorted_once(other)
     common = int(np.count_nonzero(contained(one, other)))
     union = len(one) + len(other) - common
     return common / union if union else 1.0
@@ -278,12 +278,13 @@ def bijectivity(links: Links) -> float:
     if len(links.source) == 0:
         return 1.0
     (keys,), stride = link_keys(links)
-    first = np.unique(keys, return_index=True)[1]
-    pair, source, target = links.pair[first], links.source[first].astype(np.int64), links.target[first].astype(np.int64)
-    alone = np.ones(len(first), bool)
-    for word in (source, target):
-        _, at, times = np.unique(pair * stride + word, return_inverse=True, return_counts=True)
-        alone &= times[at] == 1
+    keys = sorted_once(keys)
+    width = 1 + int(links.target.max())
+    pair = keys // stride
+    source_of, target_of = keys // width, pair * width + keys % width  # a number for every word of either side
+    _, at, times = np.unique(target_of, return_inverse=True, return_counts=True)
+    neighbour = source_of[1:] == source_of[:-1]  # keys are in the order of source words
+    alone = (times[at] == 1) & ~np.append(neighbour, False) & ~np.append(False, neighbour)
     return float(alone.mean())
 
 

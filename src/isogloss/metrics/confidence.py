@@ -236,7 +236,9 @@ def _scored(predicted: Links, gold: Links) -> tuple[Keys, Floats, Keys, Keys]:
             f"link {predicted.source[at]}-{predicted.target[at]} of pair {predicted.pair[at]} has no probability; "
             "every link needs one, written i-j:p"
         )
-    order = np.lexsort((-probability, keys))
-    keys, probability = keys[order], probability[order]
-    first = np.append(True, np.diff(keys) != 0)[: len(keys)]
-    return keys[first], probability[first], *gold_keys(gold, all_gold)
+    if not np.all(keys[1:] > keys[:-1]):
+        order = np.lexsort((-probability, keys))
+        keys, probability = keys[order], probability[order]
+        first = np.append(True, keys[1:] != keys[:-1])
+        keys, probability = keys[first], probability[first]
+    return keys, probability, *gold_keys(gold, all_gold)
