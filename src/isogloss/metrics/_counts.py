@@ -80,12 +80,13 @@ def sorted_once(keys: Keys) -> Keys:
     if np.all(keys[1:] > keys[:-1]):
         return keys
     keys = np.sort(keys)
-    return keys[np.append(True, keys[1:] != keys[:-1])]
+    once: Keys = keys[np.append(True, keys[1:] != keys[:-1])]
+    return once
 
 
 def gold_keys(gold: Links, keys: Keys) -> tuple[Keys, Keys]:
     """The keys of the sure links and those of all links of the gold, each sorted and once."""
-    sure = keys if gold.possible is None else keys[~gold.possible]
+    sure: Keys = keys if gold.possible is None else keys[~gold.possible]
     return sorted_once(sure), sorted_once(keys)
 
 
