@@ -34,10 +34,10 @@ S = TypeVar("S", bound=Structure)
 F = TypeVar("F", bound=Structure)
 B = TypeVar("B", bound=Structure)
 
-# An infeasible problem shows as a direction along which the dual falls for ever. It is looked for this far out: if a
-# feasible q exists, the slope there is at least -KL(q‖p) / FAR, so a steeper one proves that none does unless KL(q‖p)
-# could exceed FAR * STEEP nats.
-FAR, STEEP = 1e8, 1e-4
+# An infeasible problem shows as a direction along which the dual falls for ever. The slope is measured FAR out: if a
+# feasible q exists, it is at least -KL(q‖p) / FAR there, so one below -STEEP proves that none does, unless KL(q‖p)
+# could exceed FAR * STEEP nats. This is done when λ first grows beyond WARY, and at the end of a search that failed.
+FAR, STEEP, WARY = 1e8, 1e-4, 1e3
 
 
 class Search(TypedDict, total=False):
@@ -101,6 +101,7 @@ class _Dual:
         self.dist, self.features, self.bound = dist, features, bound
         self.equality, self.slack = equality, slack
         self.evaluations = -1  # the first point is λ = 0, the model's own posterior
+        self.wary = WARY
         self.origin = self.best = self.lowest = self.at(np.zeros(len(bound)))
 
     def at(self, multipliers: Array) -> _Point:
@@ -119,6 +120,9 @@ class _Dual:
         value = float(multipliers @ self.bound) + change + self.slack * size
         free = gradient if self.equality else np.where(multipliers > 0, gradient, np.minimum(gradient, 0.0))
         point = _Point(multipliers, value, gradient, float(np.linalg.norm(free)), excess, q)
+        if size > self.wary:
+            self.check_minimum(point)
+            self.wary = size * WARY
         if self.evaluations > 0:
             self.best = point if point.residual < self.best.residual else self.best
             self.lowest = point if point.value < self.lowest.value else self.lowest
@@ -127,15 +131,18 @@ class _Dual:
     def broken(self, excess: Array) -> Array:
         return excess if self.equality else np.maximum(excess, 0.0)
 
-    def has_no_minimum(self) -> bool:
-        """Whether D falls for ever along the way the search went, that is, whether no q meets the constraints."""
-        size = float(np.linalg.norm(self.lowest.multipliers))
-        if size == 0:
-            return False
-        direction = self.lowest.multipliers / size
+    def check_minimum(self, point: _Point) -> None:
+        """Raise if D falls for ever in the direction of `point`, that is, if no q meets the constraints."""
+        direction = point.multipliers / max(float(np.linalg.norm(point.multipliers)), 1e-300)
         q = self.dist.with_scores(self.dist.scores - self.features.scores_from(direction * FAR))
         excess = self.features.expectations(q.marginals()) - self.bound
-        return bool(self.slack - direction @ excess < -STEEP)
+        if self.slack - float(direction @ excess) < -STEEP:
+            missed = float(np.linalg.norm(self.broken(self.best.excess)))
+            raise InfeasibleError(
+                f"project: no distribution over the allowed structures meets the {len(self.bound)} constraints; the "
+                f"best found misses them by {missed:.3g} with slack {self.slack:g}. Loosen the bound, raise the slack, "
+                "or allow more structures (for word alignment: give every word a positive null probability)"
+            )
 
 
 def project(
@@ -218,13 +225,8 @@ def project(
         _lbfgs(dual, first, tolerance, steps)
     else:
         raise ParameterError(f"project: optimiser should be 'lbfgs', 'gradient' or 'fixed', not {optimiser!r}")
-    if dual.best.residual > tolerance and dual.has_no_minimum():
-        missed = float(np.linalg.norm(dual.broken(dual.best.excess)))
-        raise InfeasibleError(
-            f"project: no distribution over the allowed structures meets the {len(limits)} constraints; the best found "
-            f"misses them by {missed:.3g} with slack {slack:g}. Loosen the bound, raise the slack, or allow more "
-            "structures (for word alignment: give every word a positive null probability)"
-        )
+    if dual.best.residual > tolerance:
+        dual.check_minimum(dual.lowest)
     return _report(dual, dual.best, tolerance)
 
 

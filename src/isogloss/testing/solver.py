@@ -74,7 +74,7 @@ def project_listed(
         method="SLSQP",
         bounds=[(1e-14, 1.0)] * len(p),
         constraints=constraints,
-        options={"ftol": 1e-14, "maxiter": 1000},
+        options={"ftol": 1e-13, "maxiter": 200},
     )
     solved, start = [], 0
     for group, support, size in zip(groups, supports, sizes, strict=True):
