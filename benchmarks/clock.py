@@ -11,15 +11,22 @@ import os
 import sys
 import time
 
+TYPE_CHECKING = False  # as in typing, which the small process does without
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
 MEBIBYTE_IN_KIBIBYTES = 1024
 
 
-def measure(command, stdout=None, threads=None, log=None):  # type: ignore[no-untyped-def]
+def measure(
+    command: Sequence[str | Path], stdout: Path | None = None, threads: int | None = None, log: Path | None = None
+) -> dict[str, float]:
     """Run a command and return {"seconds", "cpu_seconds", "peak_mb"}.
 
     Parameters
     ----------
-    command : list of str
+    command : sequence of str or path
     stdout : path, optional
         Where its output goes; by default nowhere.
     threads : int, optional
@@ -41,7 +48,7 @@ def measure(command, stdout=None, threads=None, log=None):  # type: ignore[no-un
         text=True,
         check=True,
     )
-    report = json.loads(result.stdout)
+    report: dict[str, float] = json.loads(result.stdout)
     if report.pop("status") != 0:
         said = ""
         if log is not None and os.path.exists(log):

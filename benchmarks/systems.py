@@ -9,6 +9,7 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from benchmarks.clock import measure
 from benchmarks.corpora import Set
@@ -76,7 +77,7 @@ class System:
     def _once(self, data: Set, place: Path, threads: int) -> Run:
         forward, backward = self._outputs(place)
         shown = Path(self.program[-1]).name
-        cost: dict[str, float] = {}
+        flags: list[Any]
         if self.name == ISOGLOSS:
             flags = ["align", data.source, data.target, "-o", forward, "--threads", str(threads), *self.options]
             cost = measure([*self.program, *flags], threads=threads, log=place / "log.txt")

@@ -2,7 +2,7 @@
 
 python -m benchmarks.quality.align                        every set, every system, rows that are missing
 python -m benchmarks.quality.align --dev                  score the dev splits: for choosing settings
-python -m benchmarks.quality.align --systems isogloss --again --sets en-cs.czenali
+python -m benchmarks.quality.align --systems isogloss --again --sets en-cs.czenali --options='--constraint none'
 python -m benchmarks.quality.align --table                print the comparison and write docs/benchmarks.md
 """
 
@@ -34,7 +34,9 @@ def results(split: str) -> rows.Rows:
     return rows.Rows(HERE / ("align-dev.csv" if split == "dev" else "align.csv"), COLUMNS, KEY)
 
 
-def measure(system: systems.System, data: Set, split: str, threads: int, number: int, arguments) -> None:  # type: ignore[no-untyped-def]
+def measure(
+    system: systems.System, data: Set, split: str, threads: int, number: int, arguments: argparse.Namespace
+) -> None:
     """Make the rows of one run, unless they are there."""
     file = results(split)
     plain = " ".join([f"threads={threads}", *system.options])
@@ -91,7 +93,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--sets", help="names from sets.tsv, split by commas; default: all with gold")
     parser.add_argument("--systems", default="isogloss,eflomal,fast_align")
     parser.add_argument("--threads", default="1,2", help="numbers of threads, each a row; default: 1,2")
-    parser.add_argument("--options", default="", help="further arguments for isogloss align, kept in the row")
+    parser.add_argument("--options", default="", help="for isogloss align: --options='--constraint none', another row")
     parser.add_argument("--runs", type=int, default=RUNS_OF_A_SAMPLER, help="runs of systems that draw at random")
     parser.add_argument("--repeat", type=int, default=1, help="run each command so often and keep the best time")
     parser.add_argument("--again", action="store_true", help="replace rows that are there")
@@ -107,6 +109,7 @@ def main(argv: list[str] | None = None) -> None:
     for name in chosen:
         if name not in known:
             parser.error(f"--sets: there is no {name!r} in sets.tsv; there are {', '.join(known)}")
+    failures = 0
     numbers_of_threads = [int(number) for number in arguments.threads.split(",")]
     for system_name in arguments.systems.split(","):
         try:
@@ -121,7 +124,13 @@ def main(argv: list[str] | None = None) -> None:
                 # Quality is the mean over runs with the first number of threads; the others are there for the clock.
                 runs = arguments.runs if system.random and threads == numbers_of_threads[0] else 1
                 for number in range(1, runs + 1):
-                    measure(system, known[name], split, threads, number, arguments)
+                    try:
+                        measure(system, known[name], split, threads, number, arguments)
+                    except RuntimeError as failure:
+                        _say(f"{name:20} {failure}")
+                        failures += 1
+    if failures:
+        raise SystemExit(f"{failures} runs failed and have no row")
 
 
 if __name__ == "__main__":

@@ -72,7 +72,7 @@ def _compare(data: Set, split: str, ours: Best, theirs: Best) -> dict[str, objec
         links.append(scoring.outputs(run, data, split, (method,))[method])
         if abs(100 * scoring.score(links[-1], data, split).aer - float(row["AER"])) > 0.001:
             return None  # the links on disk are of another run than the row
-    result = scoring.difference(*links, data, split)
+    result = scoring.difference(links[0], links[1], data, split)
     low, high = result.interval
     return {
         "data": data.name,
@@ -121,17 +121,21 @@ def _quality(names: list[str], table: dict[str, dict[str, Best]], tests: dict[st
             f"| {name} | {' | '.join(cells)} | {_relative(entries)} | {gap} | {test['p'] if test else ''} |",
         )
     if with_mean:
-        whole = [name for name in names if all(system in table[name] for system in SYSTEMS[:2])]
-        for title, some in (("mean", whole), ("mean, peers only", names)):
-            means = {
-                system: Best(mean(table[name][system].aer for name in some), 0, 0, "", ())
-                for system in SYSTEMS
-                if some and all(system in table[name] for name in some)
-            }
-            if means and not (title != "mean" and whole == names):
-                cells = [f"**{means[s].aer:.2f}**" if s in means else "" for s in SYSTEMS]
-                lines.append(f"| **{title} of {len(some)}** | {' | '.join(cells)} | **{_relative(means)}** | | |")
+        both = [name for name in names if all(system in table[name] for system in SYSTEMS[:2])]
+        lines += [_mean(some, table) for some in ([both, names] if both and both != names else [names])]
     return "\n".join(lines)
+
+
+def _mean(names: list[str], table: dict[str, dict[str, Best]]) -> str:
+    """The last row: means of the systems that have a value on every one of these sets."""
+    means = {
+        system: Best(mean(table[name][system].aer for name in names), 0, 0, "", ())
+        for system in SYSTEMS
+        if names and all(system in table[name] for name in names)
+    }
+    cells = [f"**{means[system].aer:.2f}**" if system in means else "" for system in SYSTEMS]
+    relative = _relative(means)
+    return f"| **mean of {len(names)}** | {' | '.join(cells)} | {f'**{relative}**' if relative else ''} | | |"
 
 
 def _cell(entry: Best | None) -> str:
