@@ -197,6 +197,7 @@ class Chains:
             raise ParameterError("Chains: row s of scores should hold lengths[s] * states[s]² numbers, for every s")
         values = checked_scores(scores.values[scores.offsets[0] : scores.offsets[-1]], "Chains: scores", (None,))
         self.scores = Ragged(values, scores.offsets - scores.offsets[0])
+        self._starts = np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.int64)
         self._solved: tuple[Array, Ragged] | None = None
 
     @classmethod
@@ -219,9 +220,9 @@ class Chains:
     def _sweep(self, semiring: Semiring, u: Array) -> tuple[Array, Ragged]:
         from isogloss.structures._numba.chain import chains
 
-        starts = np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.int64)
         grad, values = np.zeros_like(self.scores.values), np.empty(len(self))
-        chains(semiring, self.scores.values, self.scores.offsets, self.lengths, self.states, grad, u, starts, values)
+        shape = (self.scores.offsets, self.lengths, self.states)
+        chains(semiring, self.scores.values, *shape, grad, u, self._starts, values)
         forbidden = np.flatnonzero(values == -np.inf)
         if len(forbidden):
             first = int(forbidden[0])
@@ -237,10 +238,11 @@ class Chains:
         return self._solved
 
     def _sequences(self, parts: Ragged) -> Ragged:
-        rows: list[Any] = []
-        for row, n, k in zip(parts, self.lengths, self.states, strict=True):
-            rows.append(_read(row.reshape(n, k, k)))
-        return Ragged.of(rows, np.int64)
+        from isogloss.structures._numba.chain import sequences
+
+        states = np.empty(int(self.lengths.sum()), np.int64)
+        sequences(parts.values, parts.offsets, self.lengths, self.states, self._starts, states)
+        return Ragged(states, self._starts)
 
     def log_partition(self) -> Array:
         """float64[n_sentences]: log Z of each."""

@@ -12,7 +12,7 @@ from numba import njit, prange
 
 from isogloss.structures._numba.semiring import total, weights
 
-__all__ = ["chain", "chains"]
+__all__ = ["chain", "chains", "sequences"]
 
 
 @njit(cache=True, nogil=True)
@@ -80,3 +80,22 @@ def chains(sr, scores, offsets, lengths, states, grad, u, starts, values):
         out = grad[offsets[s] : offsets[s + 1]].reshape(shape)
         draws = u[starts[s] : starts[s + 1]] if len(u) else u
         values[s] = chain(sr, block, out, draws)
+
+
+@njit(cache=True, nogil=True)
+def sequences(grad, offsets, lengths, states, starts, out):
+    """The states that each sentence steps to, from indicators of steps as `chains` writes them for MAX and DRAW.
+
+    Parameters
+    ----------
+    out : int64[Σ lengths]
+        Sentence *s* is written to ``out[starts[s]:starts[s + 1]]``.
+    """
+    for s in range(len(lengths)):
+        n, k = lengths[s], states[s]
+        block = grad[offsets[s] : offsets[s + 1]].reshape((n, k, k))
+        for t in range(n):
+            for i in range(k):
+                for j in range(k):
+                    if block[t, i, j] > 0.0:
+                        out[starts[s] + t] = j
