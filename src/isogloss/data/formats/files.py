@@ -238,7 +238,7 @@ def _check_encoding(encoding: str, errors: str) -> str | None:
         raise ParameterError(f"errors should be one of {', '.join(_TOLERANCES)}, not {errors!r}")
     try:
         found = codecs.lookup(encoding)
-        b"".decode(encoding)  # refuses codecs that are not of text, such as hex
+        io.TextIOWrapper(io.BytesIO(), encoding=encoding)  # refuses codecs that are not of text, such as hex
     except (LookupError, TypeError, ValueError):
         raise ParameterError(
             f"encoding should be a text encoding that Python knows (utf-8, latin-1, utf-16, ...), not {encoding!r}"

@@ -313,13 +313,14 @@ def format_links(
         return _format_giza(links, links.bitext if bitext is None else bitext, first)
     from isogloss.data.formats._numba.links import format_naacl, format_pharaoh
 
-    arrays: list[NDArray[Any]] = [
-        links.offsets.astype(np.int64, copy=False),
-        links.source.astype(np.int32, copy=False),
-        links.target.astype(np.int32, copy=False),
-        np.empty(0, np.float32) if not scores or links.probability is None else links.probability.astype(np.float32),
-        np.empty(0, bool) if links.possible is None else links.possible,
+    columns: list[tuple[Any, Any]] = [
+        (links.offsets, np.int64),
+        (links.source, np.int32),
+        (links.target, np.int32),
+        (links.probability if scores else (), np.float32),
+        (() if links.possible is None else links.possible, np.bool_),
     ]
+    arrays: list[Any] = [np.ascontiguousarray(values, dtype) for values, dtype in columns]
     if format == "pharaoh":
         out: bytes = format_pharaoh(*arrays).tobytes()
     elif format == "naacl":

@@ -82,9 +82,7 @@ def _units(pieces: Iterable[bytes], name: str, encoding: str | None) -> Iterator
             if piece:
                 parser.feed(piece)
             if heard.root not in ("", "tmx"):
-                raise BitextError(
-                    f"{name}: the outermost element is <{heard.root}>, not <tmx>. Is it another kind of XML?"
-                )
+                raise BitextError(f"{name}: the outermost element is <{heard.root}>, not <tmx>. Another kind of XML?")
             yield from heard.units
             heard.units.clear()
         parser.close()
@@ -97,9 +95,8 @@ def _units(pieces: Iterable[bytes], name: str, encoding: str | None) -> Iterator
         ) from None
     except ParseError as problem:
         line, column = problem.position
-        raise BitextError(
-            f"{name}, line {line}, column {column}: not well-formed XML: {problem.msg.split(':')[0]}"
-        ) from None
+        what = str(problem).split(":")[0]
+        raise BitextError(f"{name}, line {line}, column {column}: not well-formed XML: {what}") from None
     except ValueError as problem:  # an encoding that the parser does not know
         raise BitextError(f"{name}: {problem}. Say which encoding it is: --encoding (encoding= in Python)") from None
 

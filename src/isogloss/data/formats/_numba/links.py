@@ -337,6 +337,25 @@ def parse_giza(data):
 
 
 @njit(cache=True, nogil=True)
+def _sort(keys, order):
+    """Shell sort of the keys, equal ones by `order`, both in place: rows are short and nearly sorted.
+
+    `np.argsort` would do, and takes seconds to compile.
+    """
+    gap = 1
+    while gap < keys.size // 9:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for k in range(gap, keys.size):
+            key, place, at = keys[k], order[k], k
+            while at >= gap and (keys[at - gap] > key or (keys[at - gap] == key and order[at - gap] > place)):
+                keys[at], order[at] = keys[at - gap], order[at - gap]
+                at -= gap
+            keys[at], order[at] = key, place
+        gap //= 3
+
+
+@njit(cache=True, nogil=True)
 def put_in_order(offsets, source, target, probability, possible):
     """Order each row by source, then target, in place, and drop repetitions: sure beats possible, then the first wins.
 
@@ -349,14 +368,12 @@ def put_in_order(offsets, source, target, probability, possible):
         keys = np.empty(last - first, np.int64)
         for k in range(first, last):
             keys[k - first] = (np.int64(source[k]) << 32) | (np.int64(target[k]) << 1) | np.int64(possible[k])
-        ordered = True
-        for k in range(1, keys.size):
-            ordered &= keys[k - 1] < keys[k]
-        order = np.arange(keys.size) if ordered else np.argsort(keys, kind="mergesort")
+        order = np.arange(keys.size)
+        _sort(keys, order)
         chances = probability[first:last].copy()
         for k in range(order.size):
-            key = keys[order[k]]
-            if k > 0 and key >> 1 == keys[order[k - 1]] >> 1:
+            key = keys[k]
+            if k > 0 and key >> 1 == keys[k - 1] >> 1:
                 continue
             source[end], target[end] = key >> 32, (key >> 1) & 0x7FFFFFFF
             possible[end], probability[end] = (key & 1) == 1, chances[order[k]]
