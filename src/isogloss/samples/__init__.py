@@ -1,0 +1,85 @@
+"""Small corpora written for this project, so that every example runs offline, and a generator of synthetic ones.
+
+>>> from isogloss import samples
+>>> samples.names()
+('en-de', 'en-tr')
+>>> text, gold = samples.bitext("en-de"), samples.gold("en-de")
+>>> " ".join(text[1][1]), str(gold[1])
+('Die Kinder spielen im Garten .', '0-0 1-1 3-2 4-3 5-3 6-4 7-5')
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+from typing import Literal
+
+from isogloss.data import Bitext, Links
+from isogloss.errors import ParameterError
+from isogloss.samples.synthetic import SyntheticBitext, SyntheticGrammar, synthetic
+
+__all__ = [
+    "SyntheticBitext",
+    "SyntheticGrammar",
+    "bitext",
+    "gold",
+    "names",
+    "path",
+    "synthetic",
+    "trees",
+]
+
+_LANGUAGES = {"en-de": ("en", "de"), "en-tr": ("en", "tr")}
+_FILES = {
+    "source": "{name}.{source}.txt",
+    "target": "{name}.{target}.txt",
+    "gold": "{name}.gold.txt",
+    "source-trees": "{name}.{source}.conllu",
+    "target-trees": "{name}.{target}.conllu",
+}
+
+
+def names() -> tuple[str, ...]:
+    """The bundled corpora, each named by its two languages, source first."""
+    return tuple(_LANGUAGES)
+
+
+def path(name: str, what: Literal["source", "target", "gold", "source-trees", "target-trees"]) -> Path:
+    """Where a file of a corpus is, for the command line and for programs that read files.
+
+    Examples
+    --------
+    >>> path("en-tr", "target").name
+    'en-tr.tr.txt'
+    """
+    if name not in _LANGUAGES:
+        raise ParameterError(f"samples: no corpus {name!r}; there are {', '.join(_LANGUAGES)}")
+    if what not in _FILES:
+        raise ParameterError(f"samples: {name} has no {what!r}; ask for one of {', '.join(_FILES)}")
+    source, target = _LANGUAGES[name]
+    return Path(str(files(__name__) / _FILES[what].format(name=name, source=source, target=target)))
+
+
+def bitext(name: str = "en-de") -> Bitext:
+    """The sentence pairs of a corpus, 50 of each."""
+    return Bitext.read(path(name, "source"), path(name, "target"))
+
+
+def gold(name: str = "en-de") -> Links:
+    """The links of a corpus, made by hand: sure ones in `links`, others in `possible`, of each `Alignment`."""
+    from isogloss.data.formats import read_links
+
+    return read_links(path(name, "gold"), format="pharaoh", index_base=0, bitext=bitext(name))
+
+
+def trees(name: str = "en-de", side: Literal["source", "target"] = "source") -> str:
+    """The dependency trees of one side, CoNLL-U text: tree *k* belongs to pair *k*, from the first pair on.
+
+    Examples
+    --------
+    >>> trees("en-de", "target").splitlines()[1]
+    '# text = Die Frau liest ein Buch .'
+    """
+    if side not in ("source", "target"):
+        raise ParameterError(f"samples: side should be 'source' or 'target', not {side!r}")
+    return path(name, "source-trees" if side == "source" else "target-trees").read_text(encoding="utf-8")
