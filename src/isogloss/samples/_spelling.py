@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from isogloss.samples._grammar import ADJ, CLOSED, NOUN, OPEN, VARIANTS, VERB, closed_words
 
-__all__ = ["Speller"]
+__all__ = ["Speller", "split_code"]
 
 _ONSETS = (
     ("p", "t", "k", "b", "d", "g", "s", "f", "m", "n", "l", "r", "v", "h", "sh", "st"),
@@ -51,6 +51,7 @@ class Speller:
         return words
 
     def function_word(self, number: int, side: int) -> str:
+        """The listed word with a number; see `closed_words`."""
         return self._closed[side][number]
 
     def stem(self, number: int, side: int) -> str:
