@@ -289,6 +289,11 @@ def test_pipes_are_written_to_directly(tmp_path):
         with atomic_write(tmp_path / "pipe") as file:
             file.write(TEXT)
         assert reader.stdout is not None and reader.stdout.read() == TEXT
+    with subprocess.Popen(["head", "-c", "3", tmp_path / "pipe"], stdout=subprocess.PIPE) as reader:
+        with atomic_write(tmp_path / "pipe") as file:  # whose reader leaves early
+            for _ in range(1000):
+                file.write(TEXT * 100)
+        assert reader.stdout is not None and reader.stdout.read() == b"das"
 
 
 def test_links_modes_and_bad_places(tmp_path):

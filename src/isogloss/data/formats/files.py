@@ -6,7 +6,6 @@ import codecs
 import errno
 import io
 import os
-import secrets
 import select
 import stat
 import sys
@@ -347,13 +346,15 @@ def atomic_write(path: PathOrName | None) -> Iterator[BinaryIO]:
         return
     name = os.fspath(path)
     before = _existing(name)
-    if os.path.abspath(name).startswith(("/dev/", "/proc/")) or (before and not stat.S_ISREG(before.st_mode)):
-        with _explained(name), open(name, "wb") as stream, _compressor(stream, name) as out:
+    if os.path.abspath(name).startswith(("/dev/fd/", "/dev/std", "/proc/")) or (
+        before and not stat.S_ISREG(before.st_mode)
+    ):
+        with suppress(BrokenPipeError), _explained(name), _device(name) as stream, _compressor(stream, name) as out:
             yield out
         return
     final = os.path.realpath(name)
     folder, base = os.path.split(final)
-    part = os.path.join(folder, f".{base[:60]}.{secrets.token_hex(4)}.part")
+    part = os.path.join(folder, f".{base[:60]}.{os.urandom(4).hex()}.part")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
     try:
         handle = os.open(part, flags, 0o666)
@@ -370,12 +371,21 @@ def atomic_write(path: PathOrName | None) -> Iterator[BinaryIO]:
             if before:
                 with suppress(OSError):
                     os.chmod(part, stat.S_IMODE(before.st_mode))
-        with _explained(name):
+        try:
             os.replace(part, final)
+        except OSError as problem:
+            raise _cannot_write(problem, name) from None
     except BaseException:
         with suppress(OSError):
             os.unlink(part)
         raise
+
+
+def _device(name: str) -> BinaryIO:
+    try:
+        return open(name, "wb")
+    except OSError as problem:
+        raise _cannot_write(problem, name) from None
 
 
 def _existing(name: str) -> os.stat_result | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterable, Iterator
-from xml.sax.saxutils import escape, quoteattr
+from html import escape
 
 from isogloss.data.formats.files import IsoglossWarning
 from isogloss.errors import BitextError
@@ -169,14 +169,14 @@ def _segment(unit: Unit, wanted: tuple[str, str], side: int) -> str | None:
 
 def format_tmx(pairs: Iterable[tuple[str, str]], languages: tuple[str, str]) -> Iterator[str]:
     """A TMX 1.4 document, piece by piece. Characters that XML cannot hold become U+FFFD."""
-    tags = [quoteattr(language) for language in languages]
+    tags = [f'"{escape(language)}"' for language in languages]
     yield (
         '<?xml version="1.0" encoding="UTF-8"?>\n<tmx version="1.4">\n<header creationtool="isogloss" '
         'creationtoolversion="1" segtype="sentence" o-tmf="isogloss" adminlang="en" '
         f'srclang={tags[0]} datatype="plaintext"/>\n<body>\n'
     )
     for pair in pairs:
-        clean = (escape(_NOT_XML.sub("\ufffd", text)) for text in pair)
+        clean = (escape(_NOT_XML.sub("\ufffd", text), quote=False) for text in pair)
         segments = (f"<tuv xml:lang={tag}><seg>{text}</seg></tuv>" for tag, text in zip(tags, clean, strict=True))
         yield f"<tu>{''.join(segments)}</tu>\n"
     yield "</body>\n</tmx>\n"
