@@ -1,0 +1,275 @@
+"""What commands share: options with one name and one help text, and the ways results leave the program.
+
+>>> def command(source: Source, target: Target = None, output: Output = None, quiet: Quiet = False) -> None:
+...     check_output(output, [source, target])
+...     with compiling("example", quiet):
+...         write_result(output, "...")
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from isogloss.cli._frame import say, warn
+from isogloss.errors import UsageError
+
+if TYPE_CHECKING:
+    from isogloss.progress import Progress
+
+__all__ = [
+    "Columns",
+    "Encoding",
+    "Errors",
+    "Format",
+    "GroupedHelp",
+    "Json",
+    "Languages",
+    "LinksFormat",
+    "Normalise",
+    "Output",
+    "Quiet",
+    "Seed",
+    "Source",
+    "Target",
+    "Threads",
+    "Tokenise",
+    "check_output",
+    "choice",
+    "compiling",
+    "is_standard_output",
+    "progress_for",
+    "reading_options",
+    "say",
+    "two",
+    "warn",
+    "write_json",
+    "write_result",
+]
+
+READING = "Reading"
+"""The heading of `--help` for options about the text."""
+
+
+# Help ----------------------------------------------------------------------------------------------------------------
+
+
+class GroupedHelp(TyperCommand):
+    """Help as plain text, with the options under the headings that `rich_help_panel` names."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        groups: dict[str, list[Any]] = {}
+        for parameter in self.get_params(ctx):
+            if (record := parameter.get_help_record(ctx)) is not None:
+                kind = "Arguments" if parameter.param_type_name == "argument" else "Options"
+                groups.setdefault(getattr(parameter, "rich_help_panel", None) or kind, []).append(record)
+        for heading, records in groups.items():
+            with formatter.section(heading):
+                formatter.write_dl(records)
+
+
+# Options -------------------------------------------------------------------------------------------------------------
+
+
+def choice(*names: str, option: str, help: str, panel: str | None = None) -> Any:
+    """An option that takes one of a few words: ``Annotated[str, choice("a", "b", option="--letter", help="...")]``."""
+
+    def check(value: str | None) -> str | None:
+        if value is not None and value not in names:
+            raise typer.BadParameter(f"'{value}' is not one of {', '.join(names)}")
+        return value
+
+    return typer.Option(option, metavar="|".join(names), help=help, callback=check, rich_help_panel=panel)
+
+
+def two(kind: Callable[[str], Any], example: str) -> Callable[[str], tuple[Any, Any]]:
+    """A parser of two values with a comma between them."""
+
+    def parse(value: str) -> tuple[Any, Any]:
+        try:
+            first, second = (kind(part.strip()) for part in value.split(","))
+        except ValueError:
+            raise typer.BadParameter(f"'{value}' should be two values with a comma between them: {example}") from None
+        return first, second
+
+    return parse
+
+
+Source = Annotated[
+    str,
+    typer.Argument(
+        metavar="SOURCE", show_default=False, help="Source text, a sentence a line; or one file with both sides."
+    ),
+]
+Target = Annotated[
+    str | None,
+    typer.Argument(metavar="[TARGET]", show_default=False, help="Its translation, line by line; omitted for one file."),
+]
+Output = Annotated[
+    str | None,
+    typer.Option("--output", "-o", metavar="FILE", help="Where the result goes; stdout without it, or for `-`."),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Nothing on stderr but warnings and errors.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, for programs.")]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Of everything that is drawn at random.")]
+Threads = Annotated[
+    int | None,
+    typer.Option("--threads", metavar="N", min=1, help="How many; all cores without it. The result is the same."),
+]
+
+Format = Annotated[
+    str,
+    choice(
+        "auto",
+        "pair",
+        "bars",
+        "tsv",
+        "tmx",
+        option="--format",
+        panel=READING,
+        help="How a single file holds both sides: `source ||| target` (bars), columns (tsv), or TMX.",
+    ),
+]
+Encoding = Annotated[
+    str, typer.Option("--encoding", metavar="NAME", rich_help_panel=READING, help="How the text is written.")
+]
+Errors = Annotated[
+    str,
+    choice(
+        "strict",
+        "replace",
+        "ignore",
+        option="--errors",
+        panel=READING,
+        help="What to do with bytes that are not of the encoding.",
+    ),
+]
+Tokenise = Annotated[
+    str,
+    choice(
+        "space",
+        "unicode",
+        "characters",
+        option="--tokenise",
+        panel=READING,
+        help="What a word is: what stands between spaces, what a plain tokeniser finds, or each character.",
+    ),
+]
+Normalise = Annotated[
+    str | None,
+    choice("NFC", "NFD", "NFKC", "NFKD", option="--normalise", panel=READING, help="Unicode normalisation."),
+]
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        "--columns", metavar="A,B", rich_help_panel=READING, help="Which columns, from 0, hold source and target."
+    ),
+]
+Languages = Annotated[
+    str | None,
+    typer.Option("--languages", metavar="A,B", rich_help_panel=READING, help="Of a TMX file: which two, as `en,fr`."),
+]
+LinksFormat = Annotated[
+    str,
+    choice("pharaoh", "naacl", "giza", option="--links-format", help="How links are written."),
+]
+
+
+def reading_options(
+    *,
+    format: str = "auto",
+    encoding: str = "utf-8",
+    errors: str = "strict",
+    tokenise: str = "space",
+    normalise: str | None = None,
+    columns: str | None = None,
+    languages: str | None = None,
+) -> dict[str, Any]:
+    """The options of a command as `read_bitext` and `stream_bitext` take them."""
+    return {
+        "format": format,
+        "encoding": encoding,
+        "errors": errors,
+        "tokenise": tokenise,
+        "normalise": normalise,
+        "columns": None if columns is None else two(int, "--columns 0,1")(columns),
+        "languages": None if languages is None else two(str, "--languages en,fr")(languages),
+    }
+
+
+# Out -----------------------------------------------------------------------------------------------------------------
+
+
+def is_standard_output(path: str | None) -> bool:
+    """Whether a result goes to stdout."""
+    return path is None or path == "-"
+
+
+def check_output(path: str | None, inputs: Iterable[str | None] = ()) -> None:
+    """Before the work: that the folder of an output file is there, and that no input would be overwritten by it."""
+    if path is None or path == "-":
+        return
+    if os.path.isdir(path):
+        raise UsageError(f"{path}: is a directory; give the name of a file in it")
+    folder = os.path.dirname(os.path.realpath(path))
+    if not os.path.isdir(folder):
+        raise UsageError(f"{path}: there is no directory {folder} to write it in. Make it first, or write elsewhere")
+    for other in inputs:
+        if other is not None and os.path.isfile(path) and os.path.exists(other) and os.path.samefile(path, other):
+            raise UsageError(f"{path}: is to be read and written at once. Give another name for the output")
+
+
+def write_result(path: str | None, pieces: Iterable[bytes | str] | bytes | str) -> None:
+    """Write a result to a file, whole or not at all, or to stdout when `path` is None or ``-``."""
+    from isogloss.data.formats import atomic_write
+
+    with atomic_write(path) as file:
+        for piece in [pieces] if isinstance(pieces, bytes | str) else pieces:
+            file.write(piece.encode("utf-8", "backslashreplace") if isinstance(piece, str) else piece)
+
+
+def write_json(value: Mapping[str, Any], path: str | None = None) -> None:
+    """Write a JSON object, on stdout unless a path is given; what is not a number (NaN) becomes null."""
+    import json
+
+    text = json.dumps(_plain(value), ensure_ascii=False, indent=2, allow_nan=False)
+    write_result(path, text + "\n")
+
+
+def _plain(value: Any) -> Any:
+    """Only what JSON knows; arrays and their numbers are turned into Python's."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, float) and not abs(value) < float("inf"):
+        return None
+    return value if isinstance(value, str | int | float | None) else str(value)
+
+
+def progress_for(quiet: bool) -> Progress:
+    """What long work reports to: a bar on a terminal, lines in a log, nothing when quiet."""
+    from isogloss.progress import for_stream
+
+    return for_stream(quiet)
+
+
+@contextmanager
+def compiling(job: str, quiet: bool, about: str = "30 s") -> Iterator[None]:
+    """Around the work: say first that kernels have to be compiled, if so, and remember afterwards that they are."""
+    from isogloss.engine import cache
+
+    cache.ensure_cache()
+    cold = cache.cold(job)
+    if cold:
+        say(f"first run on this machine: compiling kernels, about {about}; later runs start at once", quiet)
+    yield
+    if cold:
+        cache.mark_warm(job)

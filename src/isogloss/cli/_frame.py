@@ -1,0 +1,187 @@
+"""Around every command: parse the arguments, run it, and turn what goes wrong into one line and an exit status."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import partial, wraps
+from importlib import import_module
+from types import FrameType
+from typing import Any, TextIO
+
+from isogloss.errors import IsoglossError
+
+__all__ = ["guarded", "refuse", "run", "say", "warn"]
+
+STOPPED = 130
+_DEBUG = "ISOGLOSS_DEBUG"
+
+
+# Words on stderr -----------------------------------------------------------------------------------------------------
+
+
+def say(message: str, quiet: bool = False) -> None:
+    """One line on stderr, in the name of the program; nothing when `quiet`."""
+    if not quiet:
+        _error_line(f"isogloss: {message}")
+
+
+def warn(message: str) -> None:
+    """One line on stderr about something odd that did not stop the work."""
+    _error_line(f"isogloss: warning: {message}")
+
+
+def _error_line(line: str) -> None:
+    if sys.stderr is None:  # closed by whoever called us
+        return
+    with suppress(OSError, ValueError):  # nobody listens, or no room for words: the exit status still speaks
+        sys.stderr.write(" ".join(line.splitlines()) + "\n")
+        sys.stderr.flush()
+
+
+def _debugging() -> bool:
+    return os.environ.get(_DEBUG, "") not in ("", "0")
+
+
+# Parsing -------------------------------------------------------------------------------------------------------------
+
+
+def run(name: str, module: str, arguments: Sequence[str]) -> int:
+    """Import a command, parse its arguments, call it; returns the exit status."""
+
+    def work() -> int | None:
+        call = _parse(name, import_module(module).command, arguments)
+        return call if isinstance(call, int) else call()
+
+    return guarded(work, f"isogloss {name}")
+
+
+def refuse(word: str, names: Sequence[str]) -> int:
+    """Say that there is no such command, and which one may have been meant."""
+    from difflib import get_close_matches
+
+    what = "option" if word.startswith("-") else "command"
+    close = get_close_matches(word, names, 1, 0.5)
+    hint = f"Did you mean '{close[0]}'?" if close else "`isogloss --help` lists what there is"
+    say(f"no such {what}: '{word}'. {hint}")
+    return 2
+
+
+def _parse(name: str, function: Callable[..., None], arguments: Sequence[str]) -> Callable[[], None] | int:
+    """The call that the arguments ask for, or an exit status if they only asked for help.
+
+    Typer parses and does no more: the work is done outside of it, where its own ideas about errors do not reach.
+    """
+    import typer
+    from typer.main import get_command
+
+    from isogloss.cli._common import GroupedHelp
+
+    @wraps(function)
+    def prepared(**values: Any) -> Callable[[], None]:
+        return partial(function, **values)
+
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
+    app.command(name, cls=GroupedHelp, context_settings={"help_option_names": ["-h", "--help"]})(prepared)
+    parsed = get_command(app).main(list(arguments), prog_name=f"isogloss {name}", standalone_mode=False)
+    return parsed if callable(parsed) else int(parsed or 0)
+
+
+# Running -------------------------------------------------------------------------------------------------------------
+
+
+def guarded(work: Callable[[], int | None], name: str = "isogloss") -> int:
+    """Do the work; whatever stops it becomes a line on stderr and an exit status, never a traceback."""
+    try:
+        with _one_line_warnings(), _stoppable():
+            return work() or 0
+    except BaseException as problem:
+        if _debugging() and not isinstance(problem, SystemExit | GeneratorExit):
+            import traceback
+
+            traceback.print_exc()
+        return _status(problem, name)
+
+
+def _status(problem: BaseException, name: str) -> int:
+    """Say what happened; the exit status it stands for."""
+    if isinstance(problem, IsoglossError):
+        say(str(problem))
+        return problem.exit_code
+    if isinstance(problem, BrokenPipeError):  # the reader, such as `head`, has seen enough
+        _let_go(sys.stdout)
+        return 0
+    if isinstance(problem, KeyboardInterrupt):
+        say(str(problem) or "stopped by Ctrl-C")
+        return STOPPED
+    if isinstance(problem, MemoryError):
+        say("there is not enough memory for this. `isogloss align --chunk 100000` works through a text part by part")
+        return 1
+    if isinstance(problem, OSError):
+        where = f"{problem.filename}: " if problem.filename is not None else ""
+        say(f"{where}{(problem.strerror or str(problem)).lower()}")
+        return 2 if isinstance(problem, FileNotFoundError) else 1
+    if isinstance(problem, SystemExit):
+        return problem.code if isinstance(problem.code, int) else int(problem.code is not None)
+    message = getattr(problem, "format_message", None)  # what Typer raises has no public class of its own
+    if message is not None and hasattr(problem, "exit_code"):
+        say(f"{message().rstrip('.')}. `{name} --help` lists the options")
+        return int(problem.exit_code)
+    found = f"{type(problem).__name__}: {problem}" if str(problem) else type(problem).__name__
+    say(
+        f"something went wrong inside Isogloss ({found[:200]}). That is our mistake, not yours: please report it, with "
+        f"what {_DEBUG}=1 shows"
+    )
+    return 1
+
+
+def _let_go(stream: TextIO | None) -> None:
+    """Let what is left in the buffers go nowhere, so that Python does not complain when it ends."""
+    with suppress(OSError, ValueError, AttributeError):
+        assert stream is not None
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
+
+
+@contextmanager
+def _one_line_warnings() -> Iterator[None]:
+    """Our warnings as one line each, once; those of libraries only for who looks for faults."""
+    said: set[str] = set()
+
+    def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+        ours = any(parent.__name__ == "IsoglossWarning" for parent in category.__mro__)  # by name: no heavy import
+        if (ours or _debugging()) and str(message) not in said:
+            said.add(str(message))
+            warn(str(message))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = show
+        yield
+
+
+class _Terminated(KeyboardInterrupt):
+    """A signal other than Ctrl-C asked us to end."""
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """SIGTERM and SIGHUP unwind as Ctrl-C does, so that half-written files are removed."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        raise _Terminated(f"stopped by {signal.Signals(number).name}")
+
+    here = threading.current_thread() is threading.main_thread()
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)] if here else []
+    before = {number: signal.signal(number, stop) for number in numbers if signal.getsignal(number) == signal.SIG_DFL}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
