@@ -20,6 +20,7 @@ from isogloss.cli._frame import say, warn
 from isogloss.errors import UsageError
 
 if TYPE_CHECKING:
+    from isogloss.data import Bitext, Links
     from isogloss.progress import Progress
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "compiling",
     "is_standard_output",
     "progress_for",
+    "read_gold",
     "reading_options",
     "say",
     "two",
@@ -62,12 +64,19 @@ READING = "Reading"
 class GroupedHelp(TyperCommand):
     """Help as plain text, with the options under the headings that `rich_help_panel` names."""
 
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        arguments = [parameter for parameter in self.get_params(ctx) if parameter.param_type_name == "argument"]
+        return ["[OPTIONS]", *(parameter.metavar or str(parameter.name).upper() for parameter in arguments)]
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
         groups: dict[str, list[Any]] = {}
         for parameter in self.get_params(ctx):
-            if (record := parameter.get_help_record(ctx)) is not None:
-                kind = "Arguments" if parameter.param_type_name == "argument" else "Options"
-                groups.setdefault(getattr(parameter, "rich_help_panel", None) or kind, []).append(record)
+            if parameter.param_type_name == "argument":
+                name = (parameter.metavar or str(parameter.name).upper()).strip("[].")
+                groups.setdefault("Arguments", []).append((name, getattr(parameter, "help", None) or ""))
+            elif (record := parameter.get_help_record(ctx)) is not None:
+                heading = getattr(parameter, "rich_help_panel", None) or "Options"
+                groups.setdefault(heading, []).append(record)
         for heading, records in groups.items():
             with formatter.section(heading):
                 formatter.write_dl(records)
@@ -200,6 +209,20 @@ def reading_options(
         "columns": None if columns is None else two(int, "--columns 0,1")(columns),
         "languages": None if languages is None else two(str, "--languages en,fr")(languages),
     }
+
+
+def read_gold(path: str, bitext: Bitext) -> Links:
+    """Gold links of the whole text, or of its first lines: people annotate a few hundred and train on more."""
+    import warnings
+
+    from isogloss.data.formats import parse_links, read_bytes
+    from isogloss.data.formats.files import name_of
+
+    data, name = read_bytes(path), name_of(path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # said when it is read with the text
+        n_gold = len(parse_links(data, name))
+    return parse_links(data, name, bitext=bitext.part(0, n_gold) if n_gold < len(bitext) else bitext)
 
 
 # Out -----------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,209 @@
+"""`isogloss view`: look at links."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from isogloss.cli._common import (
+    Columns,
+    Encoding,
+    Errors,
+    Format,
+    Normalise,
+    Output,
+    Quiet,
+    Tokenise,
+    check_output,
+    compiling,
+    is_standard_output,
+    read_gold,
+    reading_options,
+    say,
+    two,
+    write_result,
+)
+from isogloss.errors import UsageError
+
+if TYPE_CHECKING:
+    from isogloss.data import Bitext, Links
+
+__all__ = ["command"]
+
+_MOST_ON_A_PAGE = 2000
+_MOST_IN_A_TERMINAL = 10
+
+
+def command(
+    source: Annotated[
+        str, typer.Argument(metavar="SOURCE", show_default=False, help="Source text; or one file with both sides.")
+    ],
+    target: Annotated[
+        str | None,
+        typer.Argument(metavar="[TARGET]", show_default=False, help="Its translation; omitted for one file."),
+    ] = None,
+    links: Annotated[str | None, typer.Argument(metavar="LINKS", show_default=False, help="Their links.")] = None,
+    gold: Annotated[
+        str | None, typer.Option("--gold", metavar="FILE", help="Gold links, of the whole text or its first lines.")
+    ] = None,
+    other: Annotated[str | None, typer.Option("--other", metavar="LINKS", help="Links of a second system.")] = None,
+    output: Output = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            "--limit",
+            metavar="N",
+            min=1,
+            help=f"How many pairs; {_MOST_ON_A_PAGE} without it, in the terminal {_MOST_IN_A_TERMINAL}.",
+        ),
+    ] = None,
+    terminal: Annotated[bool, typer.Option("--terminal", help="Draw grids with characters instead of a page.")] = False,
+    line: Annotated[
+        list[int] | None, typer.Option("--line", metavar="N", min=1, help="Only that line; may be given several times.")
+    ] = None,
+    title: Annotated[str | None, typer.Option("--title", metavar="TEXT", help="What the page is called.")] = None,
+    quiet: Quiet = False,
+    format: Format = "auto",
+    encoding: Encoding = "utf-8",
+    errors: Errors = "strict",
+    tokenise: Tokenise = "space",
+    normalise: Normalise = None,
+    columns: Columns = None,
+    languages: Annotated[
+        str | None,
+        typer.Option(
+            "--languages",
+            metavar="A,B",
+            rich_help_panel="Reading",
+            help="As `zh,ja`: which two of a TMX file; and, for the browser, whose glyphs to use.",
+        ),
+    ] = None,
+) -> None:
+    """Look at links: one HTML page that needs no network, or grids in the terminal.
+
+    The page goes to -o, or to stdout if that is not a terminal; with gold it shows what is right, wrong and missed, and
+    can be sorted by that.
+    """
+    if target is None:
+        raise UsageError(f"view: {source} alone has nothing to show: give SOURCE, TARGET and LINKS")
+    files: tuple[str, str | None, str] = (source, None, target) if links is None else (source, target, links)
+    if [*files, gold, other].count("-") > 1:
+        raise UsageError("standard input can be one of the files only")
+    check_output(output, [*files, gold, other])
+    reading = reading_options(
+        format=format,
+        encoding=encoding,
+        errors=errors,
+        tokenise=tokenise,
+        normalise=normalise,
+        columns=columns,
+        languages=languages,
+    )
+    with compiling("view", quiet, "10 s"):
+        shown = _read(files, gold, other, reading)
+        shown.languages = None if languages is None else two(str, "--languages en,fr")(languages)
+        as_grids = terminal or (is_standard_output(output) and _is_terminal())
+        most = _MOST_IN_A_TERMINAL if as_grids else _MOST_ON_A_PAGE
+        chosen = shown.choose(line, limit or most, quiet=quiet or limit is not None)
+        if as_grids:
+            write_result(output, _grids(shown, chosen, colour=is_standard_output(output) and _is_terminal()))
+        else:
+            from isogloss.show import page
+
+            write_result(output, page(shown.pairs(chosen), title=title or shown.title, summary=shown.summary()))
+
+
+@dataclass
+class _Shown:
+    """What there is to show."""
+
+    bitext: Bitext
+    links: Links
+    gold: Links | None
+    other: Links | None
+    names: tuple[str, str]
+    languages: tuple[str, str] | None = None
+
+    @property
+    def title(self) -> str:
+        names = dict.fromkeys(os.path.basename(text.name) for text in (self.bitext.source, self.bitext.target))
+        return " – ".join(names)
+
+    def choose(self, lines: Sequence[int] | None, limit: int, quiet: bool) -> Sequence[int]:
+        """The pairs to show, counted from 0."""
+        n_pairs = len(self.bitext)
+        if lines:
+            for number in lines:
+                if number > n_pairs:
+                    raise UsageError(f"--line {number}: {self.bitext.source.name} has {n_pairs} lines")
+            return [number - 1 for number in lines]
+        if n_pairs > limit:
+            say(f"the first {limit:,} of {n_pairs:,} pairs are shown; --limit and --line choose others", quiet)
+        return range(min(limit, n_pairs))
+
+    def pairs(self, chosen: Sequence[int]) -> Iterator[dict[str, Any]]:
+        """Each pair as `isogloss.show` takes it."""
+        for pair in chosen:
+            shown = self.links[pair].as_dict()
+            shown["source"], shown["target"] = map(list, self.bitext[pair])  # as_dict has numbers for an empty side
+            shown["line"] = self.bitext.line_of(pair)
+            if self.gold is not None and pair < len(self.gold):
+                gold = self.gold[pair]
+                shown["gold"] = {"sure": sorted(gold.links), "possible": sorted(gold.possible)}
+            if self.other is not None:
+                shown["other"], shown["names"] = self.other[pair].as_dict()["links"], self.names
+            if self.languages is not None:
+                shown["languages"] = self.languages
+            yield shown
+
+    def summary(self) -> dict[str, Any]:
+        """What stands at the top of the page: scores of the whole text if there is gold."""
+        facts: dict[str, Any] = {"pairs": len(self.bitext), "links": len(self.links.source)}
+        if self.gold is None:
+            return facts
+        from isogloss.metrics import compare, score_links
+
+        n_gold = len(self.gold)
+        score = score_links(self.links[:n_gold], self.gold)
+        scores = {name: 100 * getattr(score, name) for name in ("precision", "recall", "f1", "aer")}
+        facts = {**scores, **facts, "signature": score.signature}
+        if self.other is not None:
+            comparison = compare(self.links[:n_gold], self.other[:n_gold], self.gold)
+            facts |= {f"AER of {self.names[1]}": 100 * comparison.second, "comparison": str(comparison)}
+        return facts
+
+
+def _read(files: tuple[str, str | None, str], gold: str | None, other: str | None, reading: dict[str, Any]) -> _Shown:
+    from isogloss.data.formats import read_bitext, read_links
+
+    source, target, links = files
+    bitext = read_bitext(source, target, **reading)
+    names = [os.path.basename(path) for path in (links, other or "")]
+    if names[0] == names[1]:  # runs of one name in two folders
+        names = [links, other or ""]
+    return _Shown(
+        bitext,
+        read_links(links, bitext=bitext),
+        None if gold is None else read_gold(gold, bitext),
+        None if other is None else read_links(other, bitext=bitext),
+        (names[0], names[1]),
+    )
+
+
+def _grids(shown: _Shown, chosen: Sequence[int], colour: bool) -> Iterator[str]:
+    from isogloss.show import terminal
+
+    width = max(shutil.get_terminal_size().columns, 20)
+    colour = colour and not os.environ.get("NO_COLOR")
+    for number, pair in enumerate(shown.pairs(chosen)):
+        yield ("\n" if number else "") + terminal(pair, width=width, colour=colour) + "\n"
+
+
+def _is_terminal() -> bool:
+    return sys.stdout is not None and sys.stdout.isatty()
