@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
@@ -54,6 +55,8 @@ __all__ = [
     "write_result",
 ]
 
+_BOUND = re.compile(r"\s*\[x>=\d+\]")  # that a number of things is at least 1 needs no saying
+
 READING = "Reading"
 """The heading of `--help` for options about the text."""
 
@@ -76,7 +79,7 @@ class GroupedHelp(TyperCommand):
                 groups.setdefault("Arguments", []).append((name, getattr(parameter, "help", None) or ""))
             elif (record := parameter.get_help_record(ctx)) is not None:
                 heading = getattr(parameter, "rich_help_panel", None) or "Options"
-                groups.setdefault(heading, []).append(record)
+                groups.setdefault(heading, []).append((record[0], _BOUND.sub("", record[1])))
         for heading, records in groups.items():
             with formatter.section(heading):
                 formatter.write_dl(records)
@@ -211,10 +214,14 @@ def reading_options(
     }
 
 
-def read_gold(path: str, bitext: Bitext) -> Links:
-    """Gold links of the whole text, or of its first lines: people annotate a few hundred and train on more."""
+def read_gold(path: str, text: Bitext | Callable[[int], Bitext | None]) -> Links:
+    """Gold links of the whole text, or of its first lines: people annotate a few hundred and train on more.
+
+    `text` may be a function that gives the first n pairs, or None if it cannot; then indices are not checked.
+    """
     import warnings
 
+    from isogloss.data import Bitext
     from isogloss.data.formats import parse_links, read_bytes
     from isogloss.data.formats.files import name_of
 
@@ -222,7 +229,8 @@ def read_gold(path: str, bitext: Bitext) -> Links:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # said when it is read with the text
         n_gold = len(parse_links(data, name))
-    return parse_links(data, name, bitext=bitext.part(0, n_gold) if n_gold < len(bitext) else bitext)
+    first = text.part(0, min(n_gold, len(text))) if isinstance(text, Bitext) else text(n_gold)
+    return parse_links(data, name, bitext=first)
 
 
 # Out -----------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,302 @@
+"""`isogloss align`: link the words of a parallel text."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from isogloss.cli._common import (
+    Columns,
+    Encoding,
+    Errors,
+    Format,
+    Languages,
+    LinksFormat,
+    Normalise,
+    Output,
+    Quiet,
+    Source,
+    Target,
+    Threads,
+    Tokenise,
+    check_output,
+    choice,
+    compiling,
+    is_standard_output,
+    reading_options,
+)
+from isogloss.errors import ModelError, UsageError
+
+if TYPE_CHECKING:
+    from isogloss.cli._alignment import Alignments
+
+__all__ = ["command"]
+
+MODEL = "Model"
+ALIGNERS = {"hmm": "HMMAligner", "model1": "Model1Aligner", "model2": "Model2Aligner"}
+_STREAMED = 10_000
+_CHOICE_OF_LINKS = ("threshold", "symmetrise", "decode")  # may be chosen anew for a saved model
+
+
+def _threshold(value: str | None) -> str | None:
+    if value in (None, "auto", "points"):
+        return value
+    try:
+        sensible = 0 < float(value or "") < 1
+    except ValueError:
+        sensible = False
+    if not sensible:
+        raise typer.BadParameter(f"'{value}' should be auto, points, or a probability between 0 and 1")
+    return value
+
+
+def command(
+    source: Source,
+    target: Target = None,
+    output: Output = None,
+    scores: Annotated[bool, typer.Option("--scores", help="Write the probability of each link: `0-1:0.9731`.")] = False,
+    save: Annotated[str | None, typer.Option("--save", metavar="MODEL", help="Keep the model in this folder.")] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", metavar="MODEL", help="Train nothing: apply this saved model, in a stream.")
+    ] = None,
+    gold: Annotated[
+        str | None,
+        typer.Option("--gold", metavar="FILE", help="Score right away, against gold of the text or its first lines."),
+    ] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="A summary of the run on stdout, for programs; the links need -o then.")
+    ] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from the checkpoint that a stopped run left beside its output.")
+    ] = False,
+    threads: Threads = None,
+    links_format: LinksFormat = "pharaoh",
+    quiet: Quiet = False,
+    constraint: Annotated[
+        str | None,
+        choice(
+            "none",
+            "agreement",
+            "bijective",
+            "symmetric",
+            option="--constraint",
+            panel=MODEL,
+            help="What posteriors are held to while training; symmetric without it.",
+        ),
+    ] = None,
+    aligner: Annotated[
+        str | None, choice(*ALIGNERS, option="--aligner", panel=MODEL, help="Which model; hmm without it.")
+    ] = None,
+    iterations: Annotated[
+        int | None,
+        typer.Option(
+            "--iterations", metavar="N", min=1, rich_help_panel=MODEL, help="Chosen by corpus size without it."
+        ),
+    ] = None,
+    threshold: Annotated[
+        str | None,
+        typer.Option(
+            "--threshold",
+            metavar="P|auto|points",
+            callback=_threshold,
+            rich_help_panel=MODEL,
+            help="Links of this probability and more; auto, the default, finds it without labels.",
+        ),
+    ] = None,
+    symmetrise: Annotated[
+        str | None,
+        typer.Option(
+            "--symmetrise",
+            metavar="METHOD",
+            rich_help_panel=MODEL,
+            help="How both directions become one: posterior (default), intersection, union, grow-diag, "
+            "grow-diag-final, grow-diag-final-and, ...",
+        ),
+    ] = None,
+    decode: Annotated[
+        str | None,
+        choice(
+            "posterior",
+            "viterbi",
+            option="--decode",
+            panel=MODEL,
+            help="What makes the links of each direction that --symmetrise combines.",
+        ),
+    ] = None,
+    lexicon: Annotated[
+        str | None,
+        typer.Option(
+            "--lexicon",
+            metavar="FILE",
+            rich_help_panel=MODEL,
+            help="Word pairs to start from: source, target[, weight].",
+        ),
+    ] = None,
+    keep_case: Annotated[
+        bool, typer.Option("--keep-case", rich_help_panel=MODEL, help="Upper and lower case are different words.")
+    ] = False,
+    chunk: Annotated[
+        int | None,
+        typer.Option(
+            "--chunk",
+            metavar="N",
+            min=1,
+            rich_help_panel=MODEL,
+            help="Work through the text N pairs at a time, so that memory is bounded.",
+        ),
+    ] = None,
+    max_length: Annotated[
+        int | None,
+        typer.Option(
+            "--max-length",
+            metavar="N",
+            min=1,
+            rich_help_panel=MODEL,
+            help="Pairs with more words a side are skipped; 1000.",
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option("--seed", metavar="N", rich_help_panel=MODEL, help="Of everything that is drawn at random; 0."),
+    ] = None,
+    format: Format = "auto",
+    encoding: Encoding = "utf-8",
+    errors: Errors = "strict",
+    tokenise: Tokenise = "space",
+    normalise: Normalise = None,
+    columns: Columns = None,
+    languages: Languages = None,
+) -> None:
+    """Link the words of a parallel text, and write a line `source-target ...` for every pair, counted from 0.
+
+    Without --model it trains on the text and aligns it; nothing needs to be tuned. Empty pairs, and pairs that are too
+    long, give an empty line.
+    """
+    began = time.perf_counter()
+    options = {
+        "constraint": constraint,
+        "iterations": iterations,
+        "threshold": float(threshold) if threshold not in (None, "auto", "points") else threshold,
+        "symmetrise": symmetrise,
+        "decode": decode,
+        "lowercase": False if keep_case else None,
+        "lexicon": lexicon,
+        "max_length": max_length,
+        "seed": seed,
+        "threads": threads,
+    }
+    options = {name: value for name, value in options.items() if value is not None}
+    reading = reading_options(
+        format=format,
+        encoding=encoding,
+        errors=errors,
+        tokenise=tokenise,
+        normalise=normalise,
+        columns=columns,
+        languages=languages,
+    )
+    if [source, target, gold].count("-") > 1:
+        raise UsageError("standard input can be one of the files only; both sides go in as 'source ||| target'")
+    _check_outputs(output, json, resume, scores, links_format)
+    _check_model(model, save, resume, aligner, options)
+    check_output(output, [source, target, gold, lexicon])
+    with compiling("align", quiet):
+        from isogloss.cli._alignment import Alignments
+
+        work = Alignments(source, target, reading, output, scores, links_format, gold, quiet, began)
+        if model is not None:
+            fitted = _loaded(model, options)
+            work.apply(fitted, chunk or _STREAMED)
+        else:
+            fitted = _trained(work, _new(aligner or "hmm", options), options, chunk, resume, save)
+    work.report(fitted, json, model or save)
+
+
+def _trained(
+    work: Alignments, aligner: Any, options: dict[str, Any], chunk: int | None, resume: bool, save: str | None
+) -> Any:
+    """Train, align and keep the model; the checkpoint goes when all of it is safe."""
+    from isogloss import store
+    from isogloss.cli._chunks import check_kind, discard
+
+    if save is not None:
+        store.check_place(save)  # before the work
+    checkpoint = _checkpoint(work.output)
+    if checkpoint is not None:
+        check_kind(checkpoint, chunk is not None, resume)
+    elif resume:
+        raise UsageError(f"--resume: {work.output} is not a file, so no checkpoint can lie beside it")
+    if chunk is None:
+        work.train(aligner, checkpoint, resume)
+    else:
+        _check_rereadable(work.source, work.target)
+        aligner = work.train_in_chunks(aligner, chunk, options, checkpoint, resume)
+    if save is not None:
+        aligner.save(save)
+    if checkpoint is not None:
+        discard(checkpoint)
+    return aligner
+
+
+def _check_outputs(output: str | None, json: bool, resume: bool, scores: bool, links_format: str) -> None:
+    if is_standard_output(output):
+        if json:
+            raise UsageError("--json: stdout already has the links. Send them to a file with -o")
+        if resume:
+            raise UsageError("--resume: the checkpoint lies beside the output file. Give the -o of the stopped run")
+    if scores and links_format == "giza":
+        raise UsageError("--scores: GIZA++ records have no place for the probability of a link. Use pharaoh or naacl")
+
+
+def _check_model(
+    model: str | None, save: str | None, resume: bool, aligner: str | None, options: dict[str, Any]
+) -> None:
+    if model is None:
+        return
+    if save is not None:
+        raise UsageError("--model applies a saved model and --save keeps a new one: give one of the two")
+    if resume:
+        raise UsageError("--resume continues a training, but --model trains nothing")
+    other = [name for name in options if name not in (*_CHOICE_OF_LINKS, "threads", "max_length")]
+    if aligner is not None or other:
+        name = {"lowercase": "keep-case"}.get(other[0], other[0].replace("_", "-")) if other else "aligner"
+        raise UsageError(f"--{name} is for training, and --model trains nothing. Leave out one of the two")
+
+
+def _check_rereadable(*paths: str | None) -> None:
+    """A text in chunks is read twice: to train, and to be aligned."""
+    for path in paths:
+        pipe = path == "-"
+        with suppress(OSError):
+            pipe = pipe or (path is not None and stat.S_ISFIFO(os.stat(path).st_mode))
+        if pipe:
+            raise UsageError(f"--chunk reads the text twice, and '{path}' can be read once. Put it in a file first")
+
+
+def _checkpoint(output: str | None) -> str | None:
+    """The folder for checkpoints, beside an output that is a file."""
+    if output is None or is_standard_output(output) or (os.path.exists(output) and not os.path.isfile(output)):
+        return None
+    return output + ".checkpoint"
+
+
+def _new(name: str, options: dict[str, Any]) -> Any:
+    from isogloss.tasks import align
+
+    return getattr(align, ALIGNERS[name])(**options)
+
+
+def _loaded(path: str, options: dict[str, Any]) -> Any:
+    from isogloss import store
+
+    fitted = store.load(path)
+    if not hasattr(fitted, "pair_scores"):
+        raise ModelError(f"{path}: holds a {type(fitted).__name__}, which does not align words")
+    for name, value in options.items():
+        setattr(fitted, name, value)
+    return fitted
