@@ -12,17 +12,23 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from isogloss._version import __version__
+from isogloss.engine.cache import ensure_cache
 
 if TYPE_CHECKING:
+    from isogloss import samples, show
     from isogloss.data import Alignment, Bitext, Links, Ragged, Text, Vocabulary
     from isogloss.errors import IsoglossError
     from isogloss.store import load
-    from isogloss.tasks.align import HMMAligner
+    from isogloss.tasks.align import HMMAligner, Model1Aligner, Model2Aligner
+
+ensure_cache()
 
 _WHERE = {
     "Alignment": "isogloss.data",
     "Bitext": "isogloss.data",
     "HMMAligner": "isogloss.tasks.align",
+    "Model1Aligner": "isogloss.tasks.align",
+    "Model2Aligner": "isogloss.tasks.align",
     "IsoglossError": "isogloss.errors",
     "Links": "isogloss.data",
     "Ragged": "isogloss.data",
@@ -37,16 +43,22 @@ __all__ = [
     "HMMAligner",
     "IsoglossError",
     "Links",
+    "Model1Aligner",
+    "Model2Aligner",
     "Ragged",
     "Text",
     "Vocabulary",
     "__version__",
     "load",
+    "samples",
+    "show",
 ]
 
 
 def __getattr__(name: str) -> Any:
     """Import what is asked for when it is asked for, so that `import isogloss` costs almost nothing."""
+    if name in ("samples", "show"):
+        return import_module(f"isogloss.{name}")
     if name in _WHERE:
         return getattr(import_module(_WHERE[name]), name)
     raise AttributeError(f"module 'isogloss' has no attribute {name!r}")

@@ -40,7 +40,11 @@ CHECKPOINT = "checkpoint"
 HEADER = "model.json"
 ARRAYS = "model.safetensors"
 
-KINDS = {"align.hmm": "isogloss.tasks.align:HMMAligner"}
+KINDS = {
+    "align.hmm": "isogloss.tasks.align:HMMAligner",
+    "align.model1": "isogloss.tasks.align:Model1Aligner",
+    "align.model2": "isogloss.tasks.align:Model2Aligner",
+}
 """Where the class of each kind lives, as `module:class`; its `_from_saved` makes the object."""
 
 _INTEGERS = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}

@@ -109,7 +109,7 @@ def run(
     tolerance: float | None = None,
     checkpoint: Place | None = None,
     resume: bool = False,
-    every: int = 1,
+    every: int | None = 1,
     fingerprint: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
     should_stop: Callable[[S, Any], bool] | None = None,
@@ -127,8 +127,8 @@ def run(
     tolerance : float, optional
         Stop when :math:`|L_t - L_{t-1}| < \text{tolerance} \cdot |L_{t-1}|`, or both are equal.
     checkpoint : path, optional
-        A folder that is replaced, whole, after each `every` steps and after the last. It stays; `store.discard` takes
-        it away when the result is safe.
+        A folder that is replaced, whole, after each `every` steps and after the last; with ``every=None`` only when a
+        signal stops the run. It stays; `store.discard` takes it away when the result is safe.
     resume : bool
         Continue from the checkpoint, to the bit as if nothing had happened; without one, from the beginning.
     fingerprint : mapping, optional
@@ -188,13 +188,13 @@ def _check(
     tolerance: float | None,
     checkpoint: Place | None,
     resume: bool,
-    every: int,
+    every: int | None,
 ) -> None:
     if iterations < 0:
         raise ParameterError(f"iterations should be 0 or more, not {iterations!r}")
     if tolerance is not None and not tolerance >= 0:
         raise ParameterError(f"tolerance should be 0 or more, not {tolerance!r}")
-    if every < 1:
+    if every is not None and every < 1:
         raise ParameterError(f"every should be a positive number of steps, not {every!r}")
     if resume and checkpoint is None:
         raise UsageError("resume: there is no checkpoint to continue from. Give the folder of the run that was stopped")
@@ -230,7 +230,7 @@ class _Loop(Generic[S]):
     def done(self) -> int:
         return self.state.iteration - self.first
 
-    def go(self, every: int, watch: _Watch) -> Result[S]:
+    def go(self, every: int | None, watch: _Watch) -> Result[S]:
         reason = self.reason()
         while reason is None:
             watch.raise_if_signalled()
@@ -238,7 +238,8 @@ class _Loop(Generic[S]):
             watch.gentle = self.checkpoint is not None  # otherwise finishing the step would keep nothing
             self.step()
             reason = self.reason()
-            if self.checkpoint is not None and (reason or watch.signals or self.done % every == 0):
+            due = every is not None and (reason is not None or self.done % every == 0)
+            if self.checkpoint is not None and (due or watch.signals):
                 watch.gentle, watch.hard = True, False
                 self.keep()
                 watch.hard = True

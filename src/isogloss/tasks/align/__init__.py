@@ -1,0 +1,17 @@
+"""Word alignment: links between the words of sentence pairs."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from isogloss.tasks.align.hmm import HMMAligner, Model1Aligner, Model2Aligner
+
+__all__ = ["HMMAligner", "Model1Aligner", "Model2Aligner"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        return getattr(import_module("isogloss.tasks.align.hmm"), name)
+    raise AttributeError(f"module 'isogloss.tasks.align' has no attribute {name!r}")

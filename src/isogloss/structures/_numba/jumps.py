@@ -1,0 +1,329 @@
+r"""The alignment HMM of one sentence pair and one direction: forward-backward in scaled float32.
+
+A chain over the words of the *generated* sentence (``n`` of them, time) whose states are positions in the *generating*
+sentence (``m`` of them), with null states that carry the position of the last real word [1]_ [2]_:
+
+.. math:: p(j \mid i) = (1 - p_0)\, c(j - i) / \sum_{j'} c(j' - i), \qquad p(null_i \mid i) = p_0,
+
+and :math:`c(d)` has its own value for :math:`|d| \le 5` and one common value, the *tail*, beyond. Two facts make it
+fast. What follows depends on the position alone, so real and null states of a position share one backward value and
+:math:`G = \alpha + \alpha_{null}` is all the forward pass needs. And a constant tail means that a step is eleven shifted
+multiplications with :math:`c(d) - tail` plus the tail times the total, instead of a matrix product.
+
+`AlignmentChain` is the same model as a general chain in float64 logs; tests hold both to agree. All matrices are flat
+float32 with rows `stride` apart, `stride` a multiple of the lane width, and zero in the padding: a state that is zero
+there stays zero.
+
+References
+----------
+.. [1] Och and Ney, A Systematic Comparison of Various Statistical Alignment Models, CL 2003, section 2.
+.. [2] Graça, Ganchev and Taskar, Learning Tractable Word Alignment Models with Complex Constraints, CL 2010, section 2.1.
+   We differ: the common value of far jumps is a weight for each position, so that the renormalised model has an exact
+   generalised M-step (see `jump_counts`), and words that are null before any real word keep the initial distribution.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from isogloss.structures._numba.lanes import WIDTH, add, load, multiply, multiply_add, splat, store, total
+
+__all__ = [
+    "BAND",
+    "BUCKETS",
+    "FIRST",
+    "backward_pass",
+    "first_weights",
+    "forward_pass",
+    "independent",
+    "jump_counts",
+    "jump_norms",
+    "log_likelihood",
+    "padded",
+    "viterbi",
+]
+
+BAND = 5  # jumps up to this size have a parameter each
+BUCKETS = 2 * BAND + 2  # -5..5, then the tail
+FIRST = 2 * BAND + 1  # positions of the first real word with a parameter each; the last one is shared
+_KERNEL = {"cache": True, "nogil": True, "error_model": "numpy"}
+_ONE = np.float32(1.0)
+_ZERO = np.float32(0.0)
+
+
+@njit(**_KERNEL)
+def padded(length):
+    """`length` rounded up to whole lanes."""
+    return (length + WIDTH - 1) // WIDTH * WIDTH
+
+
+@njit(**_KERNEL)
+def jump_norms(jumps, m, inverse):
+    """inverse[i] = 1 / sum of jumps(j - i) over the m positions j; zero in the padding."""
+    cumulated = np.zeros(BUCKETS)
+    tail = jumps[BUCKETS - 1]
+    for d in range(2 * BAND + 1):
+        cumulated[d + 1] = cumulated[d] + (jumps[d] - tail)
+    for i in range(m):
+        low, high = max(0, BAND - i), min(2 * BAND + 1, m - i + BAND)
+        inverse[i] = 1.0 / (m * tail + cumulated[high] - cumulated[low])
+    for i in range(m, padded(m)):
+        inverse[i] = 0.0
+
+
+@njit(**_KERNEL)
+def first_weights(first, m, out):
+    """The distribution of the first real word over the m positions, from one weight a bucket; zero in the padding."""
+    norm = 0.0
+    for j in range(m):
+        norm += first[min(j, FIRST - 1)]
+    for j in range(m):
+        out[j] = first[min(j, FIRST - 1)] / norm
+    for j in range(m, padded(m)):
+        out[j] = 0.0
+
+
+@njit(**_KERNEL)
+def _band(jumps):
+    tail = np.float32(jumps[BUCKETS - 1])
+    return (
+        splat(np.float32(jumps[0]) - tail),
+        splat(np.float32(jumps[1]) - tail),
+        splat(np.float32(jumps[2]) - tail),
+        splat(np.float32(jumps[3]) - tail),
+        splat(np.float32(jumps[4]) - tail),
+        splat(np.float32(jumps[5]) - tail),
+        splat(np.float32(jumps[6]) - tail),
+        splat(np.float32(jumps[7]) - tail),
+        splat(np.float32(jumps[8]) - tail),
+        splat(np.float32(jumps[9]) - tail),
+        splat(np.float32(jumps[10]) - tail),
+    )
+
+
+@njit(**_KERNEL, inline="always")
+def _shifted(row, at, k0, k1, k2, k3, k4, k5, k6, k7, k8, k9, k10):
+    """Eleven shifted products: sum over d of k[d] * row[at + d], in two chains to hide latency."""
+    x = multiply(k0, load(row, at))
+    y = multiply(k1, load(row, at + 1))
+    x = multiply_add(k2, load(row, at + 2), x)
+    y = multiply_add(k3, load(row, at + 3), y)
+    x = multiply_add(k4, load(row, at + 4), x)
+    y = multiply_add(k5, load(row, at + 5), y)
+    x = multiply_add(k6, load(row, at + 6), x)
+    y = multiply_add(k7, load(row, at + 7), y)
+    x = multiply_add(k8, load(row, at + 8), x)
+    y = multiply_add(k9, load(row, at + 9), y)
+    return add(x, multiply_add(k10, load(row, at + 10), y))
+
+
+@njit(**_KERNEL)
+def forward_pass(emission, null, n, m, stride, jumps, inverse, first, p0, mass, real, scale, row):
+    """Forward sweep. Fills `mass` (G: real and null together), `real` (alpha of real states) and `scale`; returns Z.
+
+    `scale[t]` is the factor by which step t was multiplied, so that log p = log Z - sum(log scale). `row` is scratch of
+    `padded(m) + 2 * WIDTH`. `scale[n + t]` keeps the mass that has met no real word after t words.
+    """
+    end = padded(m)
+    k0, k1, k2, k3, k4, k5, k6, k7, k8, k9, k10 = _band(jumps)
+    tail = np.float32(jumps[BUCKETS - 1])
+    q0 = _ONE - p0
+    zero = splat(_ZERO)
+    store(row, 0, zero)
+    store(row, WIDTH + end, zero)
+    factor = splat(q0)
+    for j in range(0, end, WIDTH):
+        alpha = multiply(load(emission, j), multiply(factor, load(first, j)))
+        store(real, j, alpha)
+        store(mass, j, alpha)
+    scale[0] = _ONE
+    scale[n] = _ONE
+    unmet = null[0] * p0
+    for t in range(1, n):
+        before, now = (t - 1) * stride, t * stride
+        sums = zero
+        for i in range(0, end, WIDTH):
+            h = multiply(load(mass, before + i), load(inverse, i))
+            store(row, WIDTH + i, h)
+            sums = add(sums, h)
+        whole = total(sums)
+        r = _ONE / (whole + unmet)
+        scale[t] = r
+        scale[n + t] = unmet
+        base, stay = splat(q0 * tail * whole * r), splat(null[t] * p0 * r)
+        move, enter = splat(q0 * r), splat(unmet * q0 * r)
+        for j in range(0, end, WIDTH):
+            x = _shifted(row, WIDTH + j - BAND, k10, k9, k8, k7, k6, k5, k4, k3, k2, k1, k0)
+            alpha = multiply(load(emission, now + j), multiply_add(move, x, multiply_add(enter, load(first, j), base)))
+            store(real, now + j, alpha)
+            store(mass, now + j, multiply_add(stay, load(mass, before + j), alpha))
+        unmet *= null[t] * p0 * r
+    sums = zero
+    for i in range(0, end, WIDTH):
+        sums = add(sums, load(mass, (n - 1) * stride + i))
+    return total(sums) + unmet
+
+
+@njit(**_KERNEL)
+def backward_pass(emission, null, n, m, stride, jumps, inverse, p0, z, real, scale, row, beta, posterior):
+    """Backward sweep after `forward_pass`. Fills posterior[t, j] = P(word t is linked to j); leaves beta of word 0."""
+    end = padded(m)
+    k0, k1, k2, k3, k4, k5, k6, k7, k8, k9, k10 = _band(jumps)
+    tail = np.float32(jumps[BUCKETS - 1])
+    q0 = _ONE - p0
+    zero = splat(_ZERO)
+    store(row, 0, zero)
+    store(row, WIDTH + end, zero)
+    start = splat(_ONE / z)
+    for i in range(0, end, WIDTH):
+        store(beta, i, start)
+    for t in range(n - 1, 0, -1):
+        now = t * stride
+        sums = zero
+        for j in range(0, end, WIDTH):
+            b = load(beta, j)
+            store(posterior, now + j, multiply(load(real, now + j), b))
+            u = multiply(load(emission, now + j), b)
+            store(row, WIDTH + j, u)
+            sums = add(sums, u)
+        r = scale[t]
+        base, stay, move = splat(tail * total(sums)), splat(null[t] * p0 * r), splat(q0 * r)
+        for i in range(0, end, WIDTH):
+            x = add(base, _shifted(row, WIDTH + i - BAND, k0, k1, k2, k3, k4, k5, k6, k7, k8, k9, k10))
+            store(beta, i, multiply_add(stay, load(beta, i), multiply(multiply(move, load(inverse, i)), x)))
+    for j in range(0, end, WIDTH):
+        store(posterior, j, multiply(load(real, j), load(beta, j)))
+
+
+@njit(**_KERNEL)
+def log_likelihood(z, scale, n):
+    """log p of the generated words, from what `forward_pass` left."""
+    value = np.log(np.float64(z))
+    for t in range(1, n):
+        value -= np.log(np.float64(scale[t]))
+    return value
+
+
+@njit(**_KERNEL)
+def jump_counts(
+    emission, null, n, m, stride, jumps, inverse, weights, first, p0, z, mass, scale, row, beta, leaving, counts
+):
+    r"""Expected jumps, and what the exact M-step divides them by; adds to counts[4, BUCKETS].
+
+    With :math:`N(d)` expected jumps and :math:`N_i` the expected number of moves away from position i of m, the update
+
+    .. math:: c'(d) = N(d) \Big/ \sum_{m, i} N_i \, n_d(i, m) / Z_i(m), \qquad Z_i(m) = \sum_{j < m} c(j - i)
+
+    (:math:`n_d`: how many positions j lie at jump d) never lowers the expected log-likelihood: it maximises the bound
+    from :math:`-\log Z \ge -\log Z_{old} - Z / Z_{old} + 1`. Rows: 0 jumps, 1 their divisors; 2 and 3 the same for the
+    first real word, whose buckets are positions; `first` is what `first_weights` made of `weights`. `row`, `beta` and
+    `leaving` are scratch.
+    """
+    tail = jumps[BUCKETS - 1]
+    q0 = 1.0 - p0
+    band = 2 * BAND + 1
+    for i in range(m):
+        beta[i] = _ONE / z
+        leaving[i] = 0.0
+    entered = 0.0
+    for t in range(n - 1, -1, -1):
+        r = scale[t]
+        whole = 0.0
+        for j in range(m):
+            row[j] = emission[t * stride + j] * beta[j]
+            whole += row[j]
+            entry = scale[n + t] * q0 * r * first[j] * row[j]
+            counts[2, min(j, FIRST - 1)] += entry
+            entered += entry
+        if t == 0:
+            break
+        for i in range(m):
+            h = q0 * r * inverse[i]
+            here = h * mass[(t - 1) * stride + i]
+            near = away = 0.0
+            for d in range(max(0, BAND - i), min(band, m - i + BAND)):
+                u = row[i + d - BAND]
+                counts[0, d] += here * jumps[d] * u
+                near += u
+                away += jumps[d] * u
+            far = tail * max(0.0, whole - near)
+            counts[0, band] += here * far
+            away += far
+            leaving[i] += here * away
+            beta[i] = h * away + null[t] * p0 * r * beta[i]
+    norm = 0.0
+    for j in range(m):
+        norm += weights[min(j, FIRST - 1)]
+    for j in range(m):
+        counts[3, min(j, FIRST - 1)] += entered / norm
+    for i in range(m):
+        share = leaving[i] * inverse[i]
+        for d in range(max(0, BAND - i), min(band, m - i + BAND)):
+            counts[1, d] += share
+        counts[1, band] += share * (max(0, i - BAND) + max(0, m - 1 - i - BAND))
+
+
+@njit(**_KERNEL)
+def independent(emission, null, n, m, stride, prior, p0, posterior):
+    """Models 1 and 2: every word chooses on its own, position j with prior[t, j]; fills `posterior`, returns log p."""
+    end = padded(m)
+    q0 = splat(_ONE - p0)
+    value = 0.0
+    for t in range(n):
+        sums = splat(_ZERO)
+        for j in range(0, end, WIDTH):
+            x = multiply(q0, multiply(load(emission, t * stride + j), load(prior, t * stride + j)))
+            store(posterior, t * stride + j, x)
+            sums = add(sums, x)
+        z = total(sums) + p0 * null[t]
+        value += np.log(np.float64(z))
+        r = splat(_ONE / z)
+        for j in range(0, end, WIDTH):
+            store(posterior, t * stride + j, multiply(r, load(posterior, t * stride + j)))
+    return value
+
+
+@njit(**_KERNEL)
+def viterbi(emission, null, n, m, stride, jumps, inverse, first, p0, path):
+    """The best path: path[t] is the position that word t is linked to, -1 for null. Float64 logs, ties to the left."""
+    band = 2 * BAND + 1
+    q0 = np.log(1.0 - p0)
+    log_p0 = np.log(p0) if p0 > 0.0 else -np.inf
+    log_jumps = np.log(jumps)
+    best = np.full((n, m), -np.inf)  # best score of being at position i after word t, real or null
+    back = np.full((n, m), -1, np.int32)  # the position before; -2 means: word t is null here
+    unmet = 0.0
+    for t in range(n):
+        log_null = np.log(np.float64(null[t])) + log_p0
+        for j in range(m):
+            e = np.log(np.float64(emission[t * stride + j])) + q0
+            top = unmet + np.log(np.float64(first[j]))
+            came = -1
+            if t > 0:
+                for i in range(m):
+                    d = j - i + BAND
+                    score = best[t - 1, i] + np.log(np.float64(inverse[i])) + log_jumps[d if 0 <= d < band else band]
+                    if score > top:
+                        top, came = score, i
+            best[t, j] = e + top
+            back[t, j] = came
+            if t > 0 and best[t - 1, j] + log_null > best[t, j]:
+                best[t, j] = best[t - 1, j] + log_null
+                back[t, j] = -2
+        unmet += log_null
+    for t in range(n):
+        path[t] = -1
+    at = np.argmax(best[n - 1])
+    if best[n - 1, at] < unmet:
+        return
+    t = n - 1
+    while t >= 0:
+        if back[t, at] == -2:
+            t -= 1
+            continue
+        path[t] = at
+        at = back[t, at]
+        t -= 1
+        if at < 0:
+            return

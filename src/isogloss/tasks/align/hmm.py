@@ -1,0 +1,398 @@
+"""The aligners people use: `HMMAligner`, and `Model1Aligner` and `Model2Aligner` with the same verbs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from os import PathLike
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isogloss import store
+from isogloss._version import __version__
+from isogloss.data import Bitext, Links
+from isogloss.data.formats import as_bitext
+from isogloss.engine.threads import using_threads
+from isogloss.errors import BitextError, ModelError, UsageError
+from isogloss.learners.runner import run
+from isogloss.metrics import AlignmentScore, best_threshold, score_links
+from isogloss.progress import Progress, QuietProgress
+from isogloss.tasks.align import decode as decoding
+from isogloss.tasks.align.corpus import Corpus
+from isogloss.tasks.align.explain import explain
+from isogloss.tasks.align.lexicon import LexiconEntry, entries_of, lexicon_prior, read_lexicon
+from isogloss.tasks.align.model import Model
+from isogloss.tasks.align.settings import Settings
+from isogloss.tasks.align.symmetrise import symmetrise_links
+from isogloss.tasks.align.training import Evidence, Training, expect
+
+__all__ = ["HMMAligner", "Model1Aligner", "Model2Aligner"]
+
+
+class HMMAligner:
+    """Links the words of a bitext with two HMMs, one for each direction, that are trained to agree.
+
+    Parameters
+    ----------
+    constraint : {"agreement", "symmetric", "bijective", "none"}
+        What training asks of the two directions; agreement, the default, is the fastest and measured best.
+    decode_constraint : same, optional
+        What decoding asks; by default the same, but "symmetric" after agreement.
+    iterations : int, optional
+        Of the HMM, after five of Model 1.
+    threshold : "auto", "points" or float
+        Links are cells whose posterior reaches it. "auto" maximises the F-measure that the posteriors promise, "points"
+        keeps as many links as Viterbi decoding would; neither needs labels.
+    symmetrise : str
+        "posterior" joins the directions by the mean of their posteriors; or a method of
+        `isogloss.tasks.align.symmetrise` on the links of each direction, which `decode` ("posterior" or "viterbi") makes.
+    lowercase : bool
+        Compare words without case. Links speak of the words as written either way.
+    spelling, stems, smoothing, null : float, optional
+        Priors; see `Settings`. 0 switches spelling or stems off.
+    lexicon : path or iterable of (source, target[, weight]), optional
+        Word pairs known beforehand; a weight is a pseudo-count, 10 if not given.
+    max_length : int
+        Pairs with more words on a side are passed over and have no links.
+    seed : int
+        For form's sake: nothing here is random.
+    threads : int, optional
+        All cores if not given; the result is the same.
+
+    Attributes
+    ----------
+    trace_ : float64[n_iterations]
+        Objective per pair: the sum of both directions' log-likelihoods, less what the constraint costs.
+    threshold_ : float
+        The threshold in use.
+    skipped_ : int64[.]
+        Pairs of the training text that were passed over.
+
+    Examples
+    --------
+    >>> from isogloss import samples
+    >>> bitext = samples.bitext("en-de")
+    >>> links = HMMAligner().fit(bitext).predict(bitext)
+    >>> print(links[0])
+    0-0 1-1 2-2 3-3 4-4 5-5
+    """
+
+    _kind: ClassVar[str] = "hmm"
+    _model: Model
+    _settings: Settings
+
+    def __init__(
+        self,
+        *,
+        constraint: str = "agreement",
+        decode_constraint: str | None = None,
+        iterations: int | None = None,
+        threshold: float | str = "auto",
+        symmetrise: str = "posterior",
+        decode: str = "posterior",
+        lowercase: bool = True,
+        spelling: float | None = None,
+        stems: float | None = None,
+        smoothing: float | None = None,
+        null: float | None = None,
+        lexicon: str | PathLike[str] | Iterable[tuple[Any, ...]] | None = None,
+        max_length: int = 1000,
+        seed: int = 0,
+        threads: int | None = None,
+        **expert: Any,
+    ) -> None:
+        if decode_constraint is None:
+            decode_constraint = "symmetric" if constraint == "agreement" else constraint
+        given = {
+            "iterations": iterations, "spelling": spelling, "stems": stems, "smoothing": smoothing, "null": null, **expert,
+        }  # fmt: skip
+        self._settings = Settings.from_dict(
+            {
+                "model": self._kind, "constraint": constraint, "decode_constraint": decode_constraint,
+                "threshold": threshold, "symmetrise": symmetrise, "decode": decode, "lowercase": lowercase,
+                "max_length": max_length, "seed": seed, **{k: v for k, v in given.items() if v is not None},
+            }
+        )  # fmt: skip
+        self._lexicon = lexicon
+        self.threads = threads
+        self._trained_on: tuple[Bitext, Corpus, Evidence] | None = None
+
+    # --- learning
+
+    def fit(
+        self,
+        bitext: Any,
+        *,
+        checkpoint: str | PathLike[str] | None = None,
+        resume: bool = False,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Learn from a bitext (or anything `as_bitext` takes). Its own links are then what `predict` gives for it."""
+        bitext = as_bitext(bitext)
+        progress = progress or QuietProgress()
+        with using_threads(self.threads):
+            corpus = self._corpus(bitext)
+            if corpus.skipped.all():
+                raise BitextError(_nothing_to_learn(bitext, self._settings.max_length))
+            lexicon = None
+            if self._lexicon is not None:
+                self._lexicon = read_lexicon(self._lexicon)
+                lexicon = lexicon_prior(self._lexicon, corpus, self._settings.lowercase)
+            training = Training(corpus, self._settings, lexicon=lexicon, on_shard=progress.within)
+            self._learn(bitext, training, progress, checkpoint=checkpoint, resume=resume)
+        return self
+
+    def update(self, bitext: Any, *, progress: Progress | None = None) -> Self:
+        """Continue on more text: what was learnt before counts as if its text were still there."""
+        self._check_fitted()
+        bitext = as_bitext(bitext)
+        progress = progress or QuietProgress()
+        with using_threads(self.threads):
+            corpus = self._corpus(bitext)
+            if corpus.skipped.all():
+                return self
+            before = self._model
+            base = before.fitted_to(corpus, self._settings)
+            training = Training(corpus, self._settings, base=base, on_shard=progress.within)
+            self._learn(bitext, training, progress)
+            self._model = before.merged(self._model)
+        return self
+
+    def _learn(self, bitext: Bitext, training: Training, progress: Progress, **keeping: Any) -> None:
+        corpus, settings = training.corpus, self._settings
+        fingerprint = None
+        if keeping.get("checkpoint") is not None:
+            fingerprint = {"options": settings.as_dict(), "data": self._hash(bitext), "isogloss": __version__}
+        result = run(
+            training, training.begin(), iterations=training.iterations, progress=progress, name="Training",
+            fingerprint=fingerprint, every=None, **keeping,
+        )  # fmt: skip
+        state = result.state
+        progress.start("Decoding", 1)
+        training.expect(
+            state, settings.model, settings.decode_constraint, leave_out=settings.decode_leave_out, learn=False
+        )
+        progress.finish()
+        model = training.model(state)
+        self._model = model.pruned()
+        self._trained_on = bitext, corpus, state.evidence
+        self.trace_ = result.trace
+        self.skipped_ = np.flatnonzero(corpus.skipped)
+        self._bitext_hash: str | None = None
+        self.threshold_ = self._threshold(corpus, model, state.evidence)
+
+    def _threshold(self, corpus: Corpus, model: Model, evidence: Evidence) -> float:
+        asked = self._settings.threshold
+        if not isinstance(asked, str):
+            return float(asked)
+        bins = decoding.spectrum(evidence.posterior)
+        if asked == "auto":
+            return decoding.expected_f_threshold(bins)
+        forward, backward = self._best_paths(corpus, model)
+        return decoding.points_threshold(bins, (int((forward >= 0).sum()) + int((backward >= 0).sum()) + 1) // 2)
+
+    # --- applying
+
+    def predict(self, bitext: Any) -> Links:
+        """Links with their posteriors; pairs that are passed over have none."""
+        bitext = as_bitext(bitext)
+        with using_threads(self.threads):
+            corpus, model, evidence = self._evidence(bitext)
+            return self._links(bitext, corpus, model, evidence)
+
+    def fit_predict(self, bitext: Any, **options: Any) -> Links:
+        """`fit`, then `predict` of the same text."""
+        bitext = as_bitext(bitext)
+        return self.fit(bitext, **options).predict(bitext)
+
+    def predict_proba(self, bitext: Any) -> list[NDArray[np.float32]]:
+        """The posterior of every cell, float32[n_source, n_target] for each pair; empty where a pair is passed over."""
+        bitext = as_bitext(bitext)
+        with using_threads(self.threads):
+            corpus, _, evidence = self._evidence(bitext)
+        mean = evidence.posterior.sum(axis=1, dtype=np.float32) / np.float32(2 * decoding.UNIT)
+        offsets = corpus.pairs.cell_offsets
+        return [mean[offsets[k] : offsets[k + 1]].reshape(corpus.shape(k)) for k in range(len(corpus))]
+
+    def score(self, bitext: Any, gold: Links) -> AlignmentScore:
+        """Precision, recall and AER of `predict` against gold links."""
+        return score_links(self.predict(bitext), gold)
+
+    def pair_scores(self, bitext: Any) -> NDArray[np.float64]:
+        """How much better each side is explained by the other than by its words' frequencies: float64[n_pairs].
+
+        The gain in log-probability a word, mean of both directions; above 0 for translations, near or below it for
+        sentences that have nothing to do with each other. Not a number for pairs that are passed over.
+        """
+        bitext = as_bitext(bitext)
+        with using_threads(self.threads):
+            corpus, model, evidence = self._evidence(bitext, own=False)
+        gains = np.zeros(len(corpus))
+        sides = (
+            (corpus.pairs.target_ids, corpus.pairs.target_offsets, model.target_counts, evidence.scores[:, 0]),
+            (corpus.pairs.source_ids, corpus.pairs.source_offsets, model.source_counts, evidence.scores[:, 1]),
+        )
+        for ids, offsets, counts, score in sides:
+            known = (
+                self._model.source_counts.sum() if counts is model.source_counts else self._model.target_counts.sum()
+            )
+            alone = np.concatenate([[0.0], np.cumsum(np.log(np.maximum(0.5, counts) / max(1, known))[ids])])
+            words = np.maximum(1, np.diff(offsets))
+            gains += 0.5 * (score - (alone[offsets[1:]] - alone[offsets[:-1]])) / words
+        gains[corpus.skipped] = np.nan
+        return gains
+
+    def explain(
+        self, bitext: Any, pair: int, *, source: int | None = None, target: int | None = None
+    ) -> dict[str, Any]:
+        """The best candidates for one word, and why it was linked or left alone; plain data."""
+        bitext = as_bitext(bitext)
+        if (source is None) == (target is None):
+            raise UsageError("explain: name one word, by source=position or target=position")
+        if not 0 <= pair < len(bitext):
+            raise UsageError(f"explain: there is no pair {pair}; pairs are numbered 0 to {len(bitext) - 1}")
+        with using_threads(self.threads):
+            corpus, model, evidence = self._evidence(bitext)
+        return explain(bitext, corpus, model, evidence, self.threshold_, pair, source=source, target=target)
+
+    def lexicon(self, *, least: float = 0.01) -> Iterator[LexiconEntry]:
+        """Word pairs and their probabilities in both directions, those that reach `least` in one of them."""
+        self._check_fitted()
+        return entries_of(self._model, least)
+
+    def tune_threshold(self, bitext: Any, gold: Links) -> float:
+        """Set the threshold to the one with the lowest AER on a small gold set; returns it."""
+        asked = replace(self._settings, threshold=1e-4, symmetrise="posterior", decode="posterior")
+        bitext = as_bitext(bitext)
+        with using_threads(self.threads):
+            corpus, _, evidence = self._evidence(bitext)
+            all_links = decoding.links_above(corpus.pairs, evidence.posterior, 1e-4, bitext=bitext)
+        self.threshold_ = float(min(1.0, max(1e-4, best_threshold(all_links, gold))))
+        del asked
+        return self.threshold_
+
+    # --- keeping
+
+    @property
+    def options_(self) -> dict[str, Any]:
+        """Every option as it was used."""
+        return self._settings.as_dict()
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write a folder with the parameters and a header; see `isogloss.store`."""
+        self._check_fitted()
+        meta = {"threshold": self.threshold_, "data": self._data_hash()}
+        store.save(
+            path, kind=f"align.{self._kind}", options=self._settings.as_dict(), arrays=self._model.arrays(), meta=meta
+        )
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """What `save` wrote."""
+        return cls._from_saved(store.read(path, kind=f"align.{cls._kind}"))
+
+    @classmethod
+    def _from_saved(cls, saved: store.Saved) -> Self:
+        try:
+            settings = Settings.from_dict(saved.options)
+            threshold = float(saved.meta["threshold"])
+        except (UsageError, KeyError, TypeError, ValueError) as problem:
+            raise ModelError(f"the header of this model makes no sense ({problem}). Train it again") from None
+        aligner = cls.__new__(cls)
+        aligner._settings, aligner._lexicon, aligner.threads = settings, None, None
+        aligner._trained_on = None
+        aligner._bitext_hash = str(saved.meta.get("data", ""))
+        aligner._model = Model.from_arrays(saved.arrays)
+        aligner.threshold_ = threshold
+        aligner.trace_, aligner.skipped_ = np.zeros(0), np.zeros(0, np.int64)
+        return aligner
+
+    # --- inside
+
+    def _corpus(self, bitext: Bitext) -> Corpus:
+        return Corpus.of(bitext, lowercase=self._settings.lowercase, max_length=self._settings.max_length)
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "_model"):
+            raise UsageError(
+                f"this {type(self).__name__} has learnt nothing yet: call fit first, or load a saved model"
+            )
+
+    def _evidence(self, bitext: Bitext, *, own: bool = True) -> tuple[Corpus, Model, Evidence]:
+        """Posteriors of a text: those of the training if it is the same object, else from the model as it stands."""
+        self._check_fitted()
+        if own and self._trained_on is not None and self._trained_on[0] is bitext:
+            corpus, evidence = self._trained_on[1:]
+            return corpus, self._model.fitted_to(corpus, self._settings), evidence
+        corpus = self._corpus(bitext)
+        model = self._model.fitted_to(corpus, self._settings)
+        evidence = Evidence.none(corpus)
+        settings = self._settings
+        expect(
+            corpus, model.parameters(settings), settings, settings.model, settings.decode_constraint, evidence,
+            leave_out=0.0, learn=False,
+        )  # fmt: skip
+        return corpus, model, evidence
+
+    def _best_paths(self, corpus: Corpus, model: Model) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        from isogloss.tasks.align._numba.expect import MODELS, best_paths
+
+        forward = np.full(len(corpus.pairs.target_ids), -1, np.int32)
+        backward = np.full(len(corpus.pairs.source_ids), -1, np.int32)
+        best_paths(
+            MODELS[self._settings.model], corpus.pairs, model.parameters(self._settings), 0, len(corpus),
+            self._settings.max_length, forward, backward,
+        )  # fmt: skip
+        return forward, backward
+
+    def _links(self, bitext: Bitext, corpus: Corpus, model: Model, evidence: Evidence) -> Links:
+        settings, pairs = self._settings, corpus.pairs
+        if settings.symmetrise == "posterior":
+            return decoding.links_above(pairs, evidence.posterior, self.threshold_, bitext=bitext)
+        if settings.decode == "viterbi":
+            forward, backward = decoding.links_of_paths(pairs, *self._best_paths(corpus, model))
+        else:
+            forward, backward = (
+                decoding.links_above(pairs, evidence.posterior, self.threshold_, direction)
+                for direction in ("forward", "backward")
+            )
+        shapes = np.stack([np.diff(pairs.source_offsets), np.diff(pairs.target_offsets)], axis=1)
+        joined = symmetrise_links(forward, backward, shapes, settings.symmetrise)
+        return replace(joined, probability=decoding.probabilities(joined, pairs, evidence.posterior), bitext=bitext)
+
+    def _hash(self, bitext: Bitext) -> str:
+        sides = (bitext.source, bitext.target)
+        return store.data_hash(*(part for side in sides for part in (side.ids, list(side.vocabulary.types))))
+
+    def _data_hash(self) -> str:
+        if self._bitext_hash is None:
+            self._bitext_hash = self._hash(self._trained_on[0]) if self._trained_on is not None else ""
+        return self._bitext_hash
+
+
+class Model1Aligner(HMMAligner):
+    """IBM Model 1: every word chooses its partner by translation alone."""
+
+    _kind = "model1"
+
+
+class Model2Aligner(HMMAligner):
+    """IBM Model 2 with a diagonal: translation, and distance from the diagonal of the sentence pair.
+
+    The distortion is that of Liang et al. 2006: one weight for each distance up to five from the place that the lengths
+    suggest, and one beyond.
+    """
+
+    _kind = "model2"
+
+
+def _nothing_to_learn(bitext: Bitext, max_length: int) -> str:
+    name = f"{bitext.source.name}, {bitext.target.name}"
+    if len(bitext) == 0:
+        return f"{name}: the text is empty, so there is nothing to learn from"
+    return (
+        f"{name}: none of the {len(bitext)} pairs can be used: each has an empty side or more than {max_length} words. "
+        "Are the files one sentence a line?"
+    )

@@ -1,0 +1,289 @@
+"""What is known of word pairs before any counting: spelling, stems, and the user's own lexicon.
+
+All three are pseudo-counts on entries of the pair table, so that evidence outweighs them: a prior of one is worth one
+expected link.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from isogloss.tasks.align.corpus import Corpus
+    from isogloss.tasks.align.model import Model
+
+__all__ = ["StemTable", "Stems", "fold", "spelling_prior", "stem"]
+
+# A plain romanisation, enough to see that Москва is Moskva: letters of Cyrillic and Greek by sound.
+_ROMAN = dict(
+    zip(
+        "абвгдеёжзийклмнопрстуфхцчшщъыьэюяіїєґљњћђџјαβγδεζηθικλμνξοπρσςτυφχψω",
+        [
+            "a",
+            "b",
+            "v",
+            "g",
+            "d",
+            "e",
+            "e",
+            "zh",
+            "z",
+            "i",
+            "i",
+            "k",
+            "l",
+            "m",
+            "n",
+            "o",
+            "p",
+            "r",
+            "s",
+            "t",
+            "u",
+            "f",
+            "h",
+            "c",
+            "ch",
+            "sh",
+            "shch",
+            "'",
+            "y",
+            "'",
+            "e",
+            "iu",
+            "ia",
+            "i",
+            "i",
+            "e",
+            "g",
+            "l",
+            "n",
+            "c",
+            "d",
+            "d",
+            "j",
+            "a",
+            "b",
+            "g",
+            "d",
+            "e",
+            "z",
+            "e",
+            "th",
+            "i",
+            "k",
+            "l",
+            "m",
+            "n",
+            "x",
+            "o",
+            "p",
+            "r",
+            "s",
+            "s",
+            "t",
+            "y",
+            "ph",
+            "ch",
+            "ps",
+            "o",
+        ],
+        strict=True,
+    )
+)
+
+
+@lru_cache(maxsize=1 << 18)
+def fold(word: str) -> str:
+    """A word without case, accents and script: what spelling is compared by.
+
+    >>> fold("Élysée"), fold("Москва"), fold("naïve")
+    ('elysee', 'moskva', 'naive')
+    """
+    if word.isascii():
+        return word.lower()
+    plain = "".join(c for c in unicodedata.normalize("NFKD", word.casefold()) if not unicodedata.combining(c))
+    return "".join(_ROMAN.get(c, c) for c in plain).replace("'", "")
+
+
+def stem(word: str, length: int) -> str:
+    """The first letters of a word: a crude class of forms that share them; words that do not start with a letter, whole.
+
+    >>> stem("translations", 4), stem("1998", 4)
+    ('tran', '1998')
+    """
+    return word[:length] if word[:1].isalpha() else word
+
+
+def spelling_prior(
+    source: Sequence[str],
+    target: Sequence[str],
+    rows: NDArray[np.int64],
+    columns: NDArray[np.int32],
+    *,
+    least: float = 0.6,
+) -> NDArray[np.float32]:
+    """Likeness of spelling of every entry, from 0 to 1: float32[n_entries].
+
+    Words of the same folded form have 1; a pair whose longest common subsequence ratio r exceeds `least` has
+    ((r - least) / (1 - least))²; other pairs 0. Single letters that stand alone say nothing, nor do words of fewer than
+    four letters unless they are the same.
+    """
+    from isogloss.tasks.align._numba.spelling import alike
+
+    forms = [fold(word) for word in source], [fold(word) for word in target]
+    letters = sorted(set("".join(forms[0])) | set("".join(forms[1])))
+    number = {letter: k for k, letter in enumerate(letters)}
+    same: dict[str, int] = {}
+
+    def arrays(words: list[str]) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
+        starts = np.concatenate([[0], np.cumsum([len(word) for word in words])]).astype(np.int64)
+        flat = np.array([number[c] for word in words for c in word], np.int32)
+        whole = [same.setdefault(word, len(same)) if len(word) > 1 or not word.isalpha() else -1 for word in words]
+        return flat, starts, np.array(whole, np.int32)
+
+    ratio = np.zeros(len(columns), np.float32)
+    alike(rows, columns, *arrays(forms[0]), *arrays(forms[1]), max(1, len(letters)), 4, least, ratio)
+    return np.maximum(0.0, (ratio - np.float32(least)) / np.float32(1.0 - least)) ** 2
+
+
+@dataclass(frozen=True, eq=False)
+class Stems:
+    """Classes of word types by stem, and which pair of classes each entry belongs to.
+
+    Parameters
+    ----------
+    group : int32[n_entries]
+    source_class, target_class : int32[n_types]
+    owner, other : int32[n_groups]
+        Source and target class of each pair of classes.
+    members, member_starts : int32[n_source_types], int64[n_classes + 1]
+        Source types by class.
+    """
+
+    group: NDArray[np.int32]
+    source_class: NDArray[np.int32]
+    target_class: NDArray[np.int32]
+    owner: NDArray[np.int32]
+    other: NDArray[np.int32]
+    members: NDArray[np.int32]
+    member_starts: NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls,
+        source: Iterable[str],
+        target: Iterable[str],
+        rows: NDArray[np.int64],
+        columns: NDArray[np.int32],
+        length: int,
+    ) -> Stems:
+        from isogloss.tasks.align._numba.lexicon import group_entries
+
+        source_class, target_class = _classes(source, length)[0], _classes(target, length)[0]
+        members = np.argsort(source_class, kind="stable").astype(np.int32)
+        sizes = np.bincount(source_class) if len(source_class) else np.zeros(0, np.int64)
+        member_starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        n_targets = int(target_class.max(initial=-1)) + 1
+        group, owner, other = group_entries(members, member_starts, rows, columns, target_class, max(1, n_targets))
+        return cls(group, source_class, target_class, owner, other, members, member_starts)
+
+
+def _classes(words: Iterable[str], length: int) -> tuple[NDArray[np.int32], dict[str, int]]:
+    """The class of each word, numbered in order of first appearance, and the number of each stem."""
+    numbers: dict[str, int] = {}
+    return np.array([numbers.setdefault(stem(word, length), len(numbers)) for word in words], np.int32), numbers
+
+
+@dataclass(frozen=True, eq=False)
+class StemTable:
+    """Which stems go together in a model: its prior for words that the model has not met, or not met together.
+
+    Parameters
+    ----------
+    rows, columns : int64[n_stems + 1], int32[n_pairs]
+        Pairs of stems, by source stem.
+    pull : float32[n_pairs, 2]
+        Strength of the prior times the probability of one stem given the other, forward and backward.
+    source, target : dict of str to int
+        Numbers of stems.
+    source_totals, target_totals : int64[n_stems]
+        Occurrences of each stem in the training text.
+    """
+
+    rows: NDArray[np.int64]
+    columns: NDArray[np.int32]
+    pull: NDArray[np.float32]
+    source: dict[str, int]
+    target: dict[str, int]
+    source_totals: NDArray[np.int64]
+    target_totals: NDArray[np.int64]
+    source_counts: NDArray[np.int64]
+    target_counts: NDArray[np.int64]
+    length: int
+
+    @classmethod
+    def of(cls, model: Model, strength: float, length: int) -> StemTable:
+        """Sum the weights of a model over stems."""
+        from isogloss.tasks.align._numba.lexicon import group_sums
+
+        stems = Stems.of(model.source_words, model.target_words, model.rows, model.columns, length)
+        source_class, source = _classes(model.source_words, length)
+        target_class, target = _classes(model.target_words, length)
+        sums = np.full((len(stems.owner), 2), 1e-9)
+        group_sums(stems.members, stems.member_starts, model.rows, stems.group, model.weights, sums)
+        forward = np.bincount(stems.owner, sums[:, 0], minlength=len(source))
+        backward = np.bincount(stems.other, sums[:, 1], minlength=len(target))
+        pull = strength * np.stack([sums[:, 0] / forward[stems.owner], sums[:, 1] / backward[stems.other]], axis=1)
+        return cls(
+            np.searchsorted(stems.owner, np.arange(len(source) + 1)).astype(np.int64),
+            stems.other,
+            pull.astype(np.float32),
+            source,
+            target,
+            np.bincount(source_class, model.source_counts, minlength=len(source)).astype(np.int64),
+            np.bincount(target_class, model.target_counts, minlength=len(target)).astype(np.int64),
+            model.source_counts,
+            model.target_counts,
+            length,
+        )
+
+    def prior(self, corpus: Corpus, source: NDArray[np.int32], target: NDArray[np.int32]) -> NDArray[np.float32]:
+        """Stem prior of every entry of a text whose words have the numbers `source` and `target` in the model (or -1).
+
+        A word is given its share of what its stem is given: its part of the occurrences of the stem, an unknown word as
+        if it had occurred once more.
+        """
+        from isogloss.tasks.align._numba.lexicon import look_up
+
+        a, share_a = self._shares(corpus.source_words, source, self.source, self.source_totals, self.source_counts)
+        b, share_b = self._shares(corpus.target_words, target, self.target, self.target_totals, self.target_counts)
+        pull = np.zeros((len(corpus.columns), 2), np.float32)
+        found = np.zeros(len(corpus.columns), bool)
+        look_up(
+            corpus.rows, corpus.columns, a, b, self.rows, self.columns, self.pull, max(1, len(self.target)), pull, found
+        )  # fmt: skip
+        owner = np.repeat(np.arange(len(corpus.source_words)), np.diff(corpus.rows))
+        pull[:, 0] *= share_b[corpus.columns]
+        pull[:, 1] *= share_a[owner]
+        return pull
+
+    def _shares(
+        self,
+        words: Iterable[str],
+        known: NDArray[np.int32],
+        numbers: dict[str, int],
+        totals: NDArray[np.int64],
+        counts: NDArray[np.int64],
+    ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        stems = np.array([numbers.get(stem(word, self.length), -1) for word in words], np.int32)
+        total = np.append(totals, 0)[stems]
+        count = np.append(counts, 0)[known]
+        return stems, np.where(known >= 0, count / np.maximum(1, total), 1.0 / (1.0 + total)).astype(np.float32)
