@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from collections import Counter, defaultdict
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isogloss import samples
+from isogloss.cli import main
 from isogloss.data import Alignment, Bitext, Links
 from isogloss.errors import LinksError, ParameterError
 from isogloss.tasks.translate import extract_phrases, lexicon_from_links, write_phrases
@@ -220,3 +222,62 @@ def test_possible_links_are_left_out():
     links = Links.of([Alignment(frozenset({(0, 0)}), frozenset({(1, 1)}))])
     assert [entry[:2] for entry in lexicon_from_links(lexicon_text(), links)] == [("a", "x")]
     assert {row.links for row in rows_of(lexicon_text(), links)} == {((0, 0),)}
+
+
+# The commands --------------------------------------------------------------------------------------------------------
+
+
+def run(capsysbinary, *arguments):
+    status = main([str(argument) for argument in arguments])
+    told = capsysbinary.readouterr()
+    return status, told.out.decode(), told.err.decode()
+
+
+SAMPLE = [samples.path("en-de", what) for what in ("source", "target", "gold")]
+
+
+def test_phrases_command(tmp_path, capsysbinary):
+    status, out, err = run(capsysbinary, "phrases", *SAMPLE, "--max-length", 3, "--least-count", 2)
+    expected = rows_of(samples.bitext("en-de"), samples.gold("en-de"), max_length=3, least_count=2)
+    assert status == 0 and len(out.splitlines()) == len(expected)
+    assert out.splitlines()[0].startswith(" ".join(expected[0].source) + " ||| ")
+    assert f"{len(expected)} phrase pairs" in err
+    assert run(capsysbinary, "phrases", *SAMPLE, "-o", tmp_path / "table", "-q")[1:] == ("", "")
+    assert len((tmp_path / "table").read_text().splitlines()) == len(rows_of(*sample()))
+
+
+def sample():
+    return samples.bitext("en-de"), samples.gold("en-de")
+
+
+def test_lexicon_command_from_links(capsysbinary):
+    status, out, _ = run(capsysbinary, "lexicon", *SAMPLE, "--least", 0)
+    rows = [line.split("\t") for line in out.splitlines()]
+    assert status == 0 and rows[0][0] == "source"
+    expected = list(lexicon_from_links(*sample()))
+    assert [tuple(row[:2]) for row in rows[1:]] == [entry[:2] for entry in expected]
+    assert [float(row[2]) for row in rows[1:]] == pytest.approx([entry[2] for entry in expected], rel=1e-5)
+    _, out, _ = run(capsysbinary, "lexicon", *SAMPLE, "--json", "--top", 1, "--null")
+    entries = [json.loads(line) for line in out.splitlines()]
+    assert len({entry["source"] for entry in entries}) == len(entries)
+    assert any(entry["target"] == "NULL" for entry in entries)
+
+
+def test_lexicon_command_from_a_model(tmp_path, capsysbinary):
+    from isogloss.tasks.align import HMMAligner
+
+    HMMAligner().fit(samples.bitext("en-de")).save(tmp_path / "model")
+    status, out, err = run(capsysbinary, "lexicon", tmp_path / "model", "--least", 0.2, "--top", 2)
+    rows = [line.split("\t") for line in out.splitlines()][1:]
+    assert status == 0 and rows and f"{len(rows)} word pairs" in err
+    keys = [(row[0], -float(row[2])) for row in rows]
+    assert keys == sorted(keys)
+    assert max(Counter(row[0] for row in rows).values()) <= 2 and min(float(row[2]) for row in rows) >= 0.2
+    assert ["book", "buch"] in [row[:2] for row in rows]
+
+
+def test_commands_refuse(tmp_path, capsysbinary):
+    assert run(capsysbinary, "lexicon", tmp_path / "missing")[0] == 2
+    assert run(capsysbinary, "lexicon", *SAMPLE, "--tsv", "--json")[0] == 2
+    assert run(capsysbinary, "phrases", *SAMPLE[:2], samples.path("en-tr", "gold"))[0] == 1
+    assert run(capsysbinary, "phrases", *SAMPLE, "-o", SAMPLE[0])[0] == 2
