@@ -48,8 +48,6 @@ BAND = 5  # jumps up to this size have a parameter each
 BUCKETS = 2 * BAND + 2  # -5..5, then the tail
 FIRST = 2 * BAND + 1  # positions of the first real word with a parameter each; the last one is shared
 _KERNEL = {"cache": True, "nogil": True, "error_model": "numpy"}
-_ONE = np.float32(1.0)
-_ZERO = np.float32(0.0)
 
 
 @njit(**_KERNEL)
@@ -85,20 +83,21 @@ def first_weights(first, m, out):
 
 
 @njit(**_KERNEL)
-def _band(jumps):
-    tail = np.float32(jumps[BUCKETS - 1])
+def _band(jumps, number):
+    """The weights of the eleven jumps of the band less the tail, each in all lanes."""
+    tail = jumps[BUCKETS - 1]
     return (
-        splat(np.float32(jumps[0]) - tail),
-        splat(np.float32(jumps[1]) - tail),
-        splat(np.float32(jumps[2]) - tail),
-        splat(np.float32(jumps[3]) - tail),
-        splat(np.float32(jumps[4]) - tail),
-        splat(np.float32(jumps[5]) - tail),
-        splat(np.float32(jumps[6]) - tail),
-        splat(np.float32(jumps[7]) - tail),
-        splat(np.float32(jumps[8]) - tail),
-        splat(np.float32(jumps[9]) - tail),
-        splat(np.float32(jumps[10]) - tail),
+        splat(number(jumps[0] - tail)),
+        splat(number(jumps[1] - tail)),
+        splat(number(jumps[2] - tail)),
+        splat(number(jumps[3] - tail)),
+        splat(number(jumps[4] - tail)),
+        splat(number(jumps[5] - tail)),
+        splat(number(jumps[6] - tail)),
+        splat(number(jumps[7] - tail)),
+        splat(number(jumps[8] - tail)),
+        splat(number(jumps[9] - tail)),
+        splat(number(jumps[10] - tail)),
     )
 
 
@@ -125,11 +124,12 @@ def forward_pass(emission, null, n, m, stride, jumps, inverse, first, p0, mass, 
     `scale[t]` is the factor by which step t was multiplied, so that log p = log Z - sum(log scale). `row` is scratch of
     `padded(m) + 2 * WIDTH`. `scale[n + t]` keeps the mass that has met no real word after t words.
     """
+    number = emission.dtype.type
     end = padded(m)
-    k0, k1, k2, k3, k4, k5, k6, k7, k8, k9, k10 = _band(jumps)
-    tail = np.float32(jumps[BUCKETS - 1])
-    q0 = _ONE - p0
-    zero = splat(_ZERO)
+    k0, k1, k2, k3, k4, k5, k6, k7, k8, k9, k10 = _band(jumps, number)
+    tail = number(jumps[BUCKETS - 1])
+    q0 = number(1.0) - p0
+    zero = splat(number(0.0))
     store(row, 0, zero)
     store(row, WIDTH + end, zero)
     factor = splat(q0)
@@ -137,8 +137,8 @@ def forward_pass(emission, null, n, m, stride, jumps, inverse, first, p0, mass, 
         alpha = multiply(load(emission, j), multiply(factor, load(first, j)))
         store(real, j, alpha)
         store(mass, j, alpha)
-    scale[0] = _ONE
-    scale[n] = _ONE
+    scale[0] = number(1.0)
+    scale[n] = number(1.0)
     unmet = null[0] * p0
     for t in range(1, n):
         before, now = (t - 1) * stride, t * stride
@@ -148,7 +148,7 @@ def forward_pass(emission, null, n, m, stride, jumps, inverse, first, p0, mass, 
             store(row, WIDTH + i, h)
             sums = add(sums, h)
         whole = total(sums)
-        r = _ONE / (whole + unmet)
+        r = number(1.0) / (whole + unmet)
         scale[t] = r
         scale[n + t] = unmet
         base, stay = splat(q0 * tail * whole * r), splat(null[t] * p0 * r)
@@ -168,14 +168,15 @@ def forward_pass(emission, null, n, m, stride, jumps, inverse, first, p0, mass, 
 @njit(**_KERNEL)
 def backward_pass(emission, null, n, m, stride, jumps, inverse, p0, z, real, scale, row, beta, posterior):
     """Backward sweep after `forward_pass`. Fills posterior[t, j] = P(word t is linked to j); leaves beta of word 0."""
+    number = emission.dtype.type
     end = padded(m)
-    k0, k1, k2, k3, k4, k5, k6, k7, k8, k9, k10 = _band(jumps)
-    tail = np.float32(jumps[BUCKETS - 1])
-    q0 = _ONE - p0
-    zero = splat(_ZERO)
+    k0, k1, k2, k3, k4, k5, k6, k7, k8, k9, k10 = _band(jumps, number)
+    tail = number(jumps[BUCKETS - 1])
+    q0 = number(1.0) - p0
+    zero = splat(number(0.0))
     store(row, 0, zero)
     store(row, WIDTH + end, zero)
-    start = splat(_ONE / z)
+    start = splat(number(1.0) / z)
     for i in range(0, end, WIDTH):
         store(beta, i, start)
     for t in range(n - 1, 0, -1):
@@ -198,16 +199,19 @@ def backward_pass(emission, null, n, m, stride, jumps, inverse, p0, z, real, sca
 
 @njit(**_KERNEL)
 def log_likelihood(z, scale, n):
-    """log p of the generated words, from what `forward_pass` left."""
-    value = np.log(np.float64(z))
+    """log p of the generated words, from what `forward_pass` left; products first, since logarithms are slow."""
+    value, product = np.log(np.float64(z)), 1.0
     for t in range(1, n):
-        value -= np.log(np.float64(scale[t]))
-    return value
+        product *= np.float64(scale[t])
+        if not 1e-200 < product < 1e200:
+            value -= np.log(product)
+            product = 1.0
+    return value - np.log(product)
 
 
 @njit(**_KERNEL)
 def jump_counts(
-    emission, null, n, m, stride, jumps, inverse, weights, first, p0, z, mass, scale, row, beta, leaving, counts
+    emission, null, n, m, stride, jumps, inverse, weights, first, p0, z, mass, scale, row, beta, leaving, entering, sums, counts
 ):
     r"""Expected jumps, and what the exact M-step divides them by; adds to counts[4, BUCKETS].
 
@@ -217,68 +221,96 @@ def jump_counts(
 
     (:math:`n_d`: how many positions j lie at jump d) never lowers the expected log-likelihood: it maximises the bound
     from :math:`-\log Z \ge -\log Z_{old} - Z / Z_{old} + 1`. Rows: 0 jumps, 1 their divisors; 2 and 3 the same for the
-    first real word, whose buckets are positions; `first` is what `first_weights` made of `weights`. `row`, `beta` and
-    `leaving` are scratch.
+    first real word, whose buckets are positions; `first` is what `first_weights` made of `weights`. `row`, `beta`,
+    `leaving`, `entering` (padded) and `sums` (BAND * 2 + 1 lanes) are scratch.
     """
-    tail = jumps[BUCKETS - 1]
-    q0 = 1.0 - p0
-    band = 2 * BAND + 1
-    for i in range(m):
-        beta[i] = _ONE / z
-        leaving[i] = 0.0
-    entered = 0.0
+    number = emission.dtype.type
+    end = padded(m)
+    k0, k1, k2, k3, k4, k5, k6, k7, k8, k9, k10 = _band(jumps, number)
+    tail = number(jumps[BUCKETS - 1])
+    q0 = number(1.0) - p0
+    zero = splat(number(0.0))
+    store(row, 0, zero)
+    store(row, WIDTH + end, zero)
+    start = splat(number(1.0) / z)
+    for i in range(0, end, WIDTH):
+        store(beta, i, start)
+        store(leaving, i, zero)
+        store(entering, i, zero)
+    for d in range(2 * BAND + 1):
+        store(sums, d * WIDTH, zero)
     for t in range(n - 1, -1, -1):
         r = scale[t]
-        whole = 0.0
-        for j in range(m):
-            row[j] = emission[t * stride + j] * beta[j]
-            whole += row[j]
-            entry = scale[n + t] * q0 * r * first[j] * row[j]
-            counts[2, min(j, FIRST - 1)] += entry
-            entered += entry
+        whole = zero
+        fresh = splat(scale[n + t] * q0 * r)
+        for j in range(0, end, WIDTH):
+            u = multiply(load(emission, t * stride + j), load(beta, j))
+            store(row, WIDTH + j, u)
+            whole = add(whole, u)
+            store(entering, j, multiply_add(fresh, u, load(entering, j)))
         if t == 0:
             break
-        for i in range(m):
-            h = q0 * r * inverse[i]
-            here = h * mass[(t - 1) * stride + i]
-            near = away = 0.0
-            for d in range(max(0, BAND - i), min(band, m - i + BAND)):
-                u = row[i + d - BAND]
-                counts[0, d] += here * jumps[d] * u
-                near += u
-                away += jumps[d] * u
-            far = tail * max(0.0, whole - near)
-            counts[0, band] += here * far
-            away += far
-            leaving[i] += here * away
-            beta[i] = h * away + null[t] * p0 * r * beta[i]
-    norm = 0.0
+        base, stay, move = splat(tail * total(whole)), splat(null[t] * p0 * r), splat(q0 * r)
+        for i in range(0, end, WIDTH):
+            x = add(base, _shifted(row, WIDTH + i - BAND, k0, k1, k2, k3, k4, k5, k6, k7, k8, k9, k10))
+            h = multiply(move, load(inverse, i))
+            here = multiply(h, load(mass, (t - 1) * stride + i))
+            store(leaving, i, multiply_add(here, x, load(leaving, i)))
+            store(beta, i, multiply_add(stay, load(beta, i), multiply(h, x)))
+            for d in range(2 * BAND + 1):
+                store(sums, d * WIDTH, multiply_add(here, load(row, WIDTH + i - BAND + d), load(sums, d * WIDTH)))
+    _add_first(m, weights, first, entering, counts)
+    _add_jumps(m, jumps, inverse, leaving, sums, counts)
+
+
+@njit(**_KERNEL)
+def _add_first(m, weights, first, entering, counts):
+    """Where the first real word is expected, and the divisors of the buckets."""
+    norm = entered = 0.0
     for j in range(m):
+        entry = np.float64(first[j]) * entering[j]
+        counts[2, min(j, FIRST - 1)] += entry
+        entered += entry
         norm += weights[min(j, FIRST - 1)]
     for j in range(m):
         counts[3, min(j, FIRST - 1)] += entered / norm
+
+
+@njit(**_KERNEL)
+def _add_jumps(m, jumps, inverse, leaving, sums, counts):
+    """Expected jumps by bucket; what is not within the band is in the tail."""
+    band = 2 * BAND + 1
+    far = 0.0
     for i in range(m):
-        share = leaving[i] * inverse[i]
+        moved = np.float64(leaving[i])
+        far += moved
+        share = moved * inverse[i]
         for d in range(max(0, BAND - i), min(band, m - i + BAND)):
             counts[1, d] += share
         counts[1, band] += share * (max(0, i - BAND) + max(0, m - 1 - i - BAND))
+    for d in range(band):
+        near = jumps[d] * total(load(sums, d * WIDTH))
+        counts[0, d] += near
+        far -= near
+    counts[0, band] += max(0.0, far)
 
 
 @njit(**_KERNEL)
 def independent(emission, null, n, m, stride, prior, p0, posterior):
     """Models 1 and 2: every word chooses on its own, position j with prior[t, j]; fills `posterior`, returns log p."""
+    number = emission.dtype.type
     end = padded(m)
-    q0 = splat(_ONE - p0)
+    q0 = splat(number(1.0) - p0)
     value = 0.0
     for t in range(n):
-        sums = splat(_ZERO)
+        sums = splat(number(0.0))
         for j in range(0, end, WIDTH):
             x = multiply(q0, multiply(load(emission, t * stride + j), load(prior, t * stride + j)))
             store(posterior, t * stride + j, x)
             sums = add(sums, x)
         z = total(sums) + p0 * null[t]
         value += np.log(np.float64(z))
-        r = splat(_ONE / z)
+        r = splat(number(1.0) / z)
         for j in range(0, end, WIDTH):
             store(posterior, t * stride + j, multiply(r, load(posterior, t * stride + j)))
     return value

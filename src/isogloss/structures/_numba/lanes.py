@@ -1,36 +1,47 @@
-"""Sixteen float32 at once: explicit vectors for the innermost loops.
+"""Sixteen numbers at once: explicit vectors for the innermost loops.
 
 LLVM does not vectorise loops over many small arrays that might overlap, and sentences are short. These intrinsics say
-what is meant: a `Lanes` value is one 16-wide vector register (or two 8-wide ones, or four 4-wide, where the machine has
+what is meant: a `Lanes` value is one 16-wide vector register of float32 (or several narrower ones, where the machine has
 no wider), and arithmetic on it is one instruction. Arrays are flat and padded by the caller; loads need no alignment.
+The same code over float64 arrays computes in float64, which is how tests see that float32 is enough.
 """
 
 from __future__ import annotations
 
 from llvmlite import ir
 from numba import types
+from numba.core.errors import TypingError
 from numba.extending import intrinsic, models, register_model
 
 __all__ = ["WIDTH", "add", "divide", "load", "multiply", "multiply_add", "splat", "store", "subtract", "total"]
 
 WIDTH = 16
-_VECTOR = ir.VectorType(ir.FloatType(), WIDTH)
 _INT = ir.IntType(32)
-_UNDEFINED = ir.Constant(_VECTOR, ir.Undefined)
+_VECTORS = {
+    types.float32: ir.VectorType(ir.FloatType(), WIDTH),
+    types.float64: ir.VectorType(ir.DoubleType(), WIDTH),
+}
+_BYTES = {types.float32: 4, types.float64: 8}
 
 
-class _LanesType(types.Type):  # type: ignore[misc]
-    def __init__(self) -> None:
-        super().__init__(name="Lanes16")
+class _LanesType(types.Type):
+    """Sixteen numbers of one type."""
 
-
-_lanes = _LanesType()
+    def __init__(self, number):
+        self.number = number
+        super().__init__(name=f"Lanes{WIDTH}_{number}")
 
 
 @register_model(_LanesType)
-class _LanesModel(models.PrimitiveModel):  # type: ignore[misc]
+class _LanesModel(models.PrimitiveModel):
     def __init__(self, manager, kind):
-        super().__init__(manager, kind, _VECTOR)
+        super().__init__(manager, kind, _VECTORS[kind.number])
+
+
+def _lanes_of(number):
+    if number not in _VECTORS:
+        raise TypingError(f"lanes hold float32 or float64, not {number}")
+    return _LanesType(number)
 
 
 def _mask(indices):
@@ -39,41 +50,45 @@ def _mask(indices):
 
 def _address(context, builder, kind, array, index):
     data = context.make_array(kind)(context, builder, array).data
-    return builder.bitcast(builder.gep(data, [index]), _VECTOR.as_pointer())
+    return builder.bitcast(builder.gep(data, [index]), _VECTORS[kind.dtype].as_pointer())
 
 
 @intrinsic
 def load(typing, array, index):
-    """The sixteen values of a flat float32 array from `index` on."""
+    """The sixteen values of a flat array from `index` on."""
 
     def code(context, builder, signature, args):
-        value = builder.load(_address(context, builder, signature.args[0], args[0], args[1]))
-        value.align = 4
+        kind = signature.args[0]
+        value = builder.load(_address(context, builder, kind, args[0], args[1]))
+        value.align = _BYTES[kind.dtype]
         return value
 
-    return _lanes(array, types.intp), code
+    return _lanes_of(array.dtype)(array, types.intp), code
 
 
 @intrinsic
 def store(typing, array, index, lanes):
-    """Write sixteen values into a flat float32 array from `index` on."""
+    """Write sixteen values into a flat array from `index` on."""
 
     def code(context, builder, signature, args):
-        builder.store(args[2], _address(context, builder, signature.args[0], args[0], args[1])).align = 4
+        kind = signature.args[0]
+        builder.store(args[2], _address(context, builder, kind, args[0], args[1])).align = _BYTES[kind.dtype]
         return context.get_dummy_value()
 
-    return types.void(array, types.intp, _lanes), code
+    return types.void(array, types.intp, _lanes_of(array.dtype)), code
 
 
 @intrinsic
 def splat(typing, value):
-    """The same float32 in every lane."""
+    """The same number in every lane."""
+    vector = _VECTORS[_lanes_of(value).number]
 
     def code(context, builder, signature, args):
-        first = builder.insert_element(_UNDEFINED, args[0], ir.Constant(_INT, 0))
-        return builder.shuffle_vector(first, _UNDEFINED, _mask([0] * WIDTH))
+        undefined = ir.Constant(vector, ir.Undefined)
+        first = builder.insert_element(undefined, args[0], ir.Constant(_INT, 0))
+        return builder.shuffle_vector(first, undefined, _mask([0] * WIDTH))
 
-    return _lanes(types.float32), code
+    return _lanes_of(value)(value), code
 
 
 @intrinsic
@@ -83,7 +98,7 @@ def add(typing, a, b):
     def code(context, builder, signature, args):
         return builder.fadd(args[0], args[1], flags=("contract",))
 
-    return _lanes(_lanes, _lanes), code
+    return a(a, a), code
 
 
 @intrinsic
@@ -93,7 +108,7 @@ def subtract(typing, a, b):
     def code(context, builder, signature, args):
         return builder.fsub(args[0], args[1], flags=("contract",))
 
-    return _lanes(_lanes, _lanes), code
+    return a(a, a), code
 
 
 @intrinsic
@@ -103,7 +118,7 @@ def multiply(typing, a, b):
     def code(context, builder, signature, args):
         return builder.fmul(args[0], args[1], flags=("contract",))
 
-    return _lanes(_lanes, _lanes), code
+    return a(a, a), code
 
 
 @intrinsic
@@ -113,7 +128,7 @@ def divide(typing, a, b):
     def code(context, builder, signature, args):
         return builder.fdiv(args[0], args[1])
 
-    return _lanes(_lanes, _lanes), code
+    return a(a, a), code
 
 
 @intrinsic
@@ -124,7 +139,7 @@ def multiply_add(typing, a, b, c):
         product = builder.fmul(args[0], args[1], flags=("contract",))
         return builder.fadd(product, args[2], flags=("contract",))
 
-    return _lanes(_lanes, _lanes, _lanes), code
+    return a(a, a, a), code
 
 
 @intrinsic
@@ -133,9 +148,10 @@ def total(typing, lanes):
 
     def code(context, builder, signature, args):
         value, half = args[0], WIDTH // 2
+        undefined = ir.Constant(value.type, ir.Undefined)
         while half:
-            folded = builder.shuffle_vector(value, _UNDEFINED, _mask(k + half if k < half else k for k in range(WIDTH)))
+            folded = builder.shuffle_vector(value, undefined, _mask(k + half if k < half else k for k in range(WIDTH)))
             value, half = builder.fadd(value, folded), half // 2
         return builder.extract_element(value, ir.Constant(_INT, 0))
 
-    return types.float32(_lanes), code
+    return lanes.number(lanes), code

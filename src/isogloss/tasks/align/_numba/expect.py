@@ -83,26 +83,31 @@ def _gather(pairs, p, s, leave_out, posterior, nulls, scratch):
     wide, high = padded(m), padded(n)
     base = pairs.cell_offsets[s]
     unit = leave_out / np.float32(UNIT)
+    one = np.float32(1.0)
+    own_f, share_f = np.empty(m, np.float32), np.empty(m, np.float32)
     used = np.zeros(m, np.float32)
+    for j in range(m):
+        own_f[j], share_f[j] = p.own_target[target[j]], p.share_target[target[j]]
     for i in range(n):
         e = source[i]
         own = np.float32(0.0)
+        own_e, share_e = p.own_source[e], p.share_source[e]
         for j in range(m):
-            cell = base + i * m + j
-            entry = pairs.cells[cell]
-            f = target[j]
+            entry = pairs.cells[base + i * m + j]
             a = b = p.floor
             if entry >= 0:
                 a, b = p.weights[entry, 0], p.weights[entry, 1]
-                if leave_out > 0:
-                    qa, qb = posterior[cell, 0] * unit, posterior[cell, 1] * unit
-                    a = max(p.floor, a - qa * (np.float32(1.0) + p.own_source[e] * p.share_target[f]))
-                    b = max(p.floor, b - qb * (np.float32(1.0) + p.own_target[f] * p.share_source[e]))
-                    own += qa
-                    used[j] += qb
             forward[j * high + i] = a
             backward[i * wide + j] = b
-        inverse = np.float32(1.0) / max(_TINY, p.source_mass[e] - own)
+        if leave_out > 0:
+            for j in range(m):
+                qa, qb = posterior[base + i * m + j, 0] * unit, posterior[base + i * m + j, 1] * unit
+                a, b = forward[j * high + i], backward[i * wide + j]
+                forward[j * high + i] = max(p.floor, a - qa * (one + own_e * share_f[j]))
+                backward[i * wide + j] = max(p.floor, b - qb * (one + own_f[j] * share_e))
+                own += qa
+                used[j] += qb
+        inverse = one / max(_TINY, p.source_mass[e] - own)
         for j in range(m):
             forward[j * high + i] *= inverse
     logs_f = logs_b = 0.0
@@ -139,7 +144,7 @@ def _gather(pairs, p, s, leave_out, posterior, nulls, scratch):
 
 @njit(**_KERNEL)
 def _diagonal_prior(weights, n, m, stride, prior):
-    """Model 2: prior[t, j] by bucket of j - floor(t m / n), normalised; Model 1 has equal weights."""
+    """Model 2: prior[t, j] by bucket of j - floor(t m / n), normalised."""
     middle = (weights.size - 2) // 2
     for t in range(n):
         centre = (t + 1) * m // n - 1
@@ -153,6 +158,14 @@ def _diagonal_prior(weights, n, m, stride, prior):
             prior[t * stride + j] /= norm
         for j in range(m, stride):
             prior[t * stride + j] = 0.0
+
+
+@njit(**_KERNEL)
+def _uniform_prior(n, m, stride, prior):
+    """Model 1: every position alike."""
+    for t in range(n):
+        prior[t * stride : t * stride + m] = np.float32(1.0 / m)
+        prior[t * stride + m : (t + 1) * stride] = 0.0
 
 
 @njit(**_KERNEL)
@@ -252,7 +265,7 @@ def _one_pair(model, mode, pairs, p, s, steps, rate, tolerance, leave_out, learn
     (forward, backward, target_null, source_null, prior_f, prior_b, qf, qb, tilt, turned, tilted_f, tilted_b) = scratch[
         :12
     ]
-    mass, real, scale, row, beta, inverse_n, inverse_m, first_n, first_m, leaving = scratch[12:]
+    mass, real, scale, row, beta, inverse_n, inverse_m, first_n, first_m, leaving, entering, sums = scratch[12:]
     work = (mass, real, scale, row, beta)
     logs_f, logs_b = _gather(pairs, p, s, leave_out, posterior, nulls, (forward, backward, target_null, source_null))
     p0 = np.float32(p.p0)
@@ -261,9 +274,12 @@ def _one_pair(model, mode, pairs, p, s, steps, rate, tolerance, leave_out, learn
         jump_norms(p.jumps[1], m, inverse_m)
         first_weights(p.first[0], n, first_n)
         first_weights(p.first[1], m, first_m)
-    else:
+    elif model == _MODEL2:
         _diagonal_prior(p.diagonal[0], m, n, high, prior_f)
         _diagonal_prior(p.diagonal[1], n, m, wide, prior_b)
+    else:
+        _uniform_prior(m, n, high, prior_f)
+        _uniform_prior(n, m, wide, prior_b)
     lf = _infer(model, forward, target_null, m, n, p0, p.jumps[0], inverse_n, first_n, prior_f, work, qf)
     lb = _infer(model, backward, source_null, n, m, p0, p.jumps[1], inverse_m, first_m, prior_b, work, qb)
     bound, residual = lf + lb, 0.0
@@ -317,13 +333,13 @@ def _one_pair(model, mode, pairs, p, s, steps, rate, tolerance, leave_out, learn
     if learn and model == _HMM:
         z = forward_pass(ef, target_null, m, n, high, p.jumps[0], inverse_n, first_n, p0, mass, real, scale, row)
         jump_counts(
-            ef, target_null, m, n, high, p.jumps[0], inverse_n, p.first[0], first_n, p.p0, z, mass, scale, row, beta,
-            leaving, counts[0],
+            ef, target_null, m, n, high, p.jumps[0], inverse_n, p.first[0], first_n, p0, z, mass, scale, row, beta,
+            leaving, entering, sums, counts[0],
         )  # fmt: skip
         z = forward_pass(eb, source_null, n, m, wide, p.jumps[1], inverse_m, first_m, p0, mass, real, scale, row)
         jump_counts(
-            eb, source_null, n, m, wide, p.jumps[1], inverse_m, p.first[1], first_m, p.p0, z, mass, scale, row, beta,
-            leaving, counts[1],
+            eb, source_null, n, m, wide, p.jumps[1], inverse_m, p.first[1], first_m, p0, z, mass, scale, row, beta,
+            leaving, entering, sums, counts[1],
         )  # fmt: skip
     elif learn and model == _MODEL2:
         _diagonal_counts(p.diagonal[0], m, n, high, qf, counts[0])
@@ -383,7 +399,9 @@ def _scratch(n, m):
         np.empty(wide, np.float32),  # norms of target positions
         np.empty(wide, np.float32),  # first word, source positions
         np.empty(wide, np.float32),  # first word, target positions
-        np.empty(wide, np.float64),  # leaving
+        np.empty(wide, np.float32),  # leaving
+        np.empty(wide, np.float32),  # entering
+        np.empty(BUCKETS * WIDTH, np.float32),  # sums by jump
     )
 
 
