@@ -99,8 +99,7 @@ def _answer(text: str) -> int:
     from isogloss.cli._frame import guarded
 
     def answer() -> None:
-        if sys.stdout is not None:
-            sys.stdout.write(text)
-            sys.stdout.flush()
+        sys.stdout.write(text)
+        sys.stdout.flush()
 
     return guarded(answer)

@@ -31,6 +31,7 @@ class Tally:
         self.pairs = self.links = 0
         self.skipped = {"empty": 0, "too long": 0}
         self.lines: dict[str, list[int]] = {"empty": [], "too long": []}
+        self.max_length = 0
 
     def add(self, bitext: Bitext, links: Links, max_length: int) -> None:
         lengths = np.stack([bitext.source.ids.lengths, bitext.target.ids.lengths])
@@ -40,6 +41,7 @@ class Tally:
             self.skipped[reason] += int(np.count_nonzero(flags))
             if (room := _SHOWN - len(self.lines[reason])) > 0:
                 self.lines[reason] += [bitext.line_of(int(pair)) for pair in np.flatnonzero(flags)[:room]]
+        self.max_length = max_length
         self.pairs += len(bitext)
         self.links += len(links.source)
 
@@ -58,7 +60,8 @@ class Tally:
         for reason, number in self.skipped.items():
             if number:
                 lines = ", ".join(map(str, self.lines[reason])) + (", ..." if number > _SHOWN else "")
-                reasons.append(f"{number:,} {reason}: line{'s'[: number > 1]} {lines}")
+                words = {"too long": f"longer than {self.max_length} words (--max-length)"}.get(reason, reason)
+                reasons.append(f"{number:,} {words}: line{'s'[: number > 1]} {lines}")
         return text + (f" ({'; '.join(reasons)})" if reasons else "")
 
 
@@ -151,7 +154,7 @@ class Alignments:
             file.flush()
         if self.gold is not None and self.tally.pairs < len(self.gold):
             self.held.append(links[: len(self.gold) - self.tally.pairs])
-        self.tally.add(bitext, links, int(aligner.max_length))
+        self.tally.add(bitext, links, int(aligner.options_["max_length"]))
 
     # --- words
 

@@ -76,7 +76,8 @@ class GroupedHelp(TyperCommand):
         for parameter in self.get_params(ctx):
             if parameter.param_type_name == "argument":
                 name = (parameter.metavar or str(parameter.name).upper()).strip("[].")
-                groups.setdefault("Arguments", []).append((name, getattr(parameter, "help", None) or ""))
+                words = getattr(parameter, "help", None) or (parameter.get_help_record(ctx) or ("", ""))[1]
+                groups.setdefault("Arguments", []).append((name, words))
             elif (record := parameter.get_help_record(ctx)) is not None:
                 heading = getattr(parameter, "rich_help_panel", None) or "Options"
                 groups.setdefault(heading, []).append((record[0], _BOUND.sub("", record[1])))

@@ -37,9 +37,9 @@ def warn(message: str) -> None:
 
 
 def _error_line(line: str) -> None:
-    if sys.stderr is None:  # closed by whoever called us
-        return
-    with suppress(OSError, ValueError):  # nobody listens, or no room for words: the exit status still speaks
+    with suppress(
+        OSError, ValueError, AttributeError
+    ):  # nobody listens, or no room for words: the exit status still speaks
         sys.stderr.write(" ".join(line.splitlines()) + "\n")
         sys.stderr.flush()
 
@@ -97,6 +97,7 @@ def _parse(name: str, function: Callable[..., None], arguments: Sequence[str]) -
 
 def guarded(work: Callable[[], int | None], name: str = "isogloss") -> int:
     """Do the work; whatever stops it becomes a line on stderr and an exit status, never a traceback."""
+    _open_closed_streams()
     try:
         with _one_line_warnings(), _stoppable():
             return work() or 0
@@ -130,7 +131,8 @@ def _status(problem: BaseException, name: str) -> int:
         return problem.code if isinstance(problem.code, int) else int(problem.code is not None)
     message = getattr(problem, "format_message", None)  # what Typer raises has no public class of its own
     if message is not None and hasattr(problem, "exit_code"):
-        say(f"{message().rstrip('.')}. `{name} --help` lists the options")
+        words = message().rstrip(".")
+        say(f"{words}{'' if words.endswith('?') else '.'} `{name} --help` lists the options")
         return int(problem.exit_code)
     found = f"{type(problem).__name__}: {problem}" if str(problem) else type(problem).__name__
     say(
@@ -138,6 +140,13 @@ def _status(problem: BaseException, name: str) -> int:
         f"what {_DEBUG}=1 shows"
     )
     return 1
+
+
+def _open_closed_streams() -> None:
+    """A stream that the caller closed leads nowhere, so that no file we open takes its number and its output."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - for the life of the process
 
 
 def _let_go(stream: TextIO | None) -> None:

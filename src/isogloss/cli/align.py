@@ -6,6 +6,7 @@ import os
 import stat
 import time
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -40,7 +41,7 @@ __all__ = ["command"]
 MODEL = "Model"
 ALIGNERS = {"hmm": "HMMAligner", "model1": "Model1Aligner", "model2": "Model2Aligner"}
 _STREAMED = 10_000
-_CHOICE_OF_LINKS = ("threshold", "symmetrise", "decode")  # may be chosen anew for a saved model
+_ANEW = ("threshold", "symmetrise", "decode", "max_length", "threads")  # what may be chosen for a saved model
 
 
 def _threshold(value: str | None) -> str | None:
@@ -86,7 +87,7 @@ def command(
             "symmetric",
             option="--constraint",
             panel=MODEL,
-            help="What posteriors are held to while training; symmetric without it.",
+            help="What training asks of the two directions; agreement without it.",
         ),
     ] = None,
     aligner: Annotated[
@@ -95,7 +96,7 @@ def command(
     iterations: Annotated[
         int | None,
         typer.Option(
-            "--iterations", metavar="N", min=1, rich_help_panel=MODEL, help="Chosen by corpus size without it."
+            "--iterations", metavar="N", min=0, rich_help_panel=MODEL, help="Chosen by corpus size without it."
         ),
     ] = None,
     threshold: Annotated[
@@ -262,7 +263,7 @@ def _check_model(
         raise UsageError("--model applies a saved model and --save keeps a new one: give one of the two")
     if resume:
         raise UsageError("--resume continues a training, but --model trains nothing")
-    other = [name for name in options if name not in (*_CHOICE_OF_LINKS, "threads", "max_length")]
+    other = [name for name in options if name not in _ANEW]
     if aligner is not None or other:
         name = {"lowercase": "keep-case"}.get(other[0], other[0].replace("_", "-")) if other else "aligner"
         raise UsageError(f"--{name} is for training, and --model trains nothing. Leave out one of the two")
@@ -292,11 +293,23 @@ def _new(name: str, options: dict[str, Any]) -> Any:
 
 
 def _loaded(path: str, options: dict[str, Any]) -> Any:
+    """The model at `path`, with the few options that may be chosen anew for it."""
     from isogloss import store
 
     fitted = store.load(path)
     if not hasattr(fitted, "pair_scores"):
         raise ModelError(f"{path}: holds a {type(fitted).__name__}, which does not align words")
-    for name, value in options.items():
-        setattr(fitted, name, value)
+    changes = {name: value for name, value in options.items() if name not in ("threads", "threshold")}
+    if changes:
+        saved = store.read(path)
+        chosen = {name: changes.get(name, saved.options.get(name)) for name in ("symmetrise", "decode", "max_length")}
+        type(fitted)(**chosen)  # complains of what makes no sense as it does in training
+        fitted = type(fitted)._from_saved(replace(saved, options={**saved.options, **changes}))
+    if "threshold" in options:
+        if isinstance(options["threshold"], str):
+            raise UsageError(
+                f"--threshold {options['threshold']} is found in training; with --model give a probability"
+            )
+        fitted.threshold_ = options["threshold"]
+    fitted.threads = options.get("threads")
     return fitted

@@ -44,7 +44,7 @@ class Text:
     @classmethod
     def from_bytes(cls, data: bytes, name: str = "<memory>") -> Text:
         """Scan UTF-8 text: a sentence per line, tokens between white space."""
-        from isogloss.data._scan import scan
+        from isogloss.data._numba.scan import scan
 
         ids, offsets, types = scan(data)
         return cls(Ragged(ids, offsets), Vocabulary(types), name)
@@ -54,7 +54,7 @@ class Text:
         """From token lists, or strings to be split at white space."""
         numbers: dict[str, int] = {}
         rows = [
-            [numbers.setdefault(word, len(numbers)) for word in (s.split() if isinstance(s, str) else s)]
+            [numbers.setdefault(word, len(numbers)) for word in (_words(s) if isinstance(s, str) else s)]
             for s in sentences
         ]
         return cls(Ragged.of(rows), Vocabulary(numbers), name)
@@ -75,6 +75,11 @@ class Text:
             spans=None if self.spans is None else self.spans[rows],
             lines=None if self.lines is None else self.lines[rows],
         )
+
+
+def _words(line: str) -> list[str]:
+    """Tokens between ASCII white space, as in files: a no-break space is part of its word."""
+    return [word.decode() for word in line.encode().split()]
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,8 +20,8 @@ Link = tuple[int, int]
 class Alignment:
     """The links of one sentence pair, from 0, source index first.
 
-    `links` are the sure ones and `possible` the rest (gold only). `probability` gives the posterior of links where it is
-    known, `posterior` the whole matrix, [source, target], where it was asked for.
+    `links` are the sure ones and `possible` the rest (gold only). `probability` gives the posterior of links where it
+    is known, `posterior` the whole matrix, [source, target], where it was asked for.
 
     Examples
     --------
@@ -68,11 +68,7 @@ class Alignment:
         """Combine with the alignment of the other direction, as `isogloss.tasks.align.symmetrise` does."""
         from isogloss.tasks.align.symmetrise import symmetrise
 
-        shape = (1 + max((i for a in (self, other) for i, _ in a.links), default=0),)
-        shape += (1 + max((j for a in (self, other) for _, j in a.links), default=0),)
-        if self.source is not None and self.target is not None:
-            shape = (len(self.source), len(self.target))
-        return replace(self, links=symmetrise(self.links, other.links, shape, method))
+        return replace(self, links=symmetrise(self.links, other.links, None, method))
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data, as `isogloss.show` takes it."""
@@ -157,10 +153,12 @@ class Links(Sequence[Alignment]):
         probability = {}
         if self.probability is not None:
             probability = dict(zip(links, self.probability[rows].tolist(), strict=True))
+        source, target = self.bitext[pair] if self.bitext is not None else (None, None)
         return Alignment(
             frozenset(link for link, p in zip(links, unsure, strict=True) if not p),
             frozenset(link for link, p in zip(links, unsure, strict=True) if p),
-            *(self.bitext[pair] if self.bitext is not None else (None, None)),
+            source,
+            target,
             probability,
         )
 
@@ -193,6 +191,8 @@ class Links(Sequence[Alignment]):
         """The pair each link belongs to: int64[n_links]."""
         return np.repeat(np.arange(len(self)), np.diff(self.offsets))
 
-    def symmetrise(self, other: Links, method: str = "grow-diag-final-and") -> list[Alignment]:
+    def symmetrise(self, other: Links, method: str = "grow-diag-final-and") -> Links:
         """Combine, pair by pair, with the links of the other direction (both written source-target)."""
-        return [a.symmetrise(b, method) for a, b in zip(self, other, strict=True)]
+        from isogloss.tasks.align.symmetrise import symmetrise_links
+
+        return replace(symmetrise_links(self, other, method=method), bitext=self.bitext)

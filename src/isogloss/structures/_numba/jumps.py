@@ -7,8 +7,8 @@ sentence (``m`` of them), with null states that carry the position of the last r
 
 and :math:`c(d)` has its own value for :math:`|d| \le 5` and one common value, the *tail*, beyond. Two facts make it
 fast. What follows depends on the position alone, so real and null states of a position share one backward value and
-:math:`G = \alpha + \alpha_{null}` is all the forward pass needs. And a constant tail means that a step is eleven shifted
-multiplications with :math:`c(d) - tail` plus the tail times the total, instead of a matrix product.
+:math:`G = \alpha + \alpha_{null}` is all the forward pass needs. And a constant tail means that a step is eleven
+shifted multiplications with :math:`c(d) - tail` plus the tail times the total, instead of a matrix product.
 
 `AlignmentChain` is the same model as a general chain in float64 logs; tests hold both to agree. All matrices are flat
 float32 with rows `stride` apart, `stride` a multiple of the lane width, and zero in the padding: a state that is zero
@@ -17,9 +17,10 @@ there stays zero.
 References
 ----------
 .. [1] Och and Ney, A Systematic Comparison of Various Statistical Alignment Models, CL 2003, section 2.
-.. [2] Graça, Ganchev and Taskar, Learning Tractable Word Alignment Models with Complex Constraints, CL 2010, section 2.1.
-   We differ: the common value of far jumps is a weight for each position, so that the renormalised model has an exact
-   generalised M-step (see `jump_counts`), and words that are null before any real word keep the initial distribution.
+.. [2] Graça, Ganchev and Taskar, Learning Tractable Word Alignment Models with Complex Constraints, CL 2010, section
+   2.1. We differ: the common value of far jumps is a weight for each position, so that the renormalised model has an
+   exact generalised M-step (see `jump_counts`), and words that are null before any real word keep the initial
+   distribution.
 """
 
 from __future__ import annotations
@@ -211,7 +212,25 @@ def log_likelihood(z, scale, n):
 
 @njit(**_KERNEL)
 def jump_counts(
-    emission, null, n, m, stride, jumps, inverse, weights, first, p0, z, mass, scale, row, beta, leaving, entering, sums, counts
+    emission,
+    null,
+    n,
+    m,
+    stride,
+    jumps,
+    inverse,
+    weights,
+    first,
+    p0,
+    z,
+    mass,
+    scale,
+    row,
+    beta,
+    leaving,
+    entering,
+    sums,
+    counts,
 ):
     r"""Expected jumps, and what the exact M-step divides them by; adds to counts[4, BUCKETS].
 

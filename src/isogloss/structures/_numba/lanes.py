@@ -1,9 +1,9 @@
 """Sixteen numbers at once: explicit vectors for the innermost loops.
 
 LLVM does not vectorise loops over many small arrays that might overlap, and sentences are short. These intrinsics say
-what is meant: a `Lanes` value is one 16-wide vector register of float32 (or several narrower ones, where the machine has
-no wider), and arithmetic on it is one instruction. Arrays are flat and padded by the caller; loads need no alignment.
-The same code over float64 arrays computes in float64, which is how tests see that float32 is enough.
+what is meant: a `Lanes` value is one 16-wide vector register of float32 (or several narrower ones, where the machine
+has no wider), and arithmetic on it is one instruction. Arrays are flat and padded by the caller; loads need no
+alignment. The same code over float64 arrays computes in float64, which is how tests see that float32 is enough.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
 r"""From posteriors to links: thresholds that need no labels, and the choice of cells.
 
-Posteriors are whole numbers in units of 1/65535, [n_cells, 2]: forward and backward. The *soft union* of both directions
-[1]_ is their mean.
+Posteriors are whole numbers in units of 1/65535, [n_cells, 2]: forward and backward. The *soft union* of both
+directions [1]_ is their mean.
 
-The label-free threshold maximises the F-measure that the posteriors themselves promise. If link k holds with probability
-:math:`p_k`, keeping a set A of links has expected
+The label-free threshold maximises the F-measure that the posteriors themselves promise. If link k holds with
+probability :math:`p_k`, keeping a set A of links has expected
 
 .. math:: F(A) \approx \frac{2 \sum_{k \in A} p_k}{|A| + \sum_k p_k},
 
-which is greatest when A is all links above half of the greatest F [2]_. *Posterior points* [3]_ keep instead as many links
-as Viterbi decoding would.
+which is greatest when A is all links above half of the greatest F [2]_. *Posterior points* [3]_ keep instead as many
+links as Viterbi decoding would.
 
 References
 ----------
@@ -72,7 +72,7 @@ def expected_f_threshold(bins: NDArray[np.int64], *, least: float = 0.05) -> flo
 
 
 def points_threshold(bins: NDArray[np.int64], n_links: int) -> float:
-    """The posterior of the n-th best cell: keeping all cells at or above it keeps n links, and those that tie with it."""
+    """The posterior of the n-th best cell: keeping all that reach it keeps n links, and those that tie with it."""
     kept = np.cumsum(bins[::-1])[::-1]
     enough = np.flatnonzero(kept >= max(1, n_links))
     return float(enough[-1] / (len(bins) - 1)) if len(enough) and enough[-1] > 0 else 1.0 / (len(bins) - 1)
@@ -95,7 +95,8 @@ def links_above(
     n = int(offsets[-1])
     source, target, probability = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.float32)
     choose_cells(
-        pairs.cell_offsets, pairs.target_offsets, posterior, _code(direction), least, offsets, source, target, probability
+        pairs.cell_offsets, pairs.target_offsets, posterior, _code(direction), least, offsets,
+        source, target, probability,
     )  # fmt: skip
     return Links(offsets, source, target, probability, None, bitext)
 
@@ -123,4 +124,5 @@ def probabilities(links: Links, pairs: Any, posterior: NDArray[np.uint16]) -> ND
     row = links.pair
     width = np.diff(pairs.target_offsets)[row]
     cells = pairs.cell_offsets[row] + links.source.astype(np.int64) * width + links.target
-    return posterior[cells].sum(axis=1, dtype=np.float32) / np.float32(2 * UNIT)
+    mean: NDArray[np.float32] = posterior[cells].sum(axis=1, dtype=np.float32) / np.float32(2 * UNIT)
+    return mean

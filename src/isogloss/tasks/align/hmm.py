@@ -47,7 +47,7 @@ class HMMAligner:
         keeps as many links as Viterbi decoding would; neither needs labels.
     symmetrise : str
         "posterior" joins the directions by the mean of their posteriors; or a method of
-        `isogloss.tasks.align.symmetrise` on the links of each direction, which `decode` ("posterior" or "viterbi") makes.
+        `isogloss.tasks.align.symmetrise` on the links of each direction, made by `decode` ("posterior" or "viterbi").
     lowercase : bool
         Compare words without case. Links speak of the words as written either way.
     spelling, stems, smoothing, null : float, optional
@@ -106,8 +106,11 @@ class HMMAligner:
         if decode_constraint is None:
             decode_constraint = "symmetric" if constraint == "agreement" else constraint
         given = {
-            "iterations": iterations, "spelling": spelling, "stems": stems, "smoothing": smoothing, "null": null, **expert,
+            "iterations": iterations, "spelling": spelling, "stems": stems, "smoothing": smoothing, "null": null,
+            **expert,
         }  # fmt: skip
+        if constraint in ("bijective", "symmetric"):  # training needs tighter projections than decoding alone
+            given.setdefault("dual_steps", 20)
         self._settings = Settings.from_dict(
             {
                 "model": self._kind, "constraint": constraint, "decode_constraint": decode_constraint,
@@ -264,13 +267,11 @@ class HMMAligner:
 
     def tune_threshold(self, bitext: Any, gold: Links) -> float:
         """Set the threshold to the one with the lowest AER on a small gold set; returns it."""
-        asked = replace(self._settings, threshold=1e-4, symmetrise="posterior", decode="posterior")
         bitext = as_bitext(bitext)
         with using_threads(self.threads):
             corpus, _, evidence = self._evidence(bitext)
             all_links = decoding.links_above(corpus.pairs, evidence.posterior, 1e-4, bitext=bitext)
         self.threshold_ = float(min(1.0, max(1e-4, best_threshold(all_links, gold))))
-        del asked
         return self.threshold_
 
     # --- keeping

@@ -28,7 +28,7 @@ class LexiconEntry(NamedTuple):
     target: str
     forward: float
     backward: float
-    count: float
+    links: float
 
 
 def entries_of(model: Model, least: float) -> Iterator[LexiconEntry]:

@@ -71,7 +71,7 @@ class Model:
     diagonal: NDArray[np.float64]
     _stem_tables: dict[tuple[float, int], StemTable] = field(default_factory=dict, init=False, repr=False)
 
-    def parameters(self, settings: Settings, own: tuple[Floats, Floats, Floats, Floats] | None = None) -> Any:
+    def parameters(self, settings: Settings, own: tuple[Floats, ...] | None = None) -> Any:
         """As the E-step takes them; `own` as `Estimator.own` gives it, for sentences of the training text."""
         from isogloss.tasks.align._numba.expect import Parameters
 
@@ -96,8 +96,8 @@ class Model:
         """The same parameters laid out for another text: entries for its word pairs, unknown words included.
 
         A pair that the table lacks has its priors: smoothing, likeness of spelling and, where their stems are known to
-        go together, the stem prior. What a pair of words is given depends on the two words alone, so that a sentence has
-        the same links in whatever company it comes.
+        go together, the stem prior. What a pair of words is given depends on the two words alone, so that a sentence
+        has the same links in whatever company it comes.
         """
         from isogloss.tasks.align._numba.lexicon import look_up
 

@@ -22,82 +22,12 @@ if TYPE_CHECKING:
 __all__ = ["StemTable", "Stems", "fold", "spelling_prior", "stem"]
 
 # A plain romanisation, enough to see that Москва is Moskva: letters of Cyrillic and Greek by sound.
-_ROMAN = dict(
-    zip(
-        "абвгдеёжзийклмнопрстуфхцчшщъыьэюяіїєґљњћђџјαβγδεζηθικλμνξοπρσςτυφχψω",
-        [
-            "a",
-            "b",
-            "v",
-            "g",
-            "d",
-            "e",
-            "e",
-            "zh",
-            "z",
-            "i",
-            "i",
-            "k",
-            "l",
-            "m",
-            "n",
-            "o",
-            "p",
-            "r",
-            "s",
-            "t",
-            "u",
-            "f",
-            "h",
-            "c",
-            "ch",
-            "sh",
-            "shch",
-            "'",
-            "y",
-            "'",
-            "e",
-            "iu",
-            "ia",
-            "i",
-            "i",
-            "e",
-            "g",
-            "l",
-            "n",
-            "c",
-            "d",
-            "d",
-            "j",
-            "a",
-            "b",
-            "g",
-            "d",
-            "e",
-            "z",
-            "e",
-            "th",
-            "i",
-            "k",
-            "l",
-            "m",
-            "n",
-            "x",
-            "o",
-            "p",
-            "r",
-            "s",
-            "s",
-            "t",
-            "y",
-            "ph",
-            "ch",
-            "ps",
-            "o",
-        ],
-        strict=True,
-    )
+_LETTERS = "абвгдеёжзийклмнопрстуфхцчшщъыьэюяіїєґљњћђџјαβγδεζηθικλμνξοπρσςτυφχψω"
+_SOUNDS = (
+    "a b v g d e e zh z i i k l m n o p r s t u f h c ch sh shch ' y ' e iu ia i i e g l n c d d j "
+    "a b g d e z e th i k l m n x o p r s s t y ph ch ps o"
 )
+_ROMAN = dict(zip(_LETTERS, _SOUNDS.split(" "), strict=True))
 
 
 @lru_cache(maxsize=1 << 18)
@@ -114,7 +44,7 @@ def fold(word: str) -> str:
 
 
 def stem(word: str, length: int) -> str:
-    """The first letters of a word: a crude class of forms that share them; words that do not start with a letter, whole.
+    """The first letters of a word, a crude class of forms that share them; words without a letter in front, whole.
 
     >>> stem("translations", 4), stem("1998", 4)
     ('tran', '1998')
@@ -151,7 +81,8 @@ def spelling_prior(
 
     ratio = np.zeros(len(columns), np.float32)
     alike(rows, columns, *arrays(forms[0]), *arrays(forms[1]), max(1, len(letters)), 4, least, ratio)
-    return np.maximum(0.0, (ratio - np.float32(least)) / np.float32(1.0 - least)) ** 2
+    prior: NDArray[np.float32] = np.maximum(0.0, (ratio - np.float32(least)) / np.float32(1.0 - least)) ** 2
+    return prior
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,8 +4,8 @@ A step is an E-step over shards of the text and an M-step on the table. Three th
 
 - *Constraints* act on the posteriors before they are counted: agreement multiplies both directions' posteriors [1]_,
   bijectivity and symmetry project them [2]_.
-- *Own evidence is left out*: a pair is judged by :math:`c(e, f) - q_{ij}`, the counts without what this very cell put in
-  in the step before. It is what a collapsed sampler does, in expectation (CVB0 [3]_), and it stops words that occur once
+- *Own evidence is left out*: a cell is judged by :math:`c(e, f) - q_{ij}`, the counts without what it put in itself in
+  the step before. It is what a collapsed sampler does, in expectation (CVB0 [3]_), and it stops words that occur once
   from being pinned to whatever they were first thrown together with. With this on, the objective is no longer a bound
   that can only rise; with `leave_out=0` it is (see the tests).
 - *Priors* (smoothing, spelling, stems, a lexicon) are pseudo-counts in the table.
@@ -152,7 +152,8 @@ class Training:
         counts = np.zeros_like(state.counts)
         pairs = self.corpus.pairs
         accumulate(
-            *self.corpus.occurrences, pairs.target_offsets, pairs.cell_offsets, pairs.cells, state.evidence.posterior, counts
+            *self.corpus.occurrences, pairs.target_offsets, pairs.cell_offsets, pairs.cells, state.evidence.posterior,
+            counts,
         )  # fmt: skip
         jumps, first, diagonal = state.jumps, state.first, state.diagonal
         if kind == "hmm":
@@ -240,7 +241,7 @@ class Training:
         if self.base is not None:
             before = self.base.target_null if side else self.base.source_null
             counted = np.bincount(ids, posterior, minlength=len(frequency)) / UNIT
-            return (before + np.append(counted, 0.0)).astype(np.float32)
+            return np.asarray(before + np.append(counted, 0.0), np.float32)
         share = frequency / max(1, frequency.sum())
         spread = self.settings.null_smoothing * len(frequency)
         if not started:
@@ -276,8 +277,8 @@ class Training:
 
     def restore(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> State:
         evidence = Evidence(*(arrays[f"evidence.{name}"].copy() for name in Evidence._fields))
-        names = ("counts", "jumps", "first", "diagonal")
-        return State(int(meta["iteration"]), *(arrays[name].copy() for name in names), evidence)  # type: ignore[arg-type]
+        counts, jumps, first, diagonal = (arrays[name].copy() for name in ("counts", "jumps", "first", "diagonal"))
+        return State(int(meta["iteration"]), counts, jumps, first, diagonal, evidence)
 
 
 def expect(
@@ -316,7 +317,8 @@ def _maximised(
 ) -> NDArray[np.float64]:
     """The generalised M-step of distortion weights, with a pseudo-count, each direction summing to 1."""
     weights: NDArray[np.float64] = (counts + _PSEUDO) / (divisors + _PSEUDO / before)
-    return weights / weights.sum(axis=1, keepdims=True)
+    weights /= weights.sum(axis=1, keepdims=True)
+    return weights
 
 
 def _shares(classes: NDArray[np.int32], counts: NDArray[np.int64]) -> NDArray[np.float32]:

@@ -5,8 +5,9 @@ words whose states are source positions. Posteriors are written as whole numbers
 for both directions, and sums of them are exact whatever the order.
 
 Symmetry [1]_ asks for the :math:`q` closest to both directional posteriors whose link marginals agree. Its dual is
-minimised by steps :math:`\lambda_{ij} \mathrel{+}= \eta\,(\overrightarrow{q}_{ij} - \overleftarrow{q}_{ij})`, that is by
-multiplying the emission of link (i, j) with :math:`w = e^{-\lambda_{ij}}` in one direction and dividing by it in the other.
+minimised by steps :math:`\lambda_{ij} \mathrel{+}= \eta\,(\overrightarrow{q}_{ij} - \overleftarrow{q}_{ij})`, that is
+by multiplying the emission of link (i, j) with :math:`w = e^{-\lambda_{ij}}` in one direction and dividing by it in the
+other.
 
 References
 ----------
@@ -60,8 +61,8 @@ Pairs = namedtuple("Pairs", "source_ids source_offsets target_ids target_offsets
 
 # All that the E-step reads. `weights[entry]`: pseudo-counts of the pair, forward and backward, whose row sums are
 # `source_mass` and `target_mass`; `floor` stands for a pair without entry. `*_null`: pseudo-counts of null by type, and
-# `null_mass` their sums. The last element of what is listed by type is for unknown words. `jumps`, `first`, `diagonal`: distortion, a row a direction. `own_*`: how much of the stem
-# prior of a word is owed to each occurrence of its pair (see `leave_out`).
+# `null_mass` their sums. The last element of what is listed by type is for unknown words. `jumps`, `first`, `diagonal`:
+# distortion, a row a direction. `own_*`: how much of the stem prior of a word is owed to each occurrence of its pair.
 Parameters = namedtuple(
     "Parameters",
     "weights source_mass target_mass source_null target_null null_mass jumps first diagonal p0 floor "
@@ -431,7 +432,8 @@ def expect(
             if a == 0 or b == 0 or a > limit or b > limit:
                 continue
             lf, lb, bound, residual = _one_pair(
-                model, mode, pairs, p, s, steps, rate, tolerance, leave_out, learn, posterior, nulls, scratch, counts[block]
+                model, mode, pairs, p, s, steps, rate, tolerance, leave_out, learn, posterior, nulls, scratch,
+                counts[block],
             )  # fmt: skip
             scores[s, 0], scores[s, 1] = lf, lb
             sums[block, 0] += bound

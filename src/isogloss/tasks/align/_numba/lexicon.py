@@ -1,8 +1,8 @@
 """Kernels of the pair table: which word pairs occur together, and sums over them.
 
-The *cells* of a sentence pair are its word pairs, row by row: cell ``i * n_target + j`` is source word i with target word
-j. Word types that meet in some cell share an *entry* of the table; entries are grouped by source type, so that a thread
-which owns a source type owns its entries and no sum depends on the number of threads.
+The *cells* of a sentence pair are its word pairs, row by row: cell ``i * n_target + j`` is source word i with target
+word j. Word types that meet in some cell share an *entry* of the table; entries are grouped by source type, so that a
+thread which owns a source type owns its entries and no sum depends on the number of threads.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def index_cells(starts, sentence, position, target_ids, target_offsets, cell_off
 def look_up(rows, columns, source, target, known_rows, known_columns, known, n_targets, out, found):
     """Values of entries in another table: out[entry] = known[entry there], found[entry] = True where it has one.
 
-    `source` and `target` give the number there of each type here, -1 for none; `n_targets` is the number of types there.
+    `source` and `target` give the number there of each type here, -1 for none; `n_targets` counts the types there.
     """
     for block in prange(_BLOCKS):
         met = np.full(n_targets, -1, np.int32)

@@ -49,7 +49,7 @@ def _grow(slots, hashes, n_types):
 
 @njit(cache=True, nogil=True)
 def _same(data, a_start, b_start, length):
-    for k in range(length):
+    for k in range(length):  # noqa: SIM110
         if data[a_start + k] != data[b_start + k]:
             return False
     return True
