@@ -57,7 +57,7 @@ class Set:
 
     @property
     def joint(self) -> Path:
-        """The same pairs as `source ||| target`, in lower case: without it fast_align loses a point or two."""
+        """The same pairs as `source ||| target`, in lower case: without it fast_align loses up to two points."""
         return self.place / "joint.lower.txt"
 
     def has_gold(self, split: str) -> bool:
