@@ -195,6 +195,24 @@ def test_sigterm_unwinds(isogloss: Call, stub: Any) -> None:
     assert cleaned and signal.getsignal(signal.SIGTERM) == before
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_is_not_lost_where_python_cannot_raise(isogloss: Call, stub: Any, number: int) -> None:
+    class Last:
+        def __del__(self) -> None:
+            os.kill(os.getpid(), number)
+            sum(range(10))
+
+    def work() -> None:
+        last = Last()
+        del last
+        time.sleep(5)
+        pytest.fail("the signal was lost")
+
+    stub(work)
+    name = "SIGTERM" if number == signal.SIGTERM else "Ctrl-C"
+    assert isogloss("stub") == (130, "", f"isogloss: stopped by {name}\n")
+
+
 def test_closed_and_full_streams_are_no_traceback() -> None:
     python = f"{sys.executable} -c 'import sys; from isogloss.cli import main; sys.exit(main())'"
 
@@ -205,6 +223,8 @@ def test_closed_and_full_streams_are_no_traceback() -> None:
     page = run(f"set -o pipefail; {python} view '{SOURCE}' '{TARGET}' '{GOLD}' --quiet | head -c 10")
     assert (page.returncode, page.stderr) == (0, "")
     assert run(f"{python} score nothing nothing 2>&-").returncode == 2
+    closed = run(f"{python} score '{GOLD}' - --quiet >&- <&-")
+    assert closed.returncode == 1 and "has 50 lines but <stdin> has 0" in closed.stderr
     full = run(f"{python} score '{GOLD}' '{GOLD}' --quiet > /dev/full")
     assert full.returncode == 1 and full.stderr.startswith("isogloss: ") and "Traceback" not in full.stderr
 

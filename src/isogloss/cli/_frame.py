@@ -178,19 +178,41 @@ def _one_line_warnings() -> Iterator[None]:
 class _Terminated(KeyboardInterrupt):
     """A signal other than Ctrl-C asked us to end."""
 
+    def __init__(self, number: int) -> None:
+        super().__init__(f"stopped by {signal.Signals(number).name}")
+        self.number = number
+
 
 @contextmanager
 def _stoppable() -> Iterator[None]:
     """SIGTERM and SIGHUP unwind as Ctrl-C does, so that half-written files are removed."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
 
     def stop(number: int, frame: FrameType | None) -> None:
-        raise _Terminated(f"stopped by {signal.Signals(number).name}")
+        raise _Terminated(number)
 
-    here = threading.current_thread() is threading.main_thread()
-    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)] if here else []
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     before = {number: signal.signal(number, stop) for number in numbers if signal.getsignal(number) == signal.SIG_DFL}
+    hook, sys.unraisablehook = sys.unraisablehook, _swallowed
     try:
         yield
     finally:
+        sys.unraisablehook = hook
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _swallowed(found: Any) -> None:
+    """What Python met where it cannot raise: in a callback of the import system, a destructor, compiled code.
+
+    A signal that came just there would be lost, and the program go on; so it is sent again, when that place is left.
+    """
+    if isinstance(found.exc_value, KeyboardInterrupt):
+        number = getattr(found.exc_value, "number", signal.SIGINT)
+        once_more = threading.Timer(0.05, os.kill, (os.getpid(), number))
+        once_more.daemon = True
+        once_more.start()
+    elif _debugging():
+        sys.__unraisablehook__(found)
