@@ -179,7 +179,7 @@ class HMMAligner:
         )
         progress.finish()
         model = training.model(state)
-        self._model = model.pruned()
+        self._model, self._own_model = model.pruned(), model
         self._trained_on = bitext, corpus, state.evidence
         self.trace_ = result.trace
         self.skipped_ = np.flatnonzero(corpus.skipped)
@@ -326,7 +326,7 @@ class HMMAligner:
         self._check_fitted()
         if own and self._trained_on is not None and self._trained_on[0] is bitext:
             corpus, evidence = self._trained_on[1:]
-            return corpus, self._model.fitted_to(corpus, self._settings), evidence
+            return corpus, self._own_model, evidence
         corpus = self._corpus(bitext)
         model = self._model.fitted_to(corpus, self._settings)
         evidence = Evidence.none(corpus)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
 __all__ = ["choose_cells", "count_cells", "count_values"]
 
@@ -26,20 +26,20 @@ def count_values(posterior, direction, bins):
         bins[_value(posterior, cell, direction)] += 1
 
 
-@njit(**_KERNEL, parallel=True)
+@njit(**_KERNEL)
 def count_cells(cell_offsets, posterior, direction, least, counts):
     """counts[pair + 1] = number of cells of the pair whose value is at least `least`."""
-    for s in prange(cell_offsets.size - 1):
+    for s in range(cell_offsets.size - 1):
         n = 0
         for cell in range(cell_offsets[s], cell_offsets[s + 1]):
             n += _value(posterior, cell, direction) >= least
         counts[s + 1] = n
 
 
-@njit(**_KERNEL, parallel=True)
+@njit(**_KERNEL)
 def choose_cells(cell_offsets, target_offsets, posterior, direction, least, offsets, source, target, probability):
     """Write those cells as links, by source, then target."""
-    for s in prange(cell_offsets.size - 1):
+    for s in range(cell_offsets.size - 1):
         at = offsets[s]
         width = target_offsets[s + 1] - target_offsets[s]
         for cell in range(cell_offsets[s], cell_offsets[s + 1]):

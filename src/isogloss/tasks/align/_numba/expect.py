@@ -19,8 +19,9 @@ from __future__ import annotations
 from collections import namedtuple
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 
+from isogloss.engine.threads import run_blocks
 from isogloss.structures._numba.jumps import (
     BUCKETS,
     backward_pass,
@@ -52,7 +53,6 @@ MODES = {"none": 0, "agreement": 1, "bijective": 2, "symmetric": 3}
 _MODEL2, _HMM = MODELS["model2"], MODELS["hmm"]
 _AGREEMENT, _BIJECTIVE, _SYMMETRIC = MODES["agreement"], MODES["bijective"], MODES["symmetric"]
 UNIT = 65535  # the whole number that stands for probability 1
-_BLOCKS = 64  # pieces of work handed to threads; fixed, so that sums do not depend on how many threads there are
 _TINY = np.float32(1e-9)
 _KERNEL = {"cache": True, "nogil": True, "error_model": "numpy"}
 
@@ -70,14 +70,22 @@ Parameters = namedtuple(
 )
 
 
+# Work space of a thread. Pairs of arrays are for the forward and the backward direction.
+Space = namedtuple(
+    "Space",
+    "emission null prior q tilted inverse first multiplier tilt turned mass real scale row beta leaving entering sums",
+)
+
+
 @njit(**_KERNEL)
-def _gather(pairs, p, s, leave_out, posterior, nulls, scratch):
-    """Emissions of both directions into scratch, rows scaled to a maximum of 1; returns the logs of the scales.
+def _gather(pairs, p, s, leave_out, posterior, nulls, emission, null):
+    """Emissions of both directions, rows scaled to a maximum of 1; returns the logs of the scales.
 
     With `leave_out` 1, what this pair itself put into the table in the last E-step is taken out again, so that rare
     words are judged by other sentences (as a collapsed sampler does); 0 keeps it.
     """
-    forward, backward, target_null, source_null = scratch[0], scratch[1], scratch[2], scratch[3]
+    forward, backward = emission
+    target_null, source_null = null
     source = pairs.source_ids[pairs.source_offsets[s] : pairs.source_offsets[s + 1]]
     target = pairs.target_ids[pairs.target_offsets[s] : pairs.target_offsets[s + 1]]
     n, m = source.size, target.size
@@ -216,137 +224,162 @@ def _exponential(x):
 
 
 @njit(**_KERNEL)
-def _symmetric_step(n, m, rate, forward, backward, qf, qb, tilt, turned, tilted_forward, tilted_backward):
+def _symmetric_step(n, m, rate, space):
     """One step on the dual: tilt both emissions towards each other; returns the squared distance before the step."""
     wide, high = padded(m), padded(n)
+    qf, qb = space.q
     for i in range(n):
         for j in range(m):
-            turned[i * wide + j] = qf[j * high + i]
+            space.turned[i * wide + j] = qf[j * high + i]
         for j in range(m, wide):
-            turned[i * wide + j] = 0.0
+            space.turned[i * wide + j] = 0.0
     speed = splat(np.float32(rate))
     sums = splat(np.float32(0.0))
     for i in range(n):
         for j in range(i * wide, (i + 1) * wide, WIDTH):
-            gap = subtract(load(qb, j), load(turned, j))
+            gap = subtract(load(qb, j), load(space.turned, j))
             sums = multiply_add(gap, gap, sums)
-            w = multiply(load(tilt, j), _exponential(multiply(speed, gap)))
-            store(tilt, j, w)
-            store(tilted_backward, j, divide(load(backward, j), w))
+            w = multiply(load(space.tilt, j), _exponential(multiply(speed, gap)))
+            store(space.tilt, j, w)
+            store(space.tilted[1], j, divide(load(space.emission[1], j), w))
     for j in range(m):
         for i in range(n):
-            tilted_forward[j * high + i] = forward[j * high + i] * tilt[i * wide + j]
+            space.tilted[0][j * high + i] = space.emission[0][j * high + i] * space.tilt[i * wide + j]
     return total(sums)
 
 
 @njit(**_KERNEL)
-def _bijective_step(n, m, stride, rate, emission, q, multiplier, tilted):
+def _bijective_step(n, m, rate, space):
     """Projected gradient step for E[uses of each generating word] <= 1; returns the largest excess before the step."""
     worst = 0.0
-    for j in range(m):
-        uses = 0.0
-        for t in range(n):
-            uses += q[t * stride + j]
-        excess = uses - 1.0
-        if excess > 0.0 or multiplier[j] > 0.0:
-            worst = max(worst, abs(excess))
-        multiplier[j] = max(0.0, multiplier[j] + rate * excess)
-        factor = np.float32(np.exp(-multiplier[j]))
-        for t in range(n):
-            tilted[t * stride + j] = emission[t * stride + j] * factor
+    for d in range(2):
+        stride, q, multiplier = padded(m[d]), space.q[d], space.multiplier[d]
+        for j in range(m[d]):
+            uses = 0.0
+            for t in range(n[d]):
+                uses += q[t * stride + j]
+            if uses > 1.0 or multiplier[j] > 0.0:
+                worst = max(worst, abs(uses - 1.0))
+            multiplier[j] = max(0.0, multiplier[j] + rate * (uses - 1.0))
+            factor = np.float32(np.exp(-multiplier[j]))
+            for t in range(n[d]):
+                space.tilted[d][t * stride + j] = space.emission[d][t * stride + j] * factor
     return worst
 
 
 @njit(**_KERNEL)
-def _one_pair(model, mode, pairs, p, s, steps, rate, tolerance, leave_out, learn, posterior, nulls, scratch, counts):
-    """Constrained posteriors of pair s; returns (forward log p, backward log p, bound on the objective, residual)."""
-    n = pairs.source_offsets[s + 1] - pairs.source_offsets[s]
-    m = pairs.target_offsets[s + 1] - pairs.target_offsets[s]
-    wide, high = padded(m), padded(n)
-    (forward, backward, target_null, source_null, prior_f, prior_b, qf, qb, tilt, turned, tilted_f, tilted_b) = scratch[
-        :12
-    ]
-    mass, real, scale, row, beta, inverse_n, inverse_m, first_n, first_m, leaving, entering, sums = scratch[12:]
-    work = (mass, real, scale, row, beta)
-    logs_f, logs_b = _gather(pairs, p, s, leave_out, posterior, nulls, (forward, backward, target_null, source_null))
+def _one_pair(model, mode, pairs, p, s, steps, rate, tolerance, leave_out, learn, posterior, nulls, space, counts):
+    """Constrained posteriors of pair s; returns (forward log p, backward log p, bound on the objective, violation)."""
+    a = pairs.source_offsets[s + 1] - pairs.source_offsets[s]
+    b = pairs.target_offsets[s + 1] - pairs.target_offsets[s]
+    n, m = (b, a), (a, b)  # generated words and the positions they choose from, forward and backward
     p0 = np.float32(p.p0)
-    if model == _HMM:
-        jump_norms(p.jumps[0], n, inverse_n)
-        jump_norms(p.jumps[1], m, inverse_m)
-        first_weights(p.first[0], n, first_n)
-        first_weights(p.first[1], m, first_m)
-    elif model == _MODEL2:
-        _diagonal_prior(p.diagonal[0], m, n, high, prior_f)
-        _diagonal_prior(p.diagonal[1], n, m, wide, prior_b)
-    else:
-        _uniform_prior(m, n, high, prior_f)
-        _uniform_prior(n, m, wide, prior_b)
-    lf = _infer(model, forward, target_null, m, n, p0, p.jumps[0], inverse_n, first_n, prior_f, work, qf)
-    lb = _infer(model, backward, source_null, n, m, p0, p.jumps[1], inverse_m, first_m, prior_b, work, qb)
-    bound, residual = lf + lb, 0.0
-    ef, eb = forward, backward
-    if mode == _SYMMETRIC and steps > 0:
-        ef, eb = tilted_f, tilted_b
-        tilt[: n * wide] = 1.0
-        tilted_f[: m * high] = forward[: m * high]
-        for _ in range(steps):
-            residual = _symmetric_step(n, m, rate, forward, backward, qf, qb, tilt, turned, tilted_f, tilted_b)
-            af = _infer(model, ef, target_null, m, n, p0, p.jumps[0], inverse_n, first_n, prior_f, work, qf)
-            ab = _infer(model, eb, source_null, n, m, p0, p.jumps[1], inverse_m, first_m, prior_b, work, qb)
-            bound = af + ab
-            if residual < tolerance * tolerance:
-                break
-        residual = 0.0
-        for i in range(n):
-            for j in range(m):
+    work = (space.mass, space.real, space.scale, space.row, space.beta)
+    logs = _gather(pairs, p, s, leave_out, posterior, nulls, space.emission, space.null)
+    for d in range(2):
+        if model == _HMM:
+            jump_norms(p.jumps[d], m[d], space.inverse[d])
+            first_weights(p.first[d], m[d], space.first[d])
+        elif model == _MODEL2:
+            _diagonal_prior(p.diagonal[d], n[d], m[d], padded(m[d]), space.prior[d])
+        else:
+            _uniform_prior(n[d], m[d], padded(m[d]), space.prior[d])
+    budget = steps if mode in (_SYMMETRIC, _BIJECTIVE) else 0
+    tilted = space.tilted if budget > 0 else space.emission
+    if budget > 0:
+        _copy(space.emission[0], space.tilted[0], b * padded(a))
+        _copy(space.emission[1], space.tilted[1], a * padded(b))
+        _fill(space.tilt, a * padded(b), np.float32(1.0))
+        _fill(space.multiplier[0], a, np.float32(0.0))
+        _fill(space.multiplier[1], b, np.float32(0.0))
+    plain, last = (0.0, 0.0), (0.0, 0.0)
+    done = False
+    for step in range(budget + 1):
+        logp = np.empty(2)
+        for d in range(2):
+            logp[d] = _infer(
+                model, tilted[d], space.null[d], n[d], m[d], p0, p.jumps[d], space.inverse[d], space.first[d],
+                space.prior[d], work, space.q[d],
+            )  # fmt: skip
+        last = (logp[0], logp[1])
+        if step == 0:
+            plain = last
+        if done or step == budget:
+            break
+        if mode == _SYMMETRIC:
+            done = _symmetric_step(a, b, rate, space) < tolerance * tolerance
+        else:
+            done = _bijective_step(n, m, rate, space) < tolerance
+    bound, violation = _bound(mode, budget, a, b, last[0] + last[1], space)
+    if learn:
+        _learn(model, tilted, n, m, p, p0, space, counts)
+    _write(mode, pairs, s, a, b, space.q[0], space.q[1], posterior, nulls)
+    return plain[0] + logs[0], plain[1] + logs[1], bound + logs[0] + logs[1], violation
+
+
+@njit(**_KERNEL)
+def _copy(source, target, size):
+    for k in range(size):
+        target[k] = source[k]
+
+
+@njit(**_KERNEL)
+def _fill(target, size, value):
+    for k in range(size):
+        target[k] = value
+
+
+@njit(**_KERNEL)
+def _bound(mode, budget, a, b, value, space):
+    r"""log p less the divergence of q, and how far q is from the constraint.
+
+    With emissions tilted by :math:`e^{-\lambda f}`, log p of the tilted model plus :math:`\lambda^\top E_q[f]` is
+    :math:`\log p - KL(q \,\|\, p)`.
+    """
+    wide, high = padded(b), padded(a)
+    qf, qb = space.q
+    violation = 0.0
+    if budget == 0:
+        return value, violation
+    if mode == _SYMMETRIC:
+        for i in range(a):
+            for j in range(b):
                 gap = qf[j * high + i] - qb[i * wide + j]
-                residual += gap * gap
-                bound -= np.log(np.float64(tilt[i * wide + j])) * gap
-        residual = np.sqrt(residual)
-    elif mode == _BIJECTIVE and steps > 0:
-        ef, eb = tilted_f, tilted_b
-        tilted_f[: m * high] = forward[: m * high]
-        tilted_b[: n * wide] = backward[: n * wide]
-        lambda_n, lambda_m = np.zeros(n), np.zeros(m)
-        open_f = open_b = True
-        for _ in range(steps):
-            if open_f:
-                open_f = _bijective_step(m, n, high, rate, forward, qf, lambda_n, tilted_f) > tolerance
-                af = _infer(model, ef, target_null, m, n, p0, p.jumps[0], inverse_n, first_n, prior_f, work, qf)
-            if open_b:
-                open_b = _bijective_step(n, m, wide, rate, backward, qb, lambda_m, tilted_b) > tolerance
-                ab = _infer(model, eb, source_null, n, m, p0, p.jumps[1], inverse_m, first_m, prior_b, work, qb)
-            if not (open_f or open_b):
-                break
-        bound = af + ab
-        for i in range(n):
-            uses = 0.0
-            for j in range(m):
-                uses += qf[j * high + i]
-            bound += lambda_n[i] * uses
-            residual = max(residual, uses - 1.0)
-        for j in range(m):
-            uses = 0.0
-            for i in range(n):
-                uses += qb[i * wide + j]
-            bound += lambda_m[j] * uses
-            residual = max(residual, uses - 1.0)
-    if learn and model == _HMM:
-        z = forward_pass(ef, target_null, m, n, high, p.jumps[0], inverse_n, first_n, p0, mass, real, scale, row)
-        jump_counts(
-            ef, target_null, m, n, high, p.jumps[0], inverse_n, p.first[0], first_n, p0, z, mass, scale, row, beta,
-            leaving, entering, sums, counts[0],
-        )  # fmt: skip
-        z = forward_pass(eb, source_null, n, m, wide, p.jumps[1], inverse_m, first_m, p0, mass, real, scale, row)
-        jump_counts(
-            eb, source_null, n, m, wide, p.jumps[1], inverse_m, p.first[1], first_m, p0, z, mass, scale, row, beta,
-            leaving, entering, sums, counts[1],
-        )  # fmt: skip
-    elif learn and model == _MODEL2:
-        _diagonal_counts(p.diagonal[0], m, n, high, qf, counts[0])
-        _diagonal_counts(p.diagonal[1], n, m, wide, qb, counts[1])
-    _write(mode, pairs, s, n, m, qf, qb, posterior, nulls)
-    return lf + logs_f, lb + logs_b, bound + logs_f + logs_b, residual
+                violation += gap * gap
+                value -= np.log(np.float64(space.tilt[i * wide + j])) * gap
+        return value, np.sqrt(violation)
+    for i in range(a):
+        uses = 0.0
+        for j in range(b):
+            uses += qf[j * high + i]
+        value += space.multiplier[0][i] * uses
+        violation = max(violation, uses - 1.0)
+    for j in range(b):
+        uses = 0.0
+        for i in range(a):
+            uses += qb[i * wide + j]
+        value += space.multiplier[1][j] * uses
+        violation = max(violation, uses - 1.0)
+    return value, violation
+
+
+@njit(**_KERNEL)
+def _learn(model, emission, n, m, p, p0, space, counts):
+    """Distortion counts of both directions."""
+    for d in range(2):
+        stride = padded(m[d])
+        if model == _HMM:
+            z = forward_pass(
+                emission[d], space.null[d], n[d], m[d], stride, p.jumps[d], space.inverse[d], space.first[d], p0,
+                space.mass, space.real, space.scale, space.row,
+            )  # fmt: skip
+            jump_counts(
+                emission[d], space.null[d], n[d], m[d], stride, p.jumps[d], space.inverse[d], p.first[d],
+                space.first[d], p0, z, space.mass, space.scale, space.row, space.beta, space.leaving, space.entering,
+                space.sums, counts[d],
+            )  # fmt: skip
+        elif model == _MODEL2:
+            _diagonal_counts(p.diagonal[d], n[d], m[d], stride, space.q[d], counts[d])
 
 
 @njit(**_KERNEL)
@@ -373,40 +406,65 @@ def _write(mode, pairs, s, n, m, qf, qb, posterior, nulls):
 
 
 @njit(**_KERNEL)
-def _scratch(n, m):
+def _space(n, m):
     """Work space for pairs of up to n source and m target words."""
     long = max(n, m)
     wide = padded(long)
     area = max(n * padded(m), m * padded(n))
-    return (
-        np.empty(area, np.float32),  # forward emissions
-        np.empty(area, np.float32),  # backward emissions
-        np.empty(long, np.float32),  # null emissions of target words
-        np.empty(long, np.float32),  # null emissions of source words
-        np.empty(area, np.float32),  # prior of Models 1 and 2, forward
-        np.empty(area, np.float32),  # and backward
-        np.empty(area, np.float32),  # forward posterior
-        np.empty(area, np.float32),  # backward posterior
-        np.empty(area, np.float32),  # tilt
-        np.empty(area, np.float32),  # forward posterior, turned
-        np.empty(area, np.float32),  # tilted forward emissions
-        np.empty(area, np.float32),  # tilted backward emissions
-        np.empty(area, np.float32),  # mass
-        np.empty(area, np.float32),  # real
-        np.empty(2 * long + 2, np.float32),  # scale
-        np.zeros(wide + 2 * WIDTH, np.float32),  # row
-        np.empty(wide, np.float32),  # beta
-        np.empty(wide, np.float32),  # norms of source positions
-        np.empty(wide, np.float32),  # norms of target positions
-        np.empty(wide, np.float32),  # first word, source positions
-        np.empty(wide, np.float32),  # first word, target positions
-        np.empty(wide, np.float32),  # leaving
-        np.empty(wide, np.float32),  # entering
-        np.empty(BUCKETS * WIDTH, np.float32),  # sums by jump
+    return Space(
+        (np.empty(area, np.float32), np.empty(area, np.float32)),
+        (np.empty(long, np.float32), np.empty(long, np.float32)),
+        (np.empty(area, np.float32), np.empty(area, np.float32)),
+        (np.empty(area, np.float32), np.empty(area, np.float32)),
+        (np.empty(area, np.float32), np.empty(area, np.float32)),
+        (np.empty(wide, np.float32), np.empty(wide, np.float32)),
+        (np.empty(wide, np.float32), np.empty(wide, np.float32)),
+        (np.empty(wide, np.float32), np.empty(wide, np.float32)),
+        np.empty(area, np.float32),
+        np.empty(area, np.float32),
+        np.empty(area, np.float32),
+        np.empty(area, np.float32),
+        np.empty(2 * long + 2, np.float32),
+        np.zeros(wide + 2 * WIDTH, np.float32),
+        np.empty(wide, np.float32),
+        np.empty(wide, np.float32),
+        np.empty(wide, np.float32),
+        np.empty(BUCKETS * WIDTH, np.float32),
     )
 
 
-@njit(**_KERNEL, parallel=True)
+@njit(**_KERNEL)
+def _work(
+    block, count, model, mode, pairs, p, start, stop, limit, steps, rate, tolerance, leave_out, learn, posterior, nulls,
+    scores, counts, sums,
+):  # fmt: skip
+    """Every `count`-th pair from start + block on, in one work space."""
+    n = m = 1
+    for s in range(start + block, stop, count):
+        a = pairs.source_offsets[s + 1] - pairs.source_offsets[s]
+        b = pairs.target_offsets[s + 1] - pairs.target_offsets[s]
+        if a <= limit and b <= limit:
+            n, m = max(n, a), max(m, b)
+    space = _space(n, m)
+    for s in range(start + block, stop, count):
+        a = pairs.source_offsets[s + 1] - pairs.source_offsets[s]
+        b = pairs.target_offsets[s + 1] - pairs.target_offsets[s]
+        if a == 0 or b == 0 or a > limit or b > limit:
+            continue
+        forward, backward, bound, violation = _one_pair(
+            model, mode, pairs, p, s, steps, rate, tolerance, leave_out, learn, posterior, nulls, space, counts[block]
+        )
+        scores[s, 0], scores[s, 1] = forward, backward
+        sums[block, 0] += bound
+        sums[block, 1] += violation
+        sums[block, 2] += 1
+
+
+def _blocks_for(start, stop):
+    """Pieces of work for the threads, by the number of pairs alone, so that sums do not depend on the threads."""
+    return max(1, min(64, (stop - start) // 16))
+
+
 def expect(
     model, mode, pairs, p, start, stop, limit, steps, rate, tolerance, leave_out, learn, posterior, nulls, scores
 ):
@@ -414,31 +472,14 @@ def expect(
 
     Pairs with an empty side, or a side of more than `limit` words, are passed over (their posteriors stay as they are).
     Fills `posterior` uint16[n_cells, 2], `nulls` (source, target) and scores[pair] = (forward, backward log p). Returns
-    the distortion counts of both directions [2, 4, BUCKETS], and the sums of bounds, of residuals and of pairs.
+    the distortion counts of both directions [2, 4, BUCKETS], and the sums of bounds, of violations and of pairs.
     """
-    counts = np.zeros((_BLOCKS, 2, 4, BUCKETS))
-    sums = np.zeros((_BLOCKS, 3))
-    for block in prange(_BLOCKS):
-        n = m = 1
-        for s in range(start + block, stop, _BLOCKS):
-            a = pairs.source_offsets[s + 1] - pairs.source_offsets[s]
-            b = pairs.target_offsets[s + 1] - pairs.target_offsets[s]
-            if a <= limit and b <= limit:
-                n, m = max(n, a), max(m, b)
-        scratch = _scratch(n, m)
-        for s in range(start + block, stop, _BLOCKS):
-            a = pairs.source_offsets[s + 1] - pairs.source_offsets[s]
-            b = pairs.target_offsets[s + 1] - pairs.target_offsets[s]
-            if a == 0 or b == 0 or a > limit or b > limit:
-                continue
-            lf, lb, bound, residual = _one_pair(
-                model, mode, pairs, p, s, steps, rate, tolerance, leave_out, learn, posterior, nulls, scratch,
-                counts[block],
-            )  # fmt: skip
-            scores[s, 0], scores[s, 1] = lf, lb
-            sums[block, 0] += bound
-            sums[block, 1] += residual
-            sums[block, 2] += 1
+    count = _blocks_for(start, stop)
+    counts, sums = np.zeros((count, 2, 4, BUCKETS)), np.zeros((count, 3))
+    run_blocks(
+        _work, count, model, mode, pairs, p, start, stop, limit, steps, float(rate), float(tolerance),
+        np.float32(leave_out), bool(learn), posterior, nulls, scores, counts, sums,
+    )  # fmt: skip
     return counts.sum(axis=0), sums.sum(axis=0)
 
 
@@ -456,31 +497,36 @@ def _best_choices(emission, null, n, m, prior, p0, path):
                 path[t] = j
 
 
-@njit(**_KERNEL, parallel=True)
+@njit(**_KERNEL)
+def _best_paths(block, count, model, pairs, p, start, stop, limit, forward, backward):
+    for s in range(start + block, stop, count):
+        n = pairs.source_offsets[s + 1] - pairs.source_offsets[s]
+        m = pairs.target_offsets[s + 1] - pairs.target_offsets[s]
+        if n == 0 or m == 0 or n > limit or m > limit:
+            continue
+        space = _space(n, m)
+        none = np.empty(0, np.uint16)
+        _gather(pairs, p, s, np.float32(0.0), none.reshape(0, 2), (none, none), space.emission, space.null)
+        ahead = forward[pairs.target_offsets[s] : pairs.target_offsets[s + 1]]
+        back = backward[pairs.source_offsets[s] : pairs.source_offsets[s + 1]]
+        sizes, paths = (m, n), (ahead, back)
+        for d in range(2):
+            states = sizes[1 - d]
+            if model == _HMM:
+                jump_norms(p.jumps[d], states, space.inverse[d])
+                first_weights(p.first[d], states, space.first[d])
+                viterbi(
+                    space.emission[d], space.null[d], sizes[d], states, padded(states), p.jumps[d], space.inverse[d],
+                    space.first[d], p.p0, paths[d],
+                )  # fmt: skip
+            else:
+                if model == _MODEL2:
+                    _diagonal_prior(p.diagonal[d], sizes[d], states, padded(states), space.prior[d])
+                else:
+                    _uniform_prior(sizes[d], states, padded(states), space.prior[d])
+                _best_choices(space.emission[d], space.null[d], sizes[d], states, space.prior[d], p.p0, paths[d])
+
+
 def best_paths(model, pairs, p, start, stop, limit, forward, backward):
     """Viterbi of both directions: forward[target token] is a source position or -1, backward[source token] likewise."""
-    for block in prange(_BLOCKS):
-        for s in range(start + block, stop, _BLOCKS):
-            n = pairs.source_offsets[s + 1] - pairs.source_offsets[s]
-            m = pairs.target_offsets[s + 1] - pairs.target_offsets[s]
-            if n == 0 or m == 0 or n > limit or m > limit:
-                continue
-            scratch = _scratch(n, m)
-            none = np.empty(0, np.uint16)
-            four = (scratch[0], scratch[1], scratch[2], scratch[3])
-            _gather(pairs, p, s, np.float32(0.0), none.reshape(0, 2), (none, none), four)
-            ahead = forward[pairs.target_offsets[s] : pairs.target_offsets[s + 1]]
-            back = backward[pairs.source_offsets[s] : pairs.source_offsets[s + 1]]
-            if model != _HMM:
-                _diagonal_prior(p.diagonal[0], m, n, padded(n), scratch[4])
-                _best_choices(scratch[0], scratch[2], m, n, scratch[4], p.p0, ahead)
-                _diagonal_prior(p.diagonal[1], n, m, padded(m), scratch[5])
-                _best_choices(scratch[1], scratch[3], n, m, scratch[5], p.p0, back)
-                continue
-            inverse, first = np.empty(padded(max(n, m)), np.float32), np.empty(padded(max(n, m)), np.float32)
-            jump_norms(p.jumps[0], n, inverse)
-            first_weights(p.first[0], n, first)
-            viterbi(scratch[0], scratch[2], m, n, padded(n), p.jumps[0], inverse, first, p.p0, ahead)
-            jump_norms(p.jumps[1], m, inverse)
-            first_weights(p.first[1], m, first)
-            viterbi(scratch[1], scratch[3], n, m, padded(m), p.jumps[1], inverse, first, p.p0, back)
+    run_blocks(_best_paths, _blocks_for(start, stop), model, pairs, p, start, stop, limit, forward, backward)

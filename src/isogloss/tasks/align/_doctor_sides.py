@@ -1,0 +1,435 @@
+"""The doctor's look at one side: bytes, characters, words."""
+
+from __future__ import annotations
+
+import codecs
+import re
+import unicodedata
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isogloss.data import Text
+from isogloss.data.formats import read_bitext
+from isogloss.data.formats.bitexts import lines_of
+from isogloss.data.formats.files import name_of, pieces
+from isogloss.errors import DataError
+from isogloss.tasks.align.doctor import Finding
+
+__all__ = ["Side", "examine_side", "read_sides"]
+
+_SHOWN = 5
+
+_CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")
+_INVISIBLE = re.compile("[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+_SPACE = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
+_BREAK = re.compile("[\u0085\u2028\u2029]")
+_ENTITY = re.compile(r"&(?:amp|lt|gt|quot|apos|nbsp|#\d+|#x[0-9a-fA-F]+);")
+_TAG = re.compile(r"</?[A-Za-z][\w:.-]*/?>|</?[A-Za-z][\w:.-]*$")
+_GLUED = re.compile(r"\w[,;!?…]$|\w{3,}[.:]$|\w[)»”\"]+[.,;:!?]*$|^[(«„“\"¿¡]+\w")
+_ALONE = re.compile(r"[,;!?….:()«»„“”\"¿¡]+$")
+_SPACELESS = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "MYANMAR", "KHMER")
+_ALIKE = {"LATIN", "CYRILLIC", "GREEK"}  # scripts that share letter shapes
+
+
+@dataclass(eq=False)
+class Side:
+    """One side as far as it could be read."""
+
+    role: str
+    text: Text
+    readable: bool = True
+
+    @cached_property
+    def types(self) -> list[str]:
+        """The word types."""
+        return self.text.vocabulary.types
+
+    @cached_property
+    def ids(self) -> NDArray[np.int32]:
+        """The word numbers of all lines, one after the other."""
+        ids: NDArray[np.int32] = self.text.ids.values[self.text.ids.offsets[0] : self.text.ids.offsets[-1]]
+        return ids
+
+    @cached_property
+    def counts(self) -> NDArray[np.int64]:
+        """How often each word type occurs."""
+        return np.bincount(self.ids, minlength=len(self.types))
+
+    @cached_property
+    def scripts(self) -> list[str]:
+        """The script of each word type, empty for words without letters."""
+        return [_script_of(word) for word in self.types]
+
+    def per_line(self, of_type: NDArray[Any]) -> NDArray[np.float64]:
+        """The sum, over the words of each line, of a number that each type has."""
+        sums = np.concatenate([[0.0], np.cumsum(of_type[self.ids], dtype=np.float64)])
+        edges = self.text.ids.offsets - self.text.ids.offsets[0]
+        found: NDArray[np.float64] = sums[edges[1:]] - sums[edges[:-1]]
+        return found
+
+    def flags(self, test: Callable[[str], Any]) -> NDArray[np.bool_]:
+        """For each word type, whether it passes a test."""
+        return np.fromiter((bool(test(word)) for word in self.types), bool, len(self.types))
+
+    def lines_with(self, chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """The lines, from 0, in which one of the chosen types stands."""
+        return np.flatnonzero(self.per_line(chosen) > 0)
+
+
+def finding(
+    side: str, severity: str, code: str, lines: Iterable[int], message: str, remedy: str, count: int | None = None
+) -> Finding:
+    """A finding about lines that are counted from 0 here; ``{n}`` in the message is how many there are."""
+    lines = list(lines)
+    n = len(lines) if count is None else count
+    shown = tuple(int(line) + 1 for line in lines[:_SHOWN])
+    return Finding(severity, code, side, n, message.replace("{n}", f"{n:,}"), remedy, shown)
+
+
+# Bytes ---------------------------------------------------------------------------------------------------------------
+
+
+def read_sides(source: str, target: str | None, reading: dict[str, Any], findings: list[Finding]) -> list[Side]:
+    """Read what can be read, and say what would stop others."""
+    paths = [("source", source), ("target", target)] if target is not None else [("both", source)]
+    decoded = []
+    for role, path in paths:
+        try:
+            data = b"".join(pieces(path, -1))
+        except DataError as problem:
+            findings.append(Finding("error", "unreadable", role, 1, str(problem), "Copy or make the file again"))
+            continue
+        decoded.append((role, name_of(path), _decoded(data, role, name_of(path), reading, findings)))
+    if target is None:
+        return [side for _, name, data in decoded for side in _split(name, data, source, reading, findings)]
+    return [Side(role, _text(data, name, reading)) for role, name, data in decoded]
+
+
+def _text(data: bytes, name: str, reading: dict[str, Any]) -> Text:
+    if reading.get("tokenise", "space") == "space":
+        return Text.from_bytes(data, name)
+    from isogloss.data.tokenise import tokenise_text
+
+    lines = data.decode().split("\n")
+    return tokenise_text(lines[:-1] if not lines[-1] else lines, reading["tokenise"], name=name)
+
+
+def _split(name: str, data: bytes, path: str, reading: dict[str, Any], findings: list[Finding]) -> list[Side]:
+    """The two sides of a file that holds both."""
+    import tempfile
+
+    with tempfile.NamedTemporaryFile(suffix="." + path.rpartition(".")[2]) as copy, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        copy.write(data)
+        copy.flush()
+        try:
+            bitext = read_bitext(copy.name, **{**reading, "encoding": "utf-8", "errors": "replace"})
+        except DataError as problem:
+            message = str(problem).replace(copy.name, name)
+            findings.append(Finding("error", "unreadable", "both", 1, message, "Give two files, or mend that line"))
+            return []
+    named = [Text.from_bytes(lines_of(text), name) for text in (bitext.source, bitext.target)]
+    return [Side("source", named[0]), Side("target", named[1])]
+
+
+def _decoded(data: bytes, role: str, name: str, reading: dict[str, Any], findings: list[Finding]) -> bytes:
+    """The text as UTF-8, whatever it was; findings about its bytes."""
+    encoding = reading.get("encoding", "utf-8")
+    if not data:
+        findings.append(finding(role, "error", "empty-file", [], f"{name} is empty", "Is it the right file?", 1))
+        return data
+    wide = _wide(data)
+    if wide is not None and codecs.lookup(encoding).name in ("utf-8", "utf-8-sig"):
+        message = f"{name} is written in {wide.upper()}, not in UTF-8"
+        findings.append(finding(role, "error", "encoding", [], message, f"Give --encoding {wide}", 1))
+        encoding = wide
+    if codecs.lookup(encoding).name not in ("utf-8", "utf-8-sig"):
+        return data.decode(encoding, "replace").removeprefix("\ufeff").encode("utf-8", "replace")
+    if data.startswith(codecs.BOM_UTF8):
+        data = data.removeprefix(codecs.BOM_UTF8)
+        remedy = "Isogloss leaves it out; `sed -i '1s/^\\xEF\\xBB\\xBF//' FILE` removes it for other programs"
+        message = "the file begins with a byte order mark"
+        findings.append(finding(role, "note", "byte-order-mark", [0], message, remedy))
+    _line_ends(data, role, findings)
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return _not_utf8(data, role, findings)
+    return data
+
+
+def _wide(data: bytes) -> str | None:
+    """UTF-16 or UTF-32, by its mark or by where the NUL bytes are."""
+    for mark, name in (
+        (codecs.BOM_UTF32_LE, "utf-32"),
+        (codecs.BOM_UTF32_BE, "utf-32"),
+        (codecs.BOM_UTF16_LE, "utf-16"),
+        (codecs.BOM_UTF16_BE, "utf-16"),
+    ):
+        if data.startswith(mark):
+            return name
+    zero = np.frombuffer(data[:100_000], np.uint8) == 0
+    even, odd = zero[::2].mean(), zero[1::2].mean() if len(zero) > 1 else 0.0
+    if max(even, odd) < 0.2:
+        return None
+    return "utf-16-le" if odd > even else "utf-16-be"
+
+
+def _line_ends(data: bytes, role: str, findings: list[Finding]) -> None:
+    n_lines, n_crlf = data.count(b"\n"), data.count(b"\r\n")
+    lone = data.count(b"\r") - n_crlf
+    if n_lines == 0 and lone:
+        remedy = "Write them as LF: tr '\\r' '\\n' < FILE > FIXED"
+        message = "lines end in a carriage return alone, so the file is one line"
+        findings.append(finding(role, "error", "carriage-returns", [0], message, remedy))
+    elif n_crlf:
+        severity, how = ("note", "lines end in CRLF") if n_crlf == n_lines else ("warning", "some lines end in CRLF")
+        remedy = "Isogloss takes it for white space; `dos2unix FILE` removes it for other programs"
+        message = f"{how} ({n_crlf:,} of {n_lines:,})"
+        findings.append(finding(role, severity, "crlf", [], message, remedy, n_crlf))
+
+
+def _not_utf8(data: bytes, role: str, findings: list[Finding]) -> bytes:
+    wrong, n_fine = [], 0
+    lines = data.split(b"\n")
+    for number, line in enumerate(lines):
+        if not line.isascii():
+            try:
+                line.decode()
+                n_fine += 1
+            except UnicodeDecodeError:
+                wrong.append(number)
+    guess = _guessed(b"\n".join(lines[number] for number in wrong[:2000]))
+    message = "{n} lines are not UTF-8"
+    if n_fine > len(wrong) / 9:
+        remedy = f"Most of the text is UTF-8, these lines perhaps {guess}: mend them, or go on with --errors replace"
+        findings.append(finding(role, "error", "encoding", wrong, message, remedy))
+        return data.decode("utf-8", "replace").encode()
+    remedy = f"Perhaps {guess}? Then give --encoding {guess.split()[0]}; or --errors replace"
+    findings.append(finding(role, "error", "encoding", wrong, message, remedy))
+    return data.decode(guess.split()[0], "replace").encode()
+
+
+def _guessed(sample: bytes) -> str:
+    """Which encoding bytes that are not UTF-8 may be in."""
+    values = np.frombuffer(sample, np.uint8)
+    high = values >= 0x80
+    letters = high | ((values | 32) - ord("a") < 26)
+    if high.sum() < 0.4 * max(letters.sum(), 1):
+        return "cp1252" if ((values >= 0x80) & (values < 0xA0)).any() else "latin-1"
+    for name, script in (("shift_jis", "HIRAGANA"), ("euc_jp", "HIRAGANA"), ("euc_kr", "HANGUL"), ("gb18030", "CJK")):
+        try:
+            text = sample.decode(name)
+        except UnicodeDecodeError:
+            continue
+        if any(_script(letter) == script for letter in text):
+            return name
+    return "cp1251 (or another of a script other than Latin)"
+
+
+# Characters and words ------------------------------------------------------------------------------------------------
+
+
+def examine_side(side: Side, findings: list[Finding]) -> None:
+    """All that can be seen on one side alone."""
+    if not len(side.text):
+        return
+    _characters(side, findings)
+    _normal_forms(side, findings)
+    _tokens(side, findings)
+    _case(side, findings)
+    _scripts(side, findings)
+
+
+def _characters(side: Side, findings: list[Finding]) -> None:
+    for code, severity, test, message, remedy in (
+        (
+            "mojibake",
+            "warning",
+            _is_mojibake,
+            "{n} lines have UTF-8 that was read as Windows-1252 and written again (Ã© for é)",
+            "If all of the file is so: iconv -f utf-8 -t cp1252 FILE > FIXED; else make the text anew from its source",
+        ),
+        (
+            "replacement-characters",
+            "warning",
+            lambda word: "\ufffd" in word,
+            "{n} lines have U+FFFD, the mark of a character that was lost in an earlier conversion",
+            "Make the text anew from its source, or drop these lines",
+        ),
+        (
+            "control-characters",
+            "warning",
+            _CONTROL.search,
+            "{n} lines have control characters (NUL and the like)",
+            "Remove them: LC_ALL=C tr -d '\\000-\\010\\016-\\037\\177' < FILE > FIXED",
+        ),
+        (
+            "line-separators",
+            "warning",
+            _BREAK.search,
+            "{n} lines have U+2028, U+2029 or U+0085 in them, at which other programs break lines",
+            "Isogloss does not; replace them by spaces: sed 's/\\xE2\\x80[\\xA8\\xA9]\\|\\xC2\\x85/ /g' FILE > FIXED",
+        ),
+        (
+            "odd-spaces",
+            "warning",
+            _SPACE.search,
+            "{n} lines have no-break or other wide spaces, which do not separate words",
+            "Replace them by spaces, or give --tokenise unicode",
+        ),
+        (
+            "invisible-characters",
+            "warning",
+            _INVISIBLE.search,
+            "{n} lines have invisible characters (zero-width, soft hyphens, directions): words with and without differ",
+            "Remove them, or give --tokenise unicode",
+        ),
+        (
+            "entities",
+            "note",
+            _ENTITY.search,
+            "{n} lines have character entities (&amp;, &#39;)",
+            "Fine if both sides have them alike; else unescape them: python -m html is no tool, use `html.unescape`",
+        ),
+        (
+            "tags",
+            "note",
+            _TAG.search,
+            "{n} lines have inline tags",
+            "Align without them and put them back afterwards: isogloss transfer-markup FILE --strip -o PLAIN",
+        ),
+    ):
+        chosen = side.flags(test)
+        if chosen.any():
+            findings.append(finding(side.role, severity, code, side.lines_with(chosen), message, remedy))
+
+
+def _is_mojibake(word: str) -> bool:
+    if word.isascii():
+        return False
+    try:
+        raw = word.encode("cp1252")
+    except UnicodeEncodeError:
+        try:
+            raw = word.encode("latin-1")
+        except UnicodeEncodeError:
+            return False
+    try:
+        raw.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _normal_forms(side: Side, findings: list[Finding]) -> None:
+    composed = [word if word.isascii() else unicodedata.normalize("NFC", word) for word in side.types]
+    odd = np.fromiter((a is not b and a != b for a, b in zip(composed, side.types, strict=True)), bool, len(composed))
+    if odd.any():
+        twins = len(composed) - len(set(composed))
+        mixed = "; {n} words are written in both ways".replace("{n}", f"{twins:,}") if twins else ""
+        message = f"{{n}} lines have letters that are not in composed form (NFC){mixed}"
+        severity = "warning" if twins else "note"
+        findings.append(
+            finding(side.role, severity, "normal-form", side.lines_with(odd), message, "Give --normalise NFC")
+        )
+    curly = side.flags(lambda word: "’" in word)
+    straight = side.flags(lambda word: "'" in word and len(word) > 1)
+    uses = [int(side.counts[chosen].sum()) for chosen in (curly, straight)]
+    if min(uses) > 0.02 * sum(uses) and min(uses) > 2:
+        rarer = curly if uses[0] < uses[1] else straight
+        message = f"apostrophes are written in two ways: ’ {uses[0]:,} times, ' {uses[1]:,} times"
+        remedy = 'Write them in one: sed "s/’/\'/g" FILE > FIXED'
+        findings.append(
+            finding(side.role, "note", "apostrophes", side.lines_with(rarer), message, remedy, count=min(uses))
+        )
+
+
+def _tokens(side: Side, findings: list[Finding]) -> None:
+    spaceless = np.fromiter((script in _SPACELESS for script in side.scripts), bool, len(side.types))
+    n_spaceless = int(side.counts[spaceless].sum())
+    if n_spaceless:
+        sizes = np.fromiter(map(len, side.types), np.int64, len(side.types))
+        mean = float((sizes * side.counts)[spaceless].sum()) / n_spaceless
+        if mean > 6:
+            message = f"words in a script without spaces have {mean:.0f} letters on average: the text is not segmented"
+            remedy = (
+                "Segment it with a tool for its language, or give --tokenise unicode, which cuts it into characters"
+            )
+            findings.append(
+                finding(side.role, "warning", "unsegmented", side.lines_with(spaceless & (sizes > 6)), message, remedy)
+            )
+            return
+    glued, alone = side.flags(_GLUED.search), side.flags(_ALONE.match)
+    n_glued, n_alone = (int(side.counts[chosen].sum()) for chosen in (glued, alone))
+    share = n_glued / max(n_glued + n_alone, 1)
+    if n_glued > 5 and share > 0.3:
+        message = f"the text does not look tokenised: {share:.0%} of the punctuation marks cling to words"
+        remedy = "Give --tokenise unicode, or tokenise it with a tool for its language"
+        findings.append(finding(side.role, "warning", "untokenised", side.lines_with(glued), message, remedy))
+    elif n_glued > 5 and share > 0.05:
+        message = f"some lines do not look tokenised: {share:.0%} of the punctuation marks cling to words"
+        remedy = "Were two kinds of text put together? Tokenise all of it alike"
+        findings.append(finding(side.role, "note", "unevenly-tokenised", side.lines_with(glued), message, remedy))
+
+
+def _case(side: Side, findings: list[Finding]) -> None:
+    upper = side.flags(lambda word: len(word) > 1 and word.isupper())
+    cased = side.flags(lambda word: len(word) > 1 and (word.isupper() or word.lower() != word or word.upper() != word))
+    n_upper, n_cased = side.per_line(upper), side.per_line(cased)
+    shouting = np.flatnonzero((n_cased >= 3) & (n_upper == n_cased))
+    if shouting.size and shouting.size < 0.5 * len(side.text):
+        remedy = "Nothing to do: words are compared without case, unless --keep-case is given"
+        findings.append(
+            finding(side.role, "note", "capitals", shouting, "{n} lines are all in capital letters", remedy)
+        )
+
+
+def _scripts(side: Side, findings: list[Finding]) -> None:
+    amounts: Counter[str] = Counter()
+    for script, count in zip(side.scripts, side.counts.tolist(), strict=True):
+        amounts[script] += count
+    total = sum(count for script, count in amounts.items() if script)
+    if not total:
+        return
+    usual = {script for script, count in amounts.items() if count >= 0.05 * total} | {""}
+    letters = np.fromiter((script != "" for script in side.scripts), bool, len(side.types))
+    foreign = np.fromiter((script not in usual for script in side.scripts), bool, len(side.types))
+    n_foreign, n_letters = side.per_line(foreign), side.per_line(letters)
+    lines = np.flatnonzero((n_foreign >= 2) & (n_foreign > 0.6 * n_letters))
+    if lines.size:
+        common = Counter({s: c for s, c in amounts.items() if s not in usual}).most_common(2)
+        message = f"{{n}} lines are in another script ({', '.join(s.title() for s, _ in common)}) than the rest"
+        remedy = "Another language? drop them: isogloss filter SOURCE TARGET -o KEPT_SOURCE KEPT_TARGET"
+        findings.append(finding(side.role, "warning", "other-script", lines, message, remedy))
+    mixed = side.flags(_mixes_scripts)
+    if mixed.any():
+        message = "{n} lines have words that mix letters of Latin, Cyrillic or Greek, which only look alike"
+        remedy = "Mend them at their source: such words match no others"
+        findings.append(finding(side.role, "warning", "mixed-script", side.lines_with(mixed), message, remedy))
+
+
+@lru_cache(1 << 16)
+def _script(letter: str) -> str:
+    """The script of a letter by its Unicode name, empty if it is none."""
+    if not letter.isalpha():
+        return ""
+    name = unicodedata.name(letter, "").replace("FULLWIDTH ", "").replace("HALFWIDTH ", "")
+    return re.split("[ -]", name)[0]
+
+
+def _script_of(word: str) -> str:
+    if word.isascii():
+        return "LATIN" if any(map(str.isalpha, word)) else ""
+    return next((script for script in map(_script, word) if script), "")
+
+
+def _mixes_scripts(word: str) -> bool:
+    return not word.isascii() and len({_script(letter) for letter in word} & _ALIKE) > 1

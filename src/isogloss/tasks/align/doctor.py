@@ -1,0 +1,262 @@
+"""What is odd about a corpus, what to do about it, and what aligning it will cost.
+
+The doctor reads what `isogloss align` would refuse, and says why it would. Every finding names what was found, how
+often, where first, and a remedy. It looks at word types rather than words where it can, so that a large corpus takes
+seconds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isogloss.data import Bitext, Text
+
+__all__ = ["SEVERITIES", "Estimate", "Finding", "Report", "SideStatistics", "estimate", "examine"]
+
+SEVERITIES = ("error", "warning", "note")
+"""What `align` would refuse or read wrongly; what costs quality; what is good to know."""
+
+# What `isogloss align` costs. Calibrate by running it on a corpus of a million cells and more, warm, with nothing else
+# on the machine: seconds of the whole command, less START_SECONDS, times threads, over cells; peak memory, less
+# START_BYTES, over cells and over different word pairs (regress on corpora of different vocabulary).
+SECONDS_PER_CELL = 6.0e-7
+"""One core, all iterations of the default command."""
+START_SECONDS = 1.0
+BYTES_PER_CELL = 8.0
+BYTES_PER_WORD_PAIR = 28.0
+START_BYTES = 150e6
+LONGEST = 1000
+"""Words of a side beyond which `align` passes a pair over by default."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One odd thing.
+
+    Parameters
+    ----------
+    severity : {"error", "warning", "note"}
+    code : str
+        A name for programs, such as "unequal-lines".
+    side : {"source", "target", "both", "links"}
+    count : int
+        How many lines (or words, where `message` says so) are concerned.
+    message, remedy : str
+        What was found, and what to do about it.
+    lines : tuple of int
+        The first of them, counted from 1.
+    """
+
+    severity: str
+    code: str
+    side: str
+    count: int
+    message: str
+    remedy: str
+    lines: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class SideStatistics:
+    """Numbers of one side."""
+
+    name: str
+    lines: int
+    words: int
+    types: int
+    once: int
+    longest: int
+
+    @classmethod
+    def of(cls, text: Text) -> SideStatistics:
+        """Count a text."""
+        first, last = text.ids.offsets[0], text.ids.offsets[-1]
+        counts = np.bincount(text.ids.values[first:last], minlength=1)
+        return cls(
+            text.name,
+            len(text),
+            int(last - first),
+            int((counts > 0).sum()),
+            int((counts == 1).sum()),
+            int(text.ids.lengths.max(initial=0)),
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data, with the share of types that occur once and the mean length."""
+        more = {
+            "share_once": self.once / self.types if self.types else 0.0,
+            "mean_length": self.words / self.lines if self.lines else 0.0,
+        }
+        return {**asdict(self), **more}
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What `isogloss align` will cost on this corpus, about."""
+
+    pairs: int
+    cells: int
+    word_pairs: int
+    seconds: float
+    megabytes: float
+    threads: int
+
+
+@dataclass(frozen=True)
+class Report:
+    """Everything the doctor found; `str` is for people, `as_dict` for programs."""
+
+    findings: tuple[Finding, ...]
+    statistics: tuple[SideStatistics, ...] = ()
+    estimate: Estimate | None = None
+    names: tuple[str, ...] = field(default=())
+
+    @property
+    def worst(self) -> str | None:
+        """The gravest severity there is."""
+        return next((name for name in SEVERITIES if any(f.severity == name for f in self.findings)), None)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "files": list(self.names),
+            "findings": [{**asdict(finding), "lines": list(finding.lines)} for finding in self.findings],
+            "statistics": {
+                side: statistics.as_dict()
+                for side, statistics in zip(("source", "target"), self.statistics, strict=False)
+            },
+            "estimate": None if self.estimate is None else asdict(self.estimate),
+        }
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines()) + "\n"
+
+    def _lines(self) -> Iterator[str]:
+        if self.statistics:
+            yield f"{'':8} {'lines':>11} {'words':>12} {'types':>10} {'once':>6} {'longest':>8}  file"
+        for side, numbers in zip(("source", "target"), self.statistics, strict=False):
+            share = numbers.as_dict()["share_once"]
+            yield (
+                f"{side:8} {numbers.lines:11,} {numbers.words:12,} {numbers.types:10,} {share:6.0%} "
+                f"{numbers.longest:8,}  {numbers.name}"
+            )
+        if self.estimate is not None:
+            cost = self.estimate
+            yield (
+                f"isogloss align will take about {_duration(cost.seconds)} with {cost.threads} threads, and "
+                f"{cost.megabytes:,.0f} MB ({cost.pairs:,} pairs, {cost.cells:,} cells, "
+                f"{cost.word_pairs:,} different word pairs)"
+            )
+        if not self.findings:
+            yield "nothing odd was found"
+        for finding in self.findings:
+            yield ""
+            yield f"{finding.severity}: {finding.side}: {finding.message}"
+            if finding.lines:
+                more = ", ..." if finding.count > len(finding.lines) else ""
+                yield f"  lines {', '.join(f'{line:,}' for line in finding.lines)}{more}"
+            yield f"  {finding.remedy}"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{max(seconds, 1):.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def examine(
+    source: str,
+    target: str | None = None,
+    links: str | None = None,
+    *,
+    threads: int | None = None,
+    **reading: Any,
+) -> Report:
+    """Look at a corpus.
+
+    Parameters
+    ----------
+    source, target : str
+        Two files, or one that holds both sides.
+    links : str, optional
+        A file of links or of gold.
+    threads : int, optional
+        For the estimate; all cores if not given.
+    **reading
+        What `read_bitext` takes. Text of another encoding than the one given is read all the same.
+
+    Examples
+    --------
+    >>> from isogloss import samples
+    >>> report = examine(*(str(samples.path("en-de", side)) for side in ("source", "target")))
+    >>> report.worst, report.statistics[0].words
+    (None, 367)
+    """
+    from isogloss.tasks.align._doctor_links import examine_links
+    from isogloss.tasks.align._doctor_pairs import examine_pairs
+    from isogloss.tasks.align._doctor_sides import examine_side, read_sides
+
+    findings: list[Finding] = []
+    sides = read_sides(source, target, reading, findings)
+    for side in sides:
+        examine_side(side, findings)
+    expected = None
+    if len(sides) == 2:
+        bitext = examine_pairs(sides[0], sides[1], findings)
+        if bitext is not None:
+            expected = estimate(bitext, threads=threads)
+            if links is not None:
+                examine_links(links, bitext, findings)
+    findings.sort(key=lambda finding: SEVERITIES.index(finding.severity))
+    names = tuple(name for name in (source, target, links) if name is not None)
+    return Report(tuple(findings), tuple(SideStatistics.of(side.text) for side in sides), expected, names)
+
+
+def estimate(bitext: Bitext, *, threads: int | None = None) -> Estimate:
+    """What `isogloss align` will cost.
+
+    Time goes with cells, the word pairs within sentence pairs; memory with cells and with different word pairs, whose
+    number is estimated from a sample of them.
+    """
+    import os
+
+    from isogloss.tasks.align._numba.doctor import sampled_cooccurrences
+
+    source, target = (_lowered(text) for text in (bitext.source, bitext.target))
+    n_source, n_target = bitext.source.ids.lengths, bitext.target.ids.lengths
+    used = (n_source > 0) & (n_target > 0) & (n_source <= LONGEST) & (n_target <= LONGEST)
+    cells = int((n_source * n_target)[used].sum())
+    one_in = max(1, min(64, cells // 1_000_000))
+    keys = sampled_cooccurrences(
+        source,
+        np.ascontiguousarray(bitext.source.ids.offsets),
+        target,
+        np.ascontiguousarray(bitext.target.ids.offsets),
+        max(int(target.max(initial=0)) + 1, 1),
+        one_in,
+        LONGEST,
+        max(1024, cells // one_in // 2),
+    )
+    keys.sort()
+    word_pairs = int(np.count_nonzero(np.diff(keys)) + (keys.size > 0)) * one_in
+    threads = threads or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else threads or 1
+    return Estimate(
+        pairs=int(used.sum()),
+        cells=cells,
+        word_pairs=word_pairs,
+        seconds=START_SECONDS + cells * SECONDS_PER_CELL / threads,
+        megabytes=(START_BYTES + cells * BYTES_PER_CELL + word_pairs * BYTES_PER_WORD_PAIR) / 1e6,
+        threads=threads,
+    )
+
+
+def _lowered(text: Text) -> NDArray[np.int32]:
+    """Word numbers without case, as the aligner counts them."""
+    _, mapping = text.vocabulary.mapped(str.lower)
+    numbers: NDArray[np.int32] = mapping[text.ids.values] if len(mapping) else text.ids.values
+    return np.ascontiguousarray(numbers)
