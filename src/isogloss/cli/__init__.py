@@ -68,8 +68,15 @@ Exit status: 0 all is well, 1 bad data, 2 wrong usage, 130 stopped.
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command line and return its exit status; ``sys.argv`` when no arguments are given."""
-    arguments = list(sys.argv[1:] if arguments is None else arguments)
+    """Run one command line and return its exit status; without arguments, be the program: take them from the system."""
+    if arguments is not None:
+        return _main(list(arguments))
+    from isogloss.cli._frame import as_program
+
+    return as_program(lambda: _main(sys.argv[1:]))
+
+
+def _main(arguments: list[str]) -> int:
     before: list[str] = []  # --quiet may stand in front of the command as well as behind it
     while arguments and arguments[0] in ("-q", "--quiet"):
         before.append(arguments.pop(0))

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -299,9 +301,27 @@ def compiling(job: str, quiet: bool, about: str = "30 s") -> Iterator[None]:
     from isogloss.engine import cache
 
     cache.ensure_cache()
+    _import_kernels_machinery()
     cold = cache.cold(job)
     if cold:
         say(f"first run on this machine: compiling kernels, about {about}; later runs start at once", quiet)
     yield
     if cold:
         cache.mark_warm(job)
+
+
+def _import_kernels_machinery() -> None:
+    """Import what every kernel needs of Numba, but not SciPy.
+
+    Numba imports all of `scipy.linalg` only to learn whether `np.cov` and its like may call BLAS. No kernel of ours
+    does, and it takes longer than aligning a few hundred sentences.
+    """
+    if "scipy.linalg" in sys.modules or "numba.np.arraymath" in sys.modules:
+        return
+    sys.modules["scipy.linalg"] = None  # type: ignore[assignment]  # Python's way to say: not there
+    try:
+        import_module("numba.np.arraymath")
+    except ImportError:  # another Numba, which will import what it needs when it does
+        pass
+    finally:
+        del sys.modules["scipy.linalg"]
