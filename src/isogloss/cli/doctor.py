@@ -47,9 +47,9 @@ def command(
 ) -> None:
     """Say what is odd about a corpus, what to do about it, and how long and how much memory `isogloss align` will take.
 
-    It reads what other commands refuse: wrong encodings, unequal numbers of lines (and where they part), text that is not
-    tokenised, lines in the wrong language, links that count from 1. The exit status is 1 if there is an error among the
-    findings.
+    It reads what other commands refuse: wrong encodings, unequal numbers of lines (and where they part), text that is
+    not tokenised, lines in the wrong language, links that count from 1. The exit status is 1 if there is an error among
+    the findings.
     """
     if [source, target, links].count("-") > 1:
         raise UsageError("standard input can be one of the files only")

@@ -73,11 +73,11 @@ def _amount(links: Links, bitext: Bitext, findings: list[Finding]) -> None:
     none = np.flatnonzero((counts == 0) & full)
     if none.size:
         severity = "warning" if none.size > 0.05 * len(links) else "note"
-        message, remedy = "{n} pairs have no links", "Look at them with isogloss view; they may be no translations"
+        message, remedy = "no links in {n lines}", "Look at them with isogloss view; they may be no translations"
         findings.append(finding("links", severity, "no-links", none, message, remedy))
     words = np.minimum(bitext.source.ids.lengths, bitext.target.ids.lengths)
     dense = np.flatnonzero((counts > 4 * words) & (counts > 20))
     if dense.size:
-        message = "{n} pairs have more than four links a word"
+        message = "more than four links a word in {n lines}"
         remedy = "Were whole phrases linked word by word, or is it a union of two directions?"
         findings.append(finding("links", "note", "many-links", dense, message, remedy))

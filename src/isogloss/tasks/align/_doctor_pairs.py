@@ -46,20 +46,20 @@ def _lengths(facts: PairFacts, findings: list[Finding]) -> None:
     if one.size:
         side = "both" if empty_source[one].any() and empty_target[one].any() else None
         side = side or ("source" if empty_source[one].any() else "target")
-        message = "{n} lines are empty on one side only"
+        message = "one side is empty in {n lines}"
         findings.append(finding(side, "warning", "half-empty", one, message, f"They get no links; {drop}"))
     if both.size:
-        message = "{n} lines are empty on both sides"
+        message = "both sides are empty in {n lines}"
         findings.append(finding("both", "note", "empty", both, message, "They stay empty in the output"))
     long = np.flatnonzero(np.maximum(facts.n_source, facts.n_target) > LONGEST)
     if long.size:
-        message = f"{{n}} lines have more than {LONGEST:,} words"
+        message = f"more than {LONGEST:,} words in {{n lines}}"
         remedy = "They are passed over; is a line a sentence? Split them, or give align --max-length"
         findings.append(finding("both", "warning", "long-lines", long, message, remedy))
     verdicts = judge(facts, max_length=int(max(facts.n_source.max(), facts.n_target.max(), 1)), identical=True)
     lopsided = np.array(verdicts.first("ratio", len(verdicts)), np.int64)
     if lopsided.size:
-        message = "{n} lines have a side more than three times as long as the other lets expect"
+        message = "one side is more than three times as long as the other lets expect in {n lines}"
         findings.append(finding("both", "warning", "length-ratio", lopsided, message, f"Look at them; {drop}"))
 
 
@@ -68,12 +68,12 @@ def _repetitions(facts: PairFacts, findings: list[Finding]) -> None:
     again = np.array(verdicts.first("duplicate", len(verdicts)), np.int64)
     if again.size:
         severity = "warning" if again.size > 0.1 * len(facts) else "note"
-        message = f"{{n}} lines ({again.size / len(facts):.1%}) repeat a pair that came before"
+        message = f"the same pair as one before in {{n lines}} ({again.size / len(facts):.1%})"
         remedy = "isogloss filter --drop-duplicates keeps each once, if they are not meant to weigh more"
         findings.append(finding("both", severity, "duplicates", again, message, remedy))
     same = np.flatnonzero(facts.identical & (facts.n_source > 3))
     if same.size:
-        message = "{n} lines of more than 3 words are the same on both sides"
+        message = "the same text of more than 3 words on both sides in {n lines}"
         remedy = "Not translated? isogloss filter drops them"
         findings.append(finding("both", "warning", "untranslated", same, message, remedy))
 
@@ -83,30 +83,33 @@ def _languages(source: Side, target: Side, findings: list[Finding]) -> None:
 
     The log-odds of a line's words under the word frequencies of the two sides, without the line itself.
     """
-    here, there = _looks(source, target), _looks(target, source)
-    swapped = here & there
+    here, there = _odds(source, target), _odds(target, source)
+    words = source.text.ids.lengths, target.text.ids.lengths
+    swapped = (here < -4) & (there < -4) & (here + there < -0.5 * (words[0] + words[1]))
+    wrong = [
+        (odds < -8) & (odds < -1.5 * n) & (n >= 4) & ~swapped for odds, n in zip((here, there), words, strict=True)
+    ]
     if swapped.any():
-        message = "{n} lines seem to have source and target exchanged"
+        message = "source and target seem to be exchanged in {n lines}"
         remedy = "Exchange them in these lines; if it is all of them, exchange the files"
         findings.append(finding("both", "warning", "swapped", np.flatnonzero(swapped), message, remedy))
-    for side, found in ((source, here & ~swapped), (target, there & ~swapped)):
+    for side, found in zip((source, target), wrong, strict=True):
         if found.any():
             other = "target" if side.role == "source" else "source"
-            message = f"{{n}} lines look like the language of the {other}"
+            message = f"what looks like the language of the {other} in {{n lines}}"
             remedy = "Not translated? isogloss filter drops what is no translation"
             findings.append(finding(side.role, "warning", "other-language", np.flatnonzero(found), message, remedy))
 
 
-def _looks(side: Side, other: Side) -> NDArray[np.bool_]:
-    """Which lines of a side look like lines of the other."""
+def _odds(side: Side, other: Side) -> NDArray[np.float64]:
+    """For each line of a side, the log-odds of its being of that side rather than of the other."""
     there = other.text.vocabulary
     numbers = there.encode(side.types)
     counts_there = np.where(numbers >= 0, other.counts[np.maximum(numbers, 0)] if len(other.counts) else 0, 0)
     total, total_there = max(side.counts.sum(), 1), max(other.counts.sum(), 1)
     odds = np.log((np.maximum(side.counts - 1, 0) + 0.5) / total) - np.log((counts_there + 0.5) / total_there)
-    score, words = side.per_line(odds), side.text.ids.lengths
-    found: NDArray[np.bool_] = (score < -8.0) & (score < -1.5 * words) & (words >= 4)
-    return found
+    of_lines: NDArray[np.float64] = side.per_line(odds)
+    return of_lines
 
 
 # Lines out of step ---------------------------------------------------------------------------------------------------
@@ -134,7 +137,7 @@ def _steps(source: Side, target: Side, findings: list[Finding]) -> None:
         findings.append(finding("both", "error", "unequal-lines", starts, message, remedy, abs(gap)))
     elif starts and shifts is not None:
         lines = np.flatnonzero(shifts)
-        message = "{n} lines seem to be out of step with their translations, " + where
+        message = "source and target seem to be out of step in {n lines}, " + where
         remedy = "Look there for a line that is missing, joined or split on one side"
         findings.append(finding("both", "error", "out-of-step", lines, message, remedy))
 
@@ -168,7 +171,8 @@ def _shifts(source: Side, target: Side) -> NDArray[np.int32] | None:
 def _log_lengths(side: Side) -> NDArray[np.float64]:
     """Logarithm of the number of letters of each line."""
     sizes = np.fromiter((len(word) + 1 for word in side.types), np.int64, len(side.types))
-    return np.log1p(side.per_line(sizes))
+    lengths: NDArray[np.float64] = np.log1p(side.per_line(sizes))
+    return lengths
 
 
 def _last_marks(side: Side) -> NDArray[np.float64]:

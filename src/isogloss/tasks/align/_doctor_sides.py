@@ -7,7 +7,7 @@ import re
 import unicodedata
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from isogloss.data import Text
 from isogloss.data.formats import read_bitext
-from isogloss.data.formats.bitexts import lines_of
 from isogloss.data.formats.files import name_of, pieces
-from isogloss.errors import DataError
+from isogloss.errors import DataError, UsageError
 from isogloss.tasks.align.doctor import Finding
 
 __all__ = ["Side", "examine_side", "read_sides"]
@@ -35,6 +34,7 @@ _TAG = re.compile(r"</?[A-Za-z][\w:.-]*/?>|</?[A-Za-z][\w:.-]*$")
 _GLUED = re.compile(r"\w[,;!?…]$|\w{3,}[.:]$|\w[)»”\"]+[.,;:!?]*$|^[(«„“\"¿¡]+\w")
 _ALONE = re.compile(r"[,;!?….:()«»„“”\"¿¡]+$")
 _SPACELESS = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "MYANMAR", "KHMER")
+_NO_SCRIPT = {"", "MICRO", "FEMININE", "MASCULINE", "MODIFIER", "MATHEMATICAL", "DOUBLE", "SCRIPT", "BLACK", "TURNED"}
 _ALIKE = {"LATIN", "CYRILLIC", "GREEK"}  # scripts that share letter shapes
 
 
@@ -67,30 +67,48 @@ class Side:
         """The script of each word type, empty for words without letters."""
         return [_script_of(word) for word in self.types]
 
-    def per_line(self, of_type: NDArray[Any]) -> NDArray[np.float64]:
+    def per_line(self, of_type: NDArray[Any]) -> NDArray[Any]:
         """The sum, over the words of each line, of a number that each type has."""
-        sums = np.concatenate([[0.0], np.cumsum(of_type[self.ids], dtype=np.float64)])
+        sums = np.zeros(len(self.ids) + 1, np.int32 if of_type.dtype == bool else np.float64)
+        np.cumsum(of_type[self.ids], out=sums[1:])
         edges = self.text.ids.offsets - self.text.ids.offsets[0]
-        found: NDArray[np.float64] = sums[edges[1:]] - sums[edges[:-1]]
+        found: NDArray[Any] = sums[edges[1:]] - sums[edges[:-1]]
         return found
 
-    def flags(self, test: Callable[[str], Any]) -> NDArray[np.bool_]:
-        """For each word type, whether it passes a test."""
-        return np.fromiter((bool(test(word)) for word in self.types), bool, len(self.types))
+    def flags(self, test: Callable[[str], Any], ascii: bool = True) -> NDArray[np.bool_]:
+        """For each word type, whether it passes a test; without `ascii`, one that words in ASCII never pass."""
+        if ascii:
+            return np.fromiter((bool(test(word)) for word in self.types), bool, len(self.types))
+        found = np.zeros(len(self.types), bool)
+        found[[number for number in self._beyond_ascii if test(self.types[number])]] = True
+        return found
+
+    @cached_property
+    def _beyond_ascii(self) -> list[int]:
+        return [number for number, word in enumerate(self.types) if not word.isascii()]
 
     def lines_with(self, chosen: NDArray[np.bool_]) -> NDArray[np.int64]:
         """The lines, from 0, in which one of the chosen types stands."""
-        return np.flatnonzero(self.per_line(chosen) > 0)
+        at = np.flatnonzero(chosen[self.ids])
+        rows: NDArray[np.int64] = np.searchsorted(self.text.ids.offsets - self.text.ids.offsets[0], at, "right") - 1
+        rows = rows[np.concatenate([np.ones(min(len(rows), 1), bool), rows[1:] != rows[:-1]])]
+        return rows
 
 
 def finding(
-    side: str, severity: str, code: str, lines: Iterable[int], message: str, remedy: str, count: int | None = None
+    side: str,
+    severity: str,
+    code: str,
+    lines: Sequence[int] | NDArray[np.int64],
+    message: str,
+    remedy: str,
+    count: int | None = None,
 ) -> Finding:
-    """A finding about lines that are counted from 0 here; ``{n}`` in the message is how many there are."""
-    lines = list(lines)
+    """A finding about lines, which are counted from 0 here; ``{n lines}`` in the message says how many there are."""
     n = len(lines) if count is None else count
     shown = tuple(int(line) + 1 for line in lines[:_SHOWN])
-    return Finding(severity, code, side, n, message.replace("{n}", f"{n:,}"), remedy, shown)
+    message = message.replace("{n lines}", f"{n:,} line{'' if n == 1 else 's'}")
+    return Finding(severity, code, side, n, message, remedy, shown)
 
 
 # Bytes ---------------------------------------------------------------------------------------------------------------
@@ -99,17 +117,20 @@ def finding(
 def read_sides(source: str, target: str | None, reading: dict[str, Any], findings: list[Finding]) -> list[Side]:
     """Read what can be read, and say what would stop others."""
     paths = [("source", source), ("target", target)] if target is not None else [("both", source)]
-    decoded = []
+    sides = []
     for role, path in paths:
+        if target is None and path == "-":
+            raise UsageError("<stdin>: the doctor reads a file with both sides twice. Put it in a file first")
         try:
             data = b"".join(pieces(path, -1))
         except DataError as problem:
             findings.append(Finding("error", "unreadable", role, 1, str(problem), "Copy or make the file again"))
             continue
-        decoded.append((role, name_of(path), _decoded(data, role, name_of(path), reading, findings)))
-    if target is None:
-        return [side for _, name, data in decoded for side in _split(name, data, source, reading, findings)]
-    return [Side(role, _text(data, name, reading)) for role, name, data in decoded]
+        data, encoding = _decoded(data, role, name_of(path), reading, findings)
+        if target is None:
+            return _split(path, {**reading, "encoding": encoding, "errors": "replace"}, findings)
+        sides.append(Side(role, _text(data, name_of(path), reading)))
+    return sides
 
 
 def _text(data: bytes, name: str, reading: dict[str, Any]) -> Text:
@@ -121,37 +142,31 @@ def _text(data: bytes, name: str, reading: dict[str, Any]) -> Text:
     return tokenise_text(lines[:-1] if not lines[-1] else lines, reading["tokenise"], name=name)
 
 
-def _split(name: str, data: bytes, path: str, reading: dict[str, Any], findings: list[Finding]) -> list[Side]:
+def _split(path: str, reading: dict[str, Any], findings: list[Finding]) -> list[Side]:
     """The two sides of a file that holds both."""
-    import tempfile
-
-    with tempfile.NamedTemporaryFile(suffix="." + path.rpartition(".")[2]) as copy, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        copy.write(data)
-        copy.flush()
-        try:
-            bitext = read_bitext(copy.name, **{**reading, "encoding": "utf-8", "errors": "replace"})
-        except DataError as problem:
-            message = str(problem).replace(copy.name, name)
-            findings.append(Finding("error", "unreadable", "both", 1, message, "Give two files, or mend that line"))
-            return []
-    named = [Text.from_bytes(lines_of(text), name) for text in (bitext.source, bitext.target)]
-    return [Side("source", named[0]), Side("target", named[1])]
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            bitext = read_bitext(path, **reading)
+    except DataError as problem:
+        findings.append(Finding("error", "unreadable", "both", 1, str(problem), "Give two files, or mend that line"))
+        return []
+    return [Side("source", bitext.source), Side("target", bitext.target)]
 
 
-def _decoded(data: bytes, role: str, name: str, reading: dict[str, Any], findings: list[Finding]) -> bytes:
-    """The text as UTF-8, whatever it was; findings about its bytes."""
+def _decoded(data: bytes, role: str, name: str, reading: dict[str, Any], findings: list[Finding]) -> tuple[bytes, str]:
+    """The text as UTF-8, and what it was written in; findings about its bytes."""
     encoding = reading.get("encoding", "utf-8")
     if not data:
         findings.append(finding(role, "error", "empty-file", [], f"{name} is empty", "Is it the right file?", 1))
-        return data
+        return data, encoding
     wide = _wide(data)
     if wide is not None and codecs.lookup(encoding).name in ("utf-8", "utf-8-sig"):
         message = f"{name} is written in {wide.upper()}, not in UTF-8"
         findings.append(finding(role, "error", "encoding", [], message, f"Give --encoding {wide}", 1))
         encoding = wide
     if codecs.lookup(encoding).name not in ("utf-8", "utf-8-sig"):
-        return data.decode(encoding, "replace").removeprefix("\ufeff").encode("utf-8", "replace")
+        return data.decode(encoding, "replace").removeprefix("\ufeff").encode("utf-8", "replace"), encoding
     if data.startswith(codecs.BOM_UTF8):
         data = data.removeprefix(codecs.BOM_UTF8)
         remedy = "Isogloss leaves it out; `sed -i '1s/^\\xEF\\xBB\\xBF//' FILE` removes it for other programs"
@@ -161,8 +176,9 @@ def _decoded(data: bytes, role: str, name: str, reading: dict[str, Any], finding
     try:
         data.decode()
     except UnicodeDecodeError:
-        return _not_utf8(data, role, findings)
-    return data
+        encoding = _not_utf8(data, role, findings)
+        return data.decode(encoding, "replace").encode(), encoding
+    return data, encoding
 
 
 def _wide(data: bytes) -> str | None:
@@ -196,7 +212,8 @@ def _line_ends(data: bytes, role: str, findings: list[Finding]) -> None:
         findings.append(finding(role, severity, "crlf", [], message, remedy, n_crlf))
 
 
-def _not_utf8(data: bytes, role: str, findings: list[Finding]) -> bytes:
+def _not_utf8(data: bytes, role: str, findings: list[Finding]) -> str:
+    """Say so; the encoding that does the least harm."""
     wrong, n_fine = [], 0
     lines = data.split(b"\n")
     for number, line in enumerate(lines):
@@ -207,14 +224,14 @@ def _not_utf8(data: bytes, role: str, findings: list[Finding]) -> bytes:
             except UnicodeDecodeError:
                 wrong.append(number)
     guess = _guessed(b"\n".join(lines[number] for number in wrong[:2000]))
-    message = "{n} lines are not UTF-8"
+    message = "bytes that are not UTF-8 in {n lines}"
     if n_fine > len(wrong) / 9:
         remedy = f"Most of the text is UTF-8, these lines perhaps {guess}: mend them, or go on with --errors replace"
         findings.append(finding(role, "error", "encoding", wrong, message, remedy))
-        return data.decode("utf-8", "replace").encode()
+        return "utf-8"
     remedy = f"Perhaps {guess}? Then give --encoding {guess.split()[0]}; or --errors replace"
     findings.append(finding(role, "error", "encoding", wrong, message, remedy))
-    return data.decode(guess.split()[0], "replace").encode()
+    return guess.split()[0]
 
 
 def _guessed(sample: bytes) -> str:
@@ -254,67 +271,65 @@ def _characters(side: Side, findings: list[Finding]) -> None:
             "mojibake",
             "warning",
             _is_mojibake,
-            "{n} lines have UTF-8 that was read as Windows-1252 and written again (Ã© for é)",
+            "UTF-8 that was read as Windows-1252 and written again (Ã© for é) in {n lines}",
             "If all of the file is so: iconv -f utf-8 -t cp1252 FILE > FIXED; else make the text anew from its source",
         ),
         (
             "replacement-characters",
             "warning",
             lambda word: "\ufffd" in word,
-            "{n} lines have U+FFFD, the mark of a character that was lost in an earlier conversion",
+            "U+FFFD, the mark of a character that was lost in an earlier conversion, in {n lines}",
             "Make the text anew from its source, or drop these lines",
         ),
         (
             "control-characters",
             "warning",
             _CONTROL.search,
-            "{n} lines have control characters (NUL and the like)",
+            "control characters (NUL and the like) in {n lines}",
             "Remove them: LC_ALL=C tr -d '\\000-\\010\\016-\\037\\177' < FILE > FIXED",
         ),
         (
             "line-separators",
             "warning",
             _BREAK.search,
-            "{n} lines have U+2028, U+2029 or U+0085 in them, at which other programs break lines",
+            "U+2028, U+2029 or U+0085, at which other programs break lines, in {n lines}",
             "Isogloss does not; replace them by spaces: sed 's/\\xE2\\x80[\\xA8\\xA9]\\|\\xC2\\x85/ /g' FILE > FIXED",
         ),
         (
             "odd-spaces",
             "warning",
             _SPACE.search,
-            "{n} lines have no-break or other wide spaces, which do not separate words",
+            "no-break and other spaces that do not separate words in {n lines}",
             "Replace them by spaces, or give --tokenise unicode",
         ),
         (
             "invisible-characters",
             "warning",
             _INVISIBLE.search,
-            "{n} lines have invisible characters (zero-width, soft hyphens, directions): words with and without differ",
+            "invisible characters (zero-width, soft hyphens, directions), which make words differ, in {n lines}",
             "Remove them, or give --tokenise unicode",
         ),
         (
             "entities",
             "note",
             _ENTITY.search,
-            "{n} lines have character entities (&amp;, &#39;)",
-            "Fine if both sides have them alike; else unescape them: python -m html is no tool, use `html.unescape`",
+            "character entities (&amp;, &#39;) in {n lines}",
+            "Fine if both sides have them alike; else unescape them (html.unescape in Python)",
         ),
         (
             "tags",
             "note",
             _TAG.search,
-            "{n} lines have inline tags",
+            "inline tags in {n lines}",
             "Align without them and put them back afterwards: isogloss transfer-markup FILE --strip -o PLAIN",
         ),
     ):
-        chosen = side.flags(test)
+        chosen = side.flags(test, code in ("control-characters", "entities", "tags"))
         if chosen.any():
             findings.append(finding(side.role, severity, code, side.lines_with(chosen), message, remedy))
 
 
 def _is_mojibake(word: str) -> bool:
-    if word.isascii():
-        return False
     try:
         raw = word.encode("cp1252")
     except UnicodeEncodeError:
@@ -334,13 +349,13 @@ def _normal_forms(side: Side, findings: list[Finding]) -> None:
     odd = np.fromiter((a is not b and a != b for a, b in zip(composed, side.types, strict=True)), bool, len(composed))
     if odd.any():
         twins = len(composed) - len(set(composed))
-        mixed = "; {n} words are written in both ways".replace("{n}", f"{twins:,}") if twins else ""
-        message = f"{{n}} lines have letters that are not in composed form (NFC){mixed}"
+        mixed = f"; words that are written in both ways: {twins:,}" if twins else ""
+        message = f"letters that are not in composed form (NFC) in {{n lines}}{mixed}"
         severity = "warning" if twins else "note"
         findings.append(
             finding(side.role, severity, "normal-form", side.lines_with(odd), message, "Give --normalise NFC")
         )
-    curly = side.flags(lambda word: "’" in word)
+    curly = side.flags(lambda word: "’" in word, False)
     straight = side.flags(lambda word: "'" in word and len(word) > 1)
     uses = [int(side.counts[chosen].sum()) for chosen in (curly, straight)]
     if min(uses) > 0.02 * sum(uses) and min(uses) > 2:
@@ -388,7 +403,7 @@ def _case(side: Side, findings: list[Finding]) -> None:
     if shouting.size and shouting.size < 0.5 * len(side.text):
         remedy = "Nothing to do: words are compared without case, unless --keep-case is given"
         findings.append(
-            finding(side.role, "note", "capitals", shouting, "{n} lines are all in capital letters", remedy)
+            finding(side.role, "note", "capitals", shouting, "nothing but capital letters in {n lines}", remedy)
         )
 
 
@@ -406,12 +421,12 @@ def _scripts(side: Side, findings: list[Finding]) -> None:
     lines = np.flatnonzero((n_foreign >= 2) & (n_foreign > 0.6 * n_letters))
     if lines.size:
         common = Counter({s: c for s, c in amounts.items() if s not in usual}).most_common(2)
-        message = f"{{n}} lines are in another script ({', '.join(s.title() for s, _ in common)}) than the rest"
+        message = f"another script ({', '.join(s.title() for s, _ in common)}) than in the rest in {{n lines}}"
         remedy = "Another language? drop them: isogloss filter SOURCE TARGET -o KEPT_SOURCE KEPT_TARGET"
         findings.append(finding(side.role, "warning", "other-script", lines, message, remedy))
-    mixed = side.flags(_mixes_scripts)
+    mixed = side.flags(_mixes_scripts, False)
     if mixed.any():
-        message = "{n} lines have words that mix letters of Latin, Cyrillic or Greek, which only look alike"
+        message = "words that mix letters of Latin, Cyrillic or Greek, which only look alike, in {n lines}"
         remedy = "Mend them at their source: such words match no others"
         findings.append(finding(side.role, "warning", "mixed-script", side.lines_with(mixed), message, remedy))
 
@@ -421,8 +436,8 @@ def _script(letter: str) -> str:
     """The script of a letter by its Unicode name, empty if it is none."""
     if not letter.isalpha():
         return ""
-    name = unicodedata.name(letter, "").replace("FULLWIDTH ", "").replace("HALFWIDTH ", "")
-    return re.split("[ -]", name)[0]
+    name = re.split("[ -]", unicodedata.name(letter, "").replace("FULLWIDTH ", "").replace("HALFWIDTH ", ""))
+    return "" if name[0] in _NO_SCRIPT else name[0]
 
 
 def _script_of(word: str) -> str:
@@ -432,4 +447,4 @@ def _script_of(word: str) -> str:
 
 
 def _mixes_scripts(word: str) -> bool:
-    return not word.isascii() and len({_script(letter) for letter in word} & _ALIKE) > 1
+    return len({_script(letter) for letter in word} & _ALIKE) > 1

@@ -224,7 +224,7 @@ def judge(
         "long": (np.maximum(n_source, n_target) > max_length) | (np.isnan(facts.score) & ~empty),
         "ratio": (n_target > ratio * usual * n_source + _GRACE) | (n_source > ratio / usual * n_target + _GRACE),
         "identical": facts.identical & (n_source > _NAME) & (not identical),
-        "duplicate": _repeated(facts.key) & (not duplicates),
+        "duplicate": np.zeros(len(facts), bool) if duplicates else _repeated(facts.key),
     }
     reason = np.zeros(len(facts), np.int8)
     for name, found in reversed(checks.items()):

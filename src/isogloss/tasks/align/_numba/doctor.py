@@ -98,14 +98,14 @@ def best_shifts(
 
 
 @njit(cache=True, nogil=True)
-def sampled_cooccurrences(
-    source_ids, source_offsets, target_ids, target_offsets, n_target_types, one_in, longest, room
-):
-    """Word pairs that stand in a sentence pair together, of a random share 1 / one_in of all word pairs.
+def sampled_cooccurrences(source_ids, source_offsets, target_ids, target_offsets, n_target_types, bits, longest, room):
+    """Word pairs that stand in a sentence pair together, of a random share 1 / 2**bits of all word pairs.
 
-    Which ones depends on the words alone, so that the number of *different* ones, times `one_in`, estimates that of all.
+    Which ones depends on the words alone, so that the number of *different* ones, times 2**bits, estimates that of
+    all.
     """
     found = np.empty(room, np.int64)
+    mask = (np.uint64(1) << np.uint64(bits)) - np.uint64(1)
     n = 0
     for pair in range(source_offsets.size - 1):
         first, last = target_offsets[pair], target_offsets[pair + 1]
@@ -117,7 +117,7 @@ def sampled_cooccurrences(
                 key = np.uint64(word + target_ids[j])
                 mixed = key * np.uint64(0x9E3779B97F4A7C15)
                 mixed = (mixed ^ (mixed >> np.uint64(32))) * np.uint64(0xBF58476D1CE4E5B9)
-                if (mixed >> np.uint64(32)) % np.uint64(one_in) == 0:
+                if (mixed >> np.uint64(40)) & mask == 0:
                     if n == found.size:
                         found = np.concatenate((found, np.empty_like(found)))
                     found[n] = np.int64(key)
