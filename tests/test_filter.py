@@ -83,6 +83,13 @@ def test_plain_checks_and_their_order():
     assert judge(facts, least=1.5).counts()["kept"] == 0
 
 
+def test_the_usual_ratio_is_that_of_full_pairs():
+    pairs = [("a " * 10, "x " * 10)] * 10 + [("a " * 10, "")] * 90
+    facts = PairFacts.of(Bitext.of(pairs), np.ones(100))
+    assert judge(facts).counts() | {"empty": 0, "kept": 0} == dict.fromkeys(REASONS, 0)
+    assert judge(facts).counts()["kept"] == 10
+
+
 @given(st.lists(st.sampled_from([-1.0, 0.0, 0.5, 2.0]), max_size=20), st.floats(0, 1))
 def test_keep_takes_the_best_share(scores, share):
     facts = PairFacts.of(Bitext.of([("a", "x")] * len(scores)), np.array(scores, float))

@@ -34,6 +34,7 @@ _TAG = re.compile(r"</?[A-Za-z][\w:.-]*/?>|</?[A-Za-z][\w:.-]*$")
 _GLUED = re.compile(r"\w[,;!?…]$|\w{3,}[.:]$|\w[)»”\"]+[.,;:!?]*$|^[(«„“\"¿¡]+\w")
 _ALONE = re.compile(r"[,;!?….:()«»„“”\"¿¡]+$")
 _SPACELESS = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "MYANMAR", "KHMER")
+_EAST_ASIAN = {"CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO"}  # written together
 _NO_SCRIPT = {"", "MICRO", "FEMININE", "MASCULINE", "MODIFIER", "MATHEMATICAL", "DOUBLE", "SCRIPT", "BLACK", "TURNED"}
 _ALIKE = {"LATIN", "CYRILLIC", "GREEK"}  # scripts that share letter shapes
 
@@ -415,6 +416,8 @@ def _scripts(side: Side, findings: list[Finding]) -> None:
     if not total:
         return
     usual = {script for script, count in amounts.items() if count >= 0.05 * total} | {""}
+    if usual & _EAST_ASIAN:
+        usual |= _EAST_ASIAN
     letters = np.fromiter((script != "" for script in side.scripts), bool, len(side.types))
     foreign = np.fromiter((script not in usual for script in side.scripts), bool, len(side.types))
     n_foreign, n_letters = side.per_line(foreign), side.per_line(letters)

@@ -217,8 +217,8 @@ def judge(
     if not ratio >= 1:
         raise ParameterError(f"filter: ratio should be 1 or more, not {ratio!r}")
     n_source, n_target = facts.n_source, facts.n_target
-    usual = max(int(n_target.sum()), 1) / max(int(n_source.sum()), 1)
     empty = (n_source == 0) | (n_target == 0)
+    usual = max(int(n_target[~empty].sum()), 1) / max(int(n_source[~empty].sum()), 1)
     checks = {
         "empty": empty,
         "long": (np.maximum(n_source, n_target) > max_length) | (np.isnan(facts.score) & ~empty),
