@@ -216,8 +216,9 @@ class Training:
             self._null(corpus.pairs.target_ids, corpus.target_counts, state.evidence.target_null, 1, started),
         ]
         null_mass = np.array([nulls[0][:-1].sum(), nulls[1][:-1].sum()], np.float32)
-        if self.base is not None:
-            null_mass += self.base.null_mass
+        if self.base is not None:  # also words that are not here; what was known of those that are is in `nulls`
+            before = (self.base.source_null, self.base.source_counts), (self.base.target_null, self.base.target_counts)
+            null_mass += self.base.null_mass - [null[:-1][seen > 0].sum() for null, seen in before]
         model = Model(
             corpus.source_words, corpus.target_words, corpus.source_counts, corpus.target_counts,
             corpus.rows, corpus.columns, weights,
