@@ -137,7 +137,9 @@ class Training:
 
     @property
     def _of_model1(self) -> int:
-        return 0 if self.base is not None or self.settings.model == "model1" else self.settings.model1_iterations
+        """Steps without constraint that come first; from a uniform table, agreement of posteriors says nothing."""
+        free = self.settings.model == "model1" and self.settings.constraint == "none"
+        return 0 if self.base is not None or free else self.settings.model1_iterations
 
     def step(self, state: State) -> tuple[State, Info]:
         """One E-step and M-step."""
