@@ -72,8 +72,9 @@ def test_a_threshold_taken_from_a_cell_keeps_that_cell(text, direction):
     """Thresholds are posteriors of cells; none may be lost to the last digit of a float."""
     for matrix in text.matrices(direction):
         for value in np.unique(matrix[matrix > 0]):
-            kept = links_above(text.pairs, text.posterior, float(value), direction)
-            assert len(kept.source) == sum((m >= value).sum() for m in text.matrices(direction))
+            for threshold in (float(value), float(np.float32(value))):  # probabilities of links are float32
+                kept = links_above(text.pairs, text.posterior, threshold, direction)
+                assert len(kept.source) == sum((m >= value).sum() for m in text.matrices(direction))
 
 
 @given(cells())

@@ -88,7 +88,7 @@ def links_above(
     """All cells whose posterior is at least `threshold`, with that posterior as their probability."""
     from isogloss.tasks.align._numba.decode import choose_cells, count_cells
 
-    least = max(1, int(np.ceil(threshold * 2 * UNIT - 1e-6)))
+    least = max(1, int(np.ceil(threshold * 2 * UNIT - 0.01)))  # a posterior given back as float32 keeps its cell
     offsets = np.zeros(len(pairs.cell_offsets), np.int64)
     count_cells(pairs.cell_offsets, posterior, _code(direction), least, offsets)
     np.cumsum(offsets, out=offsets)
