@@ -55,7 +55,8 @@ def command(
         typer.Option("--keep", metavar="SHARE", min=0, max=1, help="Keep this share of the pairs, the best."),
     ] = None,
     least: Annotated[
-        float | None, typer.Option("--least", metavar="SCORE", help="Keep pairs of this score and more; 0 without it.")
+        float | None,
+        typer.Option("--least", metavar="SCORE", help="Keep pairs of this score and more; found without it."),
     ] = None,
     scores: Annotated[
         str | None, typer.Option("--scores", metavar="FILE", help="Score and verdict of every pair, a line each.")
@@ -89,9 +90,10 @@ def command(
 ) -> None:
     """Drop sentence pairs that are not translations of each other.
 
-    The score of a pair is the gain in log-probability a word from seeing the other side: above 0 for translations.
-    Without --model the text judges itself, each half by an aligner trained on the other half. Empty, overlong, copied
-    and lopsided pairs are dropped before scores are looked at.
+    The score of a pair is the gain in log-probability a word from seeing the other side: mostly above 0 for
+    translations. Without --model the text judges itself, each half by an aligner trained on the other half. Without
+    --keep and --least, the score that is good enough is found by comparing with pairs put together at random. Empty,
+    overlong, copied and lopsided pairs are dropped before scores are looked at.
     """
     if keep is not None and least is not None:
         raise UsageError("--keep and --least exclude each other; give one of them")
@@ -115,7 +117,7 @@ def command(
 
         parts = _parts(source, target, reading, whole=model is None)
         judged = _judge(model, threads, quiet)
-        facts = PairFacts.together([PairFacts.of(part, judged(part)) for part in parts()])
+        facts = PairFacts.together([PairFacts.of(part, *judged(part)) for part in parts()])
         verdicts = judge(
             facts,
             keep=keep,
@@ -133,8 +135,7 @@ def command(
         write_json(_as_dict(verdicts))
     elif report:
         write_result(None, _table(verdicts))
-    kept, n_pairs = verdicts.counts()["kept"], len(verdicts)
-    say(f"{kept:,} of {n_pairs:,} pairs kept, of score {verdicts.least:.2f} and more", quiet)
+    say(_summary(verdicts), quiet)
 
 
 def _parts(source: str, target: str | None, reading: dict[str, Any], *, whole: bool) -> Callable[[], Iterable[Bitext]]:
@@ -150,7 +151,16 @@ def _parts(source: str, target: str | None, reading: dict[str, Any], *, whole: b
     return lambda: stream_bitext(source, target, size=_STREAMED, **reading)
 
 
-def _judge(model: str | None, threads: int | None, quiet: bool) -> Callable[[Bitext], Any]:
+def _summary(verdicts: Verdicts) -> str:
+    least = f", of score {verdicts.least:.2f} and more" if abs(verdicts.least) < float("inf") else ""
+    noise = f"; about {verdicts.noise:.1%} seem to be no translations" if verdicts.noise == verdicts.noise else ""
+    return f"{verdicts.counts()['kept']:,} of {len(verdicts):,} pairs kept{least}{noise}"
+
+
+def _judge(model: str | None, threads: int | None, quiet: bool) -> Callable[[Bitext], tuple[Any, Any]]:
+    """What scores the pairs of a text."""
+    from isogloss.tasks.align.filtering import scores_of
+
     if model is None:
         from isogloss.tasks.align import HMMAligner
         from isogloss.tasks.align.filtering import cross_scores
@@ -163,8 +173,7 @@ def _judge(model: str | None, threads: int | None, quiet: bool) -> Callable[[Bit
     if not hasattr(aligner, "pair_scores"):
         raise UsageError(f"{model}: a model of class {type(aligner).__name__} does not align words")
     aligner.threads = threads
-    scores: Callable[[Bitext], Any] = aligner.pair_scores
-    return scores
+    return lambda bitext: scores_of(aligner, bitext)
 
 
 def _write(parts: Iterable[Bitext], verdicts: Verdicts, output: tuple[str, str]) -> None:
@@ -195,6 +204,7 @@ def _as_dict(verdicts: Verdicts) -> dict[str, Any]:
     return {
         "pairs": len(verdicts),
         "least": verdicts.least,
+        "noise": 100 * verdicts.noise,
         "counts": counts,
         "first_lines": {name: [pair + 1 for pair in verdicts.first(name)] for name in counts if name != "kept"},
     }

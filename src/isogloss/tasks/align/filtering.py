@@ -7,6 +7,11 @@ was copied rather than translated.
 An aligner that was trained on the pairs it judges has learnt the wrong ones too. Without a model from elsewhere the
 text therefore judges itself in halves: each half is scored by an aligner trained on the other. Equal source sentences
 are always in the same half.
+
+What score is good enough is found without labels. Every source is also scored with the target of another pair of the
+same length, which shows how pairs score that are no translations; from that and the scores of the real pairs follows
+how many of them are of that kind, and the threshold at which fewest are judged wrongly. A small clean text is thus left
+alone, though its scores are low.
 """
 
 from __future__ import annotations
@@ -23,7 +28,19 @@ from isogloss.data import Bitext, Ragged, Text
 from isogloss.errors import ParameterError
 from isogloss.progress import Progress
 
-__all__ = ["REASONS", "PairFacts", "Verdicts", "cross_scores", "filter_pairs", "judge", "take_pairs"]
+__all__ = [
+    "REASONS",
+    "PairFacts",
+    "Verdicts",
+    "cross_scores",
+    "filter_pairs",
+    "judge",
+    "mismatched",
+    "noise_threshold",
+    "row_keys",
+    "scores_of",
+    "take_pairs",
+]
 
 REASONS = ("kept", "empty", "long", "ratio", "identical", "duplicate", "score")
 """Why a pair was dropped, in the order in which reasons are looked for; 0 is no reason."""
@@ -46,6 +63,8 @@ class PairFacts:
         One number for each side, the same for the same words.
     score : float64[n_pairs]
         Not a number where an aligner passes the pair over.
+    chance : float64[n_pairs]
+        The score of each source with the target of another pair; not a number where that is not known.
     """
 
     n_source: NDArray[np.int64]
@@ -53,9 +72,10 @@ class PairFacts:
     identical: NDArray[np.bool_]
     key: NDArray[np.uint64]
     score: NDArray[np.float64]
+    chance: NDArray[np.float64]
 
     @classmethod
-    def of(cls, bitext: Bitext, score: NDArray[np.float64]) -> PairFacts:
+    def of(cls, bitext: Bitext, score: NDArray[np.float64], chance: NDArray[np.float64] | None = None) -> PairFacts:
         """The facts of a bitext, given the scores of its pairs."""
         return cls(
             bitext.source.ids.lengths,
@@ -63,12 +83,13 @@ class PairFacts:
             _identical(bitext),
             np.column_stack((row_keys(bitext.source), row_keys(bitext.target))),
             np.asarray(score, np.float64),
+            np.full(len(bitext), np.nan) if chance is None else np.asarray(chance, np.float64),
         )
 
     @classmethod
     def together(cls, parts: Sequence[PairFacts]) -> PairFacts:
         """One after the other."""
-        names = ("n_source", "n_target", "identical", "key", "score")
+        names = ("n_source", "n_target", "identical", "key", "score", "chance")
         if not parts:
             return cls.of(Bitext.of([]), np.zeros(0))
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
@@ -87,12 +108,15 @@ class Verdicts:
     reason : int8[n_pairs]
         Place in `REASONS`; 0 for pairs that are kept.
     least : float
-        The lowest score that was good enough.
+        The score that was asked for; minus infinity if any would do.
+    noise : float
+        The share of the pairs that seem to be no translations by their scores; not a number if it was not estimated.
     """
 
     score: NDArray[np.float64]
     reason: NDArray[np.int8]
     least: float
+    noise: float
 
     def __len__(self) -> int:
         return len(self.reason)
@@ -143,9 +167,9 @@ def filter_pairs(
     >>> verdicts.counts()["kept"], len(take_pairs(text, verdicts.keep))
     (45, 45)
     """
-    score = cross_scores(bitext, progress=progress) if aligner is None else aligner.pair_scores(bitext)
+    scores = cross_scores(bitext, progress=progress) if aligner is None else scores_of(aligner, bitext)
     return judge(
-        PairFacts.of(bitext, score),
+        PairFacts.of(bitext, *scores),
         keep=keep,
         least=least,
         max_length=max_length,
@@ -155,10 +179,15 @@ def filter_pairs(
     )
 
 
+def scores_of(aligner: Any, bitext: Bitext) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Scores of the pairs, and of the same sources with targets of other pairs: float64[n_pairs] each."""
+    return aligner.pair_scores(bitext), aligner.pair_scores(mismatched(bitext))
+
+
 def cross_scores(
     bitext: Bitext, *, make: Callable[[], Any] | None = None, progress: Progress | None = None
-) -> NDArray[np.float64]:
-    """Scores of pairs from aligners that never saw them: each half of the text is judged by the other.
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """What `scores_of` gives, from aligners that never saw the pairs: each half of the text is judged by the other.
 
     Parameters
     ----------
@@ -171,16 +200,58 @@ def cross_scores(
         make = HMMAligner
     half = (row_keys(bitext.source) >> np.uint64(32)) & np.uint64(1)
     usable = (bitext.source.ids.lengths > 0) & (bitext.target.ids.lengths > 0)
-    score = np.full(len(bitext), np.nan)
+    score, chance = np.full(len(bitext), np.nan), np.full(len(bitext), np.nan)
     if not usable.any():
-        return score
+        return score, chance
     for judged in (0, 1):
         chosen = np.flatnonzero((half == judged) & usable)
         others = np.flatnonzero((half != judged) & usable)
         if chosen.size:
             learnt = take_pairs(bitext, others if others.size else chosen)  # one sentence only: it must judge itself
-            score[chosen] = make().fit(learnt, progress=progress).pair_scores(take_pairs(bitext, chosen))
-    return score
+            aligner = make().fit(learnt, progress=progress)
+            score[chosen], chance[chosen] = scores_of(aligner, take_pairs(bitext, chosen))
+    return score, chance
+
+
+def mismatched(bitext: Bitext) -> Bitext:
+    """The same sources, each with the target of another pair of about the same length."""
+    order = np.lexsort((row_keys(bitext.target), bitext.target.ids.lengths))
+    other = np.empty_like(order)
+    other[order] = np.roll(order, 1)
+    return Bitext(bitext.source, take_pairs(bitext, other).target)
+
+
+def noise_threshold(score: NDArray[np.float64], chance: NDArray[np.float64]) -> tuple[float, float]:
+    r"""How many pairs are no translations, and the score at which fewest pairs are judged wrongly.
+
+    Let :math:`F` be the distribution of the scores and :math:`F_0` that of scores by chance. Pairs that are no
+    translations score as by chance, and others rarely so low; hence their share is about :math:`\pi = F(x) / F_0(x)` at
+    the median :math:`x` of :math:`F_0`. Dropping all pairs up to :math:`t` drops :math:`\pi F_0(t)` rightly
+    and :math:`F(t) - \pi F_0(t)` wrongly, so that the best threshold is
+
+    .. math:: \arg\max_t \; 2 \pi F_0(t) - F(t).
+
+    Returns
+    -------
+    share, threshold : float
+        The threshold is minus infinity where dropping any would do more harm than good.
+
+    References
+    ----------
+    Storey, A direct approach to false discovery rates, JRSS B 2002, for the estimate of the share.
+    """
+    score, chance = (np.sort(values[~np.isnan(values)]) for values in (score, chance))
+    if not score.size or not chance.size:
+        return 0.0, float("-inf")
+    below, expected = (np.searchsorted(values, np.median(chance), "right") for values in (score, chance))
+    certain = below - np.sqrt(below)  # a standard error less: little evidence drops little
+    share = float(min(1.0, certain / score.size / (expected / chance.size)))
+    met = np.arange(1, score.size + 1) / score.size
+    gain = 2 * share * np.searchsorted(chance, score, "right") / chance.size - met
+    best = int(gain.argmax())
+    if gain[best] <= 0:
+        return share, float("-inf")
+    return share, float(np.nextafter(score[best], np.inf))
 
 
 def judge(
@@ -200,8 +271,8 @@ def judge(
     keep : float, optional
         Keep at most this share of all pairs, the best.
     least : float, optional
-        Keep pairs of this score and more; 0 if neither is given: one side says more about the other than the
-        frequencies of its words do.
+        Keep pairs of this score and more. Without it and `keep`, `noise_threshold` finds it. A score above 0 means that
+        one side says more about the other than the frequencies of its words do.
     max_length : int
         Drop pairs with more words on a side, and those the aligner passed over.
     ratio : float
@@ -230,16 +301,17 @@ def judge(
     for name, found in reversed(checks.items()):
         reason[found] = REASONS.index(name)
     fine = np.flatnonzero(reason == 0)
+    noise, threshold = noise_threshold(facts.score[fine], facts.chance[fine])
     if keep is not None:
         order = fine[np.argsort(-facts.score[fine], kind="stable")]  # of equal ones, those that come first
         dropped = order[int(keep * len(facts)) :]
         best = order[: int(keep * len(facts))]
         least = float(facts.score[best[-1]]) if best.size else float("inf")
     else:
-        least = 0.0 if least is None else least
+        least = threshold if least is None else least
         dropped = fine[facts.score[fine] < least]
     reason[dropped] = REASONS.index("score")
-    return Verdicts(facts.score, reason, least)
+    return Verdicts(facts.score, reason, least, float("nan") if np.isnan(facts.chance[fine]).all() else noise)
 
 
 # Rows of texts -------------------------------------------------------------------------------------------------------
