@@ -153,7 +153,7 @@ def _parts(source: str, target: str | None, reading: dict[str, Any], *, whole: b
 
 def _summary(verdicts: Verdicts) -> str:
     least = f", of score {verdicts.least:.2f} and more" if abs(verdicts.least) < float("inf") else ""
-    noise = f"; about {verdicts.noise:.1%} seem to be no translations" if verdicts.noise == verdicts.noise else ""
+    noise = f"; about {verdicts.noise:.1%} seem to be no translations" if least and verdicts.noise > 0 else ""
     return f"{verdicts.counts()['kept']:,} of {len(verdicts):,} pairs kept{least}{noise}"
 
 
