@@ -13,7 +13,10 @@ from numba import types
 from numba.core.errors import TypingError
 from numba.extending import intrinsic, models, register_model
 
-__all__ = ["WIDTH", "add", "divide", "load", "multiply", "multiply_add", "splat", "store", "subtract", "total"]
+__all__ = [
+    "WIDTH", "add", "divide", "largest", "load", "maximum", "multiply", "multiply_add", "splat", "store", "subtract",
+    "total",
+]  # fmt: skip
 
 WIDTH = 16
 _INT = ir.IntType(32)
@@ -131,6 +134,20 @@ def divide(typing, a, b):
     return a(a, a), code
 
 
+def _larger(builder, a, b):
+    return builder.select(builder.fcmp_ordered(">", a, b), a, b)
+
+
+@intrinsic
+def maximum(typing, a, b):
+    """The larger of a and b, lane by lane."""
+
+    def code(context, builder, signature, args):
+        return _larger(builder, args[0], args[1])
+
+    return a(a, a), code
+
+
 @intrinsic
 def multiply_add(typing, a, b, c):
     """a * b + c, lane by lane, fused where the machine can."""
@@ -142,16 +159,30 @@ def multiply_add(typing, a, b, c):
     return a(a, a, a), code
 
 
+def _folded(builder, value, combine):
+    """The lanes combined by halves, always in the same order, into one number."""
+    half, undefined = WIDTH // 2, ir.Constant(value.type, ir.Undefined)
+    while half:
+        other = builder.shuffle_vector(value, undefined, _mask(k + half if k < half else k for k in range(WIDTH)))
+        value, half = combine(value, other), half // 2
+    return builder.extract_element(value, ir.Constant(_INT, 0))
+
+
 @intrinsic
 def total(typing, lanes):
     """The sum of the lanes, always in the same order."""
 
     def code(context, builder, signature, args):
-        value, half = args[0], WIDTH // 2
-        undefined = ir.Constant(value.type, ir.Undefined)
-        while half:
-            folded = builder.shuffle_vector(value, undefined, _mask(k + half if k < half else k for k in range(WIDTH)))
-            value, half = builder.fadd(value, folded), half // 2
-        return builder.extract_element(value, ir.Constant(_INT, 0))
+        return _folded(builder, args[0], builder.fadd)
+
+    return lanes.number(lanes), code
+
+
+@intrinsic
+def largest(typing, lanes):
+    """The largest of the lanes."""
+
+    def code(context, builder, signature, args):
+        return _folded(builder, args[0], lambda a, b: _larger(builder, a, b))
 
     return lanes.number(lanes), code

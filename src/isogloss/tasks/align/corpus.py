@@ -54,9 +54,12 @@ class Corpus:
         cell_offsets = np.zeros(len(bitext) + 1, np.int64)
         np.cumsum(np.diff(source_offsets) * np.diff(target_offsets), out=cell_offsets[1:])
         cells = np.empty(cell_offsets[-1], np.int32)
-        where = occurrences(source_ids, source_offsets, len(source_words))
-        rows, columns = index_cells(*where, target_ids, target_offsets, cell_offsets, max(1, len(target_words)), cells)
+        starts, sentence, position = occurrences(source_ids, source_offsets, len(source_words))
+        rows, columns = index_cells(
+            starts, sentence, position, target_ids, target_offsets, cell_offsets, max(1, len(target_words)), cells
+        )
         pairs = Pairs(source_ids, source_offsets, target_ids, target_offsets, cell_offsets, cells)
+        where = (starts, sentence, position)
         return cls(source_words, target_words, pairs, rows, columns, where, skipped, max_length)
 
     def __len__(self) -> int:

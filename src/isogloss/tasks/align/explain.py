@@ -64,7 +64,7 @@ def explain(
             "backward": round(float(posterior[k, 1]), 4),
             "p_target_given_source": float(f"{forward[k]:.4g}"),
             "p_source_given_target": float(f"{backward[k]:.4g}"),
-            "linked": bool(mean[k] >= threshold),
+            "linked": bool(2 * UNIT * (mean[k] - threshold) >= -0.01),  # as `links_above` has it
         }
         for k in order
     ]

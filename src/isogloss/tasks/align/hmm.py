@@ -173,12 +173,12 @@ class HMMAligner:
             fingerprint=fingerprint, every=None, **keeping,
         )  # fmt: skip
         state = result.state
+        model = training.model(state)  # before decoding, which writes other posteriors of null into the state
         progress.start("Decoding", 1)
         training.expect(
             state, settings.model, settings.decode_constraint, leave_out=settings.decode_leave_out, learn=False
         )
         progress.finish()
-        model = training.model(state)
         self._model, self._own_model = model.pruned(), model
         self._trained_on = bitext, corpus, state.evidence
         self.trace_ = result.trace

@@ -37,7 +37,9 @@ from isogloss.structures._numba.jumps import (
 from isogloss.structures._numba.lanes import (
     WIDTH,
     divide,
+    largest,
     load,
+    maximum,
     multiply,
     multiply_add,
     splat,
@@ -78,77 +80,107 @@ Space = namedtuple(
 
 
 @njit(**_KERNEL)
-def _gather(pairs, p, s, leave_out, posterior, nulls, emission, null):
+def _gather(pairs, p, s, leave_out, posterior, nulls, space):
     """Emissions of both directions, rows scaled to a maximum of 1; returns the logs of the scales.
 
     With `leave_out` 1, what this pair itself put into the table in the last E-step is taken out again, so that rare
-    words are judged by other sentences (as a collapsed sampler does); 0 keeps it.
+    words are judged by other sentences (as a collapsed sampler does); 0 keeps it. All work is on rows of target words,
+    by source word; the forward emissions are turned at the end.
     """
-    forward, backward = emission
-    target_null, source_null = null
     source = pairs.source_ids[pairs.source_offsets[s] : pairs.source_offsets[s + 1]]
     target = pairs.target_ids[pairs.target_offsets[s] : pairs.target_offsets[s + 1]]
     n, m = source.size, target.size
-    wide, high = padded(m), padded(n)
-    base = pairs.cell_offsets[s]
-    unit = leave_out / np.float32(UNIT)
-    one = np.float32(1.0)
-    own_f, share_f = np.empty(m, np.float32), np.empty(m, np.float32)
-    used = np.zeros(m, np.float32)
+    wide = padded(m)
+    one, unit = np.float32(1.0), leave_out / np.float32(UNIT)
+    ahead, back = space.turned, space.emission[1]
+    used, top, share = space.first[0], space.first[1], space.inverse[0]  # scratch; filled for good later
+    for j in range(0, wide, WIDTH):
+        store(top, j, splat(np.float32(0.0)))
+        store(used, j, splat(np.float32(0.0)))
     for j in range(m):
-        own_f[j], share_f[j] = p.own_target[target[j]], p.share_target[target[j]]
+        share[j] = p.share_target[target[j]]
     for i in range(n):
-        e = source[i]
+        row = i * wide
+        first = pairs.cell_offsets[s] + i * m
+        _gather_row(pairs.cells, first, p.weights, p.floor, m, ahead, back, row)
         own = np.float32(0.0)
-        own_e, share_e = p.own_source[e], p.share_source[e]
-        for j in range(m):
-            entry = pairs.cells[base + i * m + j]
-            a = b = p.floor
-            if entry >= 0:
-                a, b = p.weights[entry, 0], p.weights[entry, 1]
-            forward[j * high + i] = a
-            backward[i * wide + j] = b
         if leave_out > 0:
+            own_e, share_e = p.own_source[source[i]], p.share_source[source[i]]
             for j in range(m):
-                qa, qb = posterior[base + i * m + j, 0] * unit, posterior[base + i * m + j, 1] * unit
-                a, b = forward[j * high + i], backward[i * wide + j]
-                forward[j * high + i] = max(p.floor, a - qa * (one + own_e * share_f[j]))
-                backward[i * wide + j] = max(p.floor, b - qb * (one + own_f[j] * share_e))
+                qa = np.float32(posterior[first + j, 0]) * unit
+                qb = np.float32(posterior[first + j, 1]) * unit
+                ahead[row + j] = max(p.floor, ahead[row + j] - qa * (one + own_e * share[j]))
+                back[row + j] = max(p.floor, back[row + j] - qb * (one + p.own_target[target[j]] * share_e))
                 own += qa
                 used[j] += qb
-        inverse = one / max(_TINY, p.source_mass[e] - own)
-        for j in range(m):
-            forward[j * high + i] *= inverse
-    logs_f = logs_b = 0.0
+        inverse = splat(one / max(_TINY, p.source_mass[source[i]] - own))
+        for j in range(0, wide, WIDTH):
+            x = multiply(inverse, load(ahead, row + j))
+            store(ahead, row + j, x)
+            store(top, j, maximum(load(top, j), x))
+    logs_f = _scale_columns(p, pairs.target_offsets[s], target, leave_out, unit, nulls[1], space)
+    logs_b = _scale_rows(p, pairs.source_offsets[s], source, m, leave_out, unit, nulls[0], space)
+    high = padded(n)
     for j in range(m):
-        inverse = np.float32(1.0) / max(_TINY, p.target_mass[target[j]] - used[j])
-        own = nulls[1][pairs.target_offsets[s] + j] * unit if leave_out > 0 else np.float32(0.0)
-        target_null[j] = max(_TINY, p.target_null[target[j]] - own) / (p.null_mass[1] - own)
-        top = target_null[j]
         for i in range(n):
-            backward[i * wide + j] *= inverse
-            top = max(top, forward[j * high + i])
-        logs_f += np.log(np.float64(top))
-        scale = np.float32(1.0) / top
-        target_null[j] *= scale
-        for i in range(n):
-            forward[j * high + i] *= scale
+            space.emission[0][j * high + i] = ahead[i * wide + j]
         for i in range(n, high):
-            forward[j * high + i] = 0.0
-    for i in range(n):
-        own = nulls[0][pairs.source_offsets[s] + i] * unit if leave_out > 0 else np.float32(0.0)
-        source_null[i] = max(_TINY, p.source_null[source[i]] - own) / (p.null_mass[0] - own)
-        top = source_null[i]
-        for j in range(m):
-            top = max(top, backward[i * wide + j])
-        logs_b += np.log(np.float64(top))
-        scale = np.float32(1.0) / top
-        source_null[i] *= scale
-        for j in range(m):
-            backward[i * wide + j] *= scale
-        for j in range(m, wide):
-            backward[i * wide + j] = 0.0
+            space.emission[0][j * high + i] = 0.0
     return logs_f, logs_b
+
+
+@njit(**_KERNEL)
+def _gather_row(cells, first, weights, floor, m, ahead, back, row):
+    """Weights of the cells of one source word; zero in the padding."""
+    for j in range(m):
+        entry = cells[first + j]
+        if entry >= 0:
+            ahead[row + j], back[row + j] = weights[entry, 0], weights[entry, 1]
+        else:
+            ahead[row + j] = back[row + j] = floor
+    for j in range(m, padded(m)):
+        ahead[row + j] = back[row + j] = 0.0
+
+
+@njit(**_KERNEL)
+def _scale_columns(p, start, target, leave_out, unit, nulls, space):
+    """Null emissions and scales of target words: 1 / mass for the backward emissions, 1 / maximum for the forward."""
+    one, logs = np.float32(1.0), 0.0
+    used, top, null = space.first[0], space.first[1], space.null[0]
+    for j in range(target.size):
+        own = np.float32(nulls[start + j]) * unit if leave_out > 0 else np.float32(0.0)
+        null[j] = max(_TINY, p.target_null[target[j]] - own) / (p.null_mass[1] - own)
+        high = max(null[j], top[j])
+        logs += np.log(np.float64(high))
+        top[j] = one / high
+        null[j] *= top[j]
+        used[j] = one / max(_TINY, p.target_mass[target[j]] - used[j])
+    return logs
+
+
+@njit(**_KERNEL)
+def _scale_rows(p, start, source, m, leave_out, unit, nulls, space):
+    """Null emissions of source words; both emissions scaled, row by row."""
+    one, logs, wide = np.float32(1.0), 0.0, padded(m)
+    used, top, null = space.first[0], space.first[1], space.null[1]
+    ahead, back = space.turned, space.emission[1]
+    for i in range(source.size):
+        high = splat(np.float32(0.0))
+        for j in range(0, wide, WIDTH):
+            store(ahead, i * wide + j, multiply(load(ahead, i * wide + j), load(top, j)))
+            x = multiply(load(back, i * wide + j), load(used, j))
+            store(back, i * wide + j, x)
+            high = maximum(high, x)
+        own = np.float32(nulls[start + i]) * unit if leave_out > 0 else np.float32(0.0)
+        null[i] = max(_TINY, p.source_null[source[i]] - own) / (p.null_mass[0] - own)
+        greatest = max(null[i], largest(high))
+        logs += np.log(np.float64(greatest))
+        scale = one / greatest
+        null[i] *= scale
+        lanes = splat(scale)
+        for j in range(0, wide, WIDTH):
+            store(back, i * wide + j, multiply(lanes, load(back, i * wide + j)))
+    return logs
 
 
 @njit(**_KERNEL)
@@ -275,7 +307,7 @@ def _one_pair(model, mode, pairs, p, s, steps, rate, tolerance, leave_out, learn
     n, m = (b, a), (a, b)  # generated words and the positions they choose from, forward and backward
     p0 = np.float32(p.p0)
     work = (space.mass, space.real, space.scale, space.row, space.beta)
-    logs = _gather(pairs, p, s, leave_out, posterior, nulls, space.emission, space.null)
+    logs = _gather(pairs, p, s, leave_out, posterior, nulls, space)
     for d in range(2):
         if model == _HMM:
             jump_norms(p.jumps[d], m[d], space.inverse[d])
@@ -506,7 +538,7 @@ def _best_paths(block, count, model, pairs, p, start, stop, limit, forward, back
             continue
         space = _space(n, m)
         none = np.empty(0, np.uint16)
-        _gather(pairs, p, s, np.float32(0.0), none.reshape(0, 2), (none, none), space.emission, space.null)
+        _gather(pairs, p, s, np.float32(0.0), none.reshape(0, 2), (none, none), space)
         ahead = forward[pairs.target_offsets[s] : pairs.target_offsets[s + 1]]
         back = backward[pairs.source_offsets[s] : pairs.source_offsets[s + 1]]
         sizes, paths = (m, n), (ahead, back)
