@@ -167,6 +167,12 @@ def test_empty_texts_and_texts_without_links():
     assert rows_of(Bitext.of([("", ""), ("a b", "x"), ("", "x")]), Links.of([[], [], []])) == []
 
 
+def test_order_of_links_does_not_matter():
+    bitext, links = Bitext.of([("a b", "x y"), ("b", "y x")]), Links.of([{(0, 0), (0, 1), (1, 0)}, {(0, 0), (0, 1)}])
+    turned = Links(links.offsets, links.source[[2, 1, 0, 4, 3]], links.target[[2, 1, 0, 4, 3]])
+    assert rows_of(bitext, turned) == rows_of(bitext, links)
+
+
 def test_part_of_a_text_counts_for_itself():
     bitext, gold = samples.bitext("en-de"), samples.gold("en-de")
     alone = Bitext.of(list(bitext)[10:20])

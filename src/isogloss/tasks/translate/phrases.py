@@ -208,7 +208,9 @@ class _Corpus:
         self.bitext, self.max_length = bitext, max_length
         source, target = bitext.source.ids, bitext.target.ids
         source_at, target_at = token_positions(bitext, links)
-        order = np.lexsort((target_at, source_at)) if np.any(np.diff(source_at) < 0) else slice(None)
+        steps = np.diff(source_at), np.diff(target_at)
+        falls = np.any((steps[0] < 0) | ((steps[0] == 0) & (steps[1] < 0)))
+        order = np.lexsort((target_at, source_at)) if falls else slice(None)
         source_at, target_at = source_at[order], target_at[order]
         lexicon, of_link = _counted(bitext, links, 0)
         self.of_link = of_link[order]
