@@ -305,9 +305,18 @@ def compiling(job: str, quiet: bool, about: str = "30 s") -> Iterator[None]:
     cold = cache.cold(job)
     if cold:
         say(f"first run on this machine: compiling kernels, about {about}; later runs start at once", quiet)
+        if job == "align":
+            _compile_aligner()  # before the work, so that estimates of the time left are not spoilt by it
     yield
     if cold:
         cache.mark_warm(job)
+
+
+def _compile_aligner() -> None:
+    from isogloss.data import Bitext
+    from isogloss.tasks.align import HMMAligner
+
+    HMMAligner(threads=1).fit_predict(Bitext.of([("one two", "eins zwei"), ("two", "zwei")]))
 
 
 def _import_kernels_machinery() -> None:

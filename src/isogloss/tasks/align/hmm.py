@@ -227,11 +227,12 @@ class HMMAligner:
         """How much better each side is explained by the other than by its words' frequencies: float64[n_pairs].
 
         The gain in log-probability a word, mean of both directions; above 0 for translations, near or below it for
-        sentences that have nothing to do with each other. Not a number for pairs that are passed over.
+        sentences that have nothing to do with each other. Pairs of the training text are judged without their own
+        evidence. Not a number for pairs that are passed over.
         """
         bitext = as_bitext(bitext)
         with using_threads(self.threads):
-            corpus, model, evidence = self._evidence(bitext, own=False)
+            corpus, model, evidence = self._evidence(bitext)
         gains = np.zeros(len(corpus))
         sides = (
             (corpus.pairs.target_ids, corpus.pairs.target_offsets, model.target_counts, evidence.scores[:, 0]),
@@ -321,10 +322,10 @@ class HMMAligner:
                 f"this {type(self).__name__} has learnt nothing yet: call fit first, or load a saved model"
             )
 
-    def _evidence(self, bitext: Bitext, *, own: bool = True) -> tuple[Corpus, Model, Evidence]:
+    def _evidence(self, bitext: Bitext) -> tuple[Corpus, Model, Evidence]:
         """Posteriors of a text: those of the training if it is the same object, else from the model as it stands."""
         self._check_fitted()
-        if own and self._trained_on is not None and self._trained_on[0] is bitext:
+        if self._trained_on is not None and self._trained_on[0] is bitext:
             corpus, evidence = self._trained_on[1:]
             return corpus, self._own_model, evidence
         corpus = self._corpus(bitext)
