@@ -201,6 +201,16 @@ def test_unknown_words_empty_sides_and_long_pairs(german):
     assert len(nothing) == 0 and aligner.predict_proba(Bitext.of([])) == []
 
 
+def test_new_forms_of_known_stems_are_linked():
+    rows = [("they wander far", "sie lauf weit"), ("they wander here", "sie lauf hier"), ("they sit", "sie sitz")] * 3
+    new = Bitext.of([("qwx wandering", "laufend vbn")])
+    chances = {
+        stems: HMMAligner(spelling=0.0, stems=stems).fit(Bitext.of(rows)).predict_proba(new)[0] for stems in (0.0, 2.0)
+    }
+    assert chances[2.0][1, 0] > 0.5 > chances[2.0][0, 0]
+    assert chances[2.0][1, 0] > 2 * chances[0.0][1, 0]
+
+
 def test_skipped_pairs_of_the_training_are_named(german):
     text = Bitext.of([("", "x"), *german, ("a " * 50, "b")])
     aligner = HMMAligner(max_length=40).fit(text)
@@ -457,6 +467,18 @@ def test_options_and_threshold_survive_saving(german, tmp_path):
     loaded.update(german)  # a loaded model can go on learning
     with pytest.raises(ModelError):
         Model1Aligner.load(tmp_path / "model")
+
+
+def test_pruning_drops_what_is_improbable_both_ways(fitted):
+    model = fitted._own_model
+    owner = np.repeat(np.arange(len(model.source_words)), np.diff(model.rows))
+    forward = model.weights[:, 0] / model.source_mass[owner]
+    backward = model.weights[:, 1] / model.target_mass[model.columns]
+    for least in (1e-6, 0.01, 0.3):
+        kept, keep = model.pruned(least), (forward >= least) | (backward >= least)
+        assert (np.repeat(np.arange(len(model.source_words)), np.diff(kept.rows)) == owner[keep]).all()
+        assert (kept.columns == model.columns[keep]).all() and (kept.weights == model.weights[keep]).all()
+    assert 0 < len(model.pruned(0.3).columns) < len(model.columns)
 
 
 def arrays_of(aligner):
