@@ -261,8 +261,8 @@ to something. That forgives some links that are wrong, so the truth lies between
 """
 
 REMARK = """\
-*Joined* AER depends on the label-free threshold, which believes the posteriors, and those of plain training are
-overconfident; *lowest* AER takes the threshold out of the comparison.
+*Joined* AER depends on the label-free threshold, which takes posteriors at their word; *lowest* AER takes the
+threshold out of the comparison.
 """
 
 
