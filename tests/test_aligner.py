@@ -142,6 +142,21 @@ def test_a_single_pair_and_single_words_are_enough():
     assert sets(links) == [{(0, 0)}] * 6
 
 
+@pytest.mark.parametrize("kind", list(ALIGNERS))
+@pytest.mark.parametrize("constraint", CONSTRAINTS)
+def test_the_ends_of_every_range_stay_finite(kind, constraint):
+    """Texts that are all their own evidence, with next to no smoothing or next to nothing else."""
+    for rows in ([("a", "b")], [("a", "b c d e f g")], [("a " * 20, "b b b")], [("a b", "c d"), ("a", "c")]):
+        text = Bitext.of(rows)
+        for smoothing, null in ((1e-9, 1e-6), (1e-9, 0.999), (1e3, 0.5)):
+            aligner = ALIGNERS[kind](
+                constraint=constraint, smoothing=smoothing, null_smoothing=smoothing, null=null, spelling=0.0, stems=0.0
+            ).fit(text)
+            chances = aligner.predict_proba(text) + aligner.predict_proba(Bitext.of([*rows, ("zz a", "b qq")]))
+            assert np.isfinite(aligner.trace_).all() and np.isfinite(aligner.pair_scores(text)).all()
+            assert all(np.isfinite(matrix).all() and (matrix <= 1).all() for matrix in chances)
+
+
 # --- predicting --------------------------------------------------------------------------------------------------
 
 

@@ -149,7 +149,7 @@ def _scale_columns(p, start, target, leave_out, unit, nulls, space):
     used, top, null = space.first[0], space.first[1], space.null[0]
     for j in range(target.size):
         own = np.float32(nulls[start + j]) * unit if leave_out > 0 else np.float32(0.0)
-        null[j] = max(_TINY, p.target_null[target[j]] - own) / (p.null_mass[1] - own)
+        null[j] = max(_TINY, p.target_null[target[j]] - own) / max(_TINY, p.null_mass[1] - own)
         high = max(null[j], top[j])
         logs += np.log(np.float64(high))
         top[j] = one / high
@@ -172,7 +172,7 @@ def _scale_rows(p, start, source, m, leave_out, unit, nulls, space):
             store(back, i * wide + j, x)
             high = maximum(high, x)
         own = np.float32(nulls[start + i]) * unit if leave_out > 0 else np.float32(0.0)
-        null[i] = max(_TINY, p.source_null[source[i]] - own) / (p.null_mass[0] - own)
+        null[i] = max(_TINY, p.source_null[source[i]] - own) / max(_TINY, p.null_mass[0] - own)
         greatest = max(null[i], largest(high))
         logs += np.log(np.float64(greatest))
         scale = one / greatest
