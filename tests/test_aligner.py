@@ -365,7 +365,6 @@ def test_update_counts_every_word_once():
     )
 
 
-@pytest.mark.xfail(strict=True, reason="priors of pairs that are new are not yet in the sums of their words")
 def test_probabilities_add_up_after_an_update():
     bitext = samples.synthetic(200, seed=4).bitext
     model = HMMAligner().fit(bitext.part(0, 100)).update(bitext.part(100, 200))._model
@@ -517,7 +516,6 @@ def test_tables_that_do_not_fit_are_refused(fitted, name, how):
         Model.from_arrays(damaged(arrays_of(fitted), name, how))
 
 
-@pytest.mark.xfail(strict=True, reason="shapes of distortion, null sums and counts are not checked yet")
 @pytest.mark.parametrize("how", ["short", "long"])
 @pytest.mark.parametrize("name", OTHERS)
 def test_distortion_that_does_not_fit_is_refused(fitted, name, how):

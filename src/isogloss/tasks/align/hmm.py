@@ -157,7 +157,7 @@ class HMMAligner:
             if corpus.skipped.all():
                 return self
             before = self._model
-            base = before.fitted_to(corpus, self._settings)
+            base = before.fitted_to(corpus, self._settings, learning=True)
             training = Training(corpus, self._settings, base=base, on_shard=progress.within)
             self._learn(bitext, training, progress)
             self._model = before.merged(self._model)

@@ -26,10 +26,11 @@ from isogloss.tasks.align.settings import Settings
 __all__ = ["Model"]
 
 Floats = NDArray[np.float32]
-_ARRAYS = (
-    "source_counts", "target_counts", "rows", "columns", "weights", "source_mass", "target_mass", "source_null",
-    "target_null", "null_mass", "jumps", "first", "diagonal",
-)  # fmt: skip
+_ARRAYS = {
+    "source_counts": "int64", "target_counts": "int64", "rows": "int64", "columns": "int32", "weights": "float32",
+    "source_mass": "float32", "target_mass": "float32", "source_null": "float32", "target_null": "float32",
+    "null_mass": "float32", "jumps": "float64", "first": "float64", "diagonal": "float64",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,12 +93,13 @@ class Model:
         kept = np.concatenate([[0], np.cumsum(keep)]).astype(np.int64)
         return replace(self, rows=kept[self.rows], columns=self.columns[keep], weights=self.weights[keep])
 
-    def fitted_to(self, corpus: Corpus, settings: Settings) -> Model:
+    def fitted_to(self, corpus: Corpus, settings: Settings, *, learning: bool = False) -> Model:
         """The same parameters laid out for another text: entries for its word pairs, unknown words included.
 
         A pair that the table lacks has its priors: smoothing, likeness of spelling and, where their stems are known to
         go together, the stem prior. What a pair of words is given depends on the two words alone, so that a sentence
-        has the same links in whatever company it comes.
+        has the same links in whatever company it comes. With `learning`, the model is to be trained on this text: then
+        the priors of new pairs count in the sums of their words, so that probabilities still add up to one.
         """
         from isogloss.tasks.align._numba.lexicon import look_up
 
@@ -115,8 +117,14 @@ class Model:
             weights[unmet] += np.float32(settings.spelling) * likeness[unmet, None]
         if settings.stems:
             weights[unmet] += self._stems(settings).prior(corpus, source, target)[unmet]
-        unknown_source = settings.smoothing * len(self.target_words) + settings.spelling + settings.stems
-        unknown_target = settings.smoothing * len(self.source_words) + settings.spelling + settings.stems
+        room = 0.0 if learning else settings.spelling + settings.stems
+        source_mass = _with_last(self.source_mass, settings.smoothing * len(self.target_words) + room)[source]
+        target_mass = _with_last(self.target_mass, settings.smoothing * len(self.source_words) + room)[target]
+        if learning:
+            extra = np.where(unmet[:, None], weights - np.float32(settings.smoothing), np.float32(0.0))
+            owner = np.repeat(np.arange(len(source)), np.diff(corpus.rows))
+            source_mass = source_mass + np.bincount(owner, extra[:, 0], minlength=len(source))
+            target_mass = target_mass + np.bincount(corpus.columns, extra[:, 1], minlength=len(target))
         return Model(
             corpus.source_words,
             corpus.target_words,
@@ -125,8 +133,8 @@ class Model:
             corpus.rows,
             corpus.columns,
             weights,
-            np.append(_with_last(self.source_mass, unknown_source)[source], np.float32(1.0)),
-            np.append(_with_last(self.target_mass, unknown_target)[target], np.float32(1.0)),
+            np.append(source_mass, 1.0).astype(np.float32),
+            np.append(target_mass, 1.0).astype(np.float32),
             np.append(self.source_null[source], np.float32(1.0)),
             np.append(self.target_null[target], np.float32(1.0)),
             self.null_mass,
@@ -204,13 +212,21 @@ class Model:
             raise ModelError(f"this model lacks its {missing}. Was it written by another version?") from None
         model = cls(**words, **rest)  # type: ignore[arg-type]
         n, m, k = len(model.source_words), len(model.target_words), len(model.columns)
-        fits = (
-            model.rows.shape == (n + 1,)
-            and model.weights.shape == (k, 2)
-            and (n == 0 or (model.rows[0] == 0 and model.rows[-1] == k and (np.diff(model.rows) >= 0).all()))
+        from isogloss.structures._numba.jumps import BUCKETS, FIRST
+
+        shapes = {
+            "source_counts": (n,), "target_counts": (m,), "rows": (n + 1,), "columns": (k,), "weights": (k, 2),
+            "source_mass": (n + 1,), "target_mass": (m + 1,), "source_null": (n + 1,), "target_null": (m + 1,),
+            "null_mass": (2,), "jumps": (2, BUCKETS), "first": (2, FIRST), "diagonal": (2, BUCKETS),
+        }  # fmt: skip
+        fits = all(
+            rest[name].shape == shape and rest[name].dtype == _ARRAYS[name] for name, shape in shapes.items()
+        ) and (
+            model.rows[0] == 0
+            and model.rows[-1] == k
+            and bool((np.diff(model.rows) >= 0).all())
             and (k == 0 or (model.columns.min() >= 0 and model.columns.max() < m))
-            and model.source_mass.shape == model.source_null.shape == (n + 1,)
-            and model.target_mass.shape == model.target_null.shape == (m + 1,)
+            and all(np.isfinite(array).all() for array in rest.values())
         )
         if not fits:
             raise ModelError("the tables of this model do not fit each other. Was it damaged? Train it again")

@@ -39,7 +39,7 @@ def fold(word: str) -> str:
     """
     if word.isascii():
         return word.lower()
-    plain = "".join(c for c in unicodedata.normalize("NFKD", word.casefold()) if not unicodedata.combining(c))
+    plain = "".join(c for c in unicodedata.normalize("NFKD", word) if not unicodedata.combining(c)).casefold()
     return "".join(_ROMAN.get(c, c) for c in plain).replace("'", "")
 
 

@@ -103,6 +103,8 @@ class Settings:
         ):
             if getattr(self, name) not in choices:
                 raise ParameterError(f"{name} should be one of {', '.join(choices)}, not {getattr(self, name)!r}")
+        if not isinstance(self.lowercase, bool):
+            raise ParameterError(f"lowercase should be True or False, not {self.lowercase!r}")
         t = self.threshold
         if not (t in ("auto", "points") or (isinstance(t, int | float) and not isinstance(t, bool) and 0 < t < 1)):
             raise ParameterError(f"threshold should be auto, points or a number between 0 and 1, not {t!r}")
