@@ -92,7 +92,7 @@ def test_files_are_parallel_and_tidy(name):
     assert len(set(zip(source, target, strict=True))) == 50
     for line in source + target:
         assert line == " ".join(line.split()) == unicodedata.normalize("NFC", line)
-        assert 3 <= len(line.split()) <= 18
+        assert 3 <= len(line.split()) <= 15
         assert line.split()[-1] in {".", "?", "!"}
 
 
