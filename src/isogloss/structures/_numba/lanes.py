@@ -14,8 +14,8 @@ from numba.core.errors import TypingError
 from numba.extending import intrinsic, models, register_model
 
 __all__ = [
-    "WIDTH", "add", "divide", "largest", "load", "maximum", "multiply", "multiply_add", "splat", "store", "subtract",
-    "total",
+    "WIDTH", "add", "divide", "largest", "load", "maximum", "multiply", "multiply_add", "prefetch", "splat", "store",
+    "subtract", "total",
 ]  # fmt: skip
 
 WIDTH = 16
@@ -79,6 +79,24 @@ def store(typing, array, index, lanes):
         return context.get_dummy_value()
 
     return types.void(array, types.intp, _lanes_of(array.dtype)), code
+
+
+@intrinsic
+def prefetch(typing, array, index):
+    """Ask for the memory around flat element `index` of a C-contiguous array, to be there when it is needed."""
+
+    def code(context, builder, signature, args):
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        byte = ir.IntType(8).as_pointer()
+        kind = ir.FunctionType(ir.VoidType(), [byte, _INT, _INT, _INT])
+        function = builder.module.globals.get("llvm.prefetch.p0") or ir.Function(
+            builder.module, kind, "llvm.prefetch.p0"
+        )
+        place = builder.bitcast(builder.gep(data, [args[1]]), byte)
+        builder.call(function, [place, ir.Constant(_INT, 0), ir.Constant(_INT, 2), ir.Constant(_INT, 1)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), code
 
 
 @intrinsic

@@ -94,7 +94,7 @@ class Stems:
     group : int32[n_entries]
     source_class, target_class : int32[n_types]
     owner, other : int32[n_groups]
-        Source and target class of each pair of classes.
+        Source and target class of each pair of classes; they lie by source class, from ``starts`` on.
     members, member_starts : int32[n_source_types], int64[n_classes + 1]
         Source types by class.
     """
@@ -104,6 +104,7 @@ class Stems:
     target_class: NDArray[np.int32]
     owner: NDArray[np.int32]
     other: NDArray[np.int32]
+    starts: NDArray[np.int64]
     members: NDArray[np.int32]
     member_starts: NDArray[np.int64]
 
@@ -124,7 +125,8 @@ class Stems:
         member_starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         n_targets = int(target_class.max(initial=-1)) + 1
         group, owner, other = group_entries(members, member_starts, rows, columns, target_class, max(1, n_targets))
-        return cls(group, source_class, target_class, owner, other, members, member_starts)
+        starts = np.searchsorted(owner, np.arange(len(member_starts))).astype(np.int64)
+        return cls(group, source_class, target_class, owner, other, starts, members, member_starts)
 
 
 def _classes(words: Iterable[str], length: int) -> tuple[NDArray[np.int32], dict[str, int]]:
@@ -174,7 +176,7 @@ class StemTable:
         backward = np.bincount(stems.other, sums[:, 1], minlength=len(target))
         pull = strength * np.stack([sums[:, 0] / forward[stems.owner], sums[:, 1] / backward[stems.other]], axis=1)
         return cls(
-            np.searchsorted(stems.owner, np.arange(len(source) + 1)).astype(np.int64),
+            stems.starts,
             stems.other,
             pull.astype(np.float32),
             source,

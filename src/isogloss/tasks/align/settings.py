@@ -58,7 +58,7 @@ class Settings:
     stem_length: int = 4
     leave_out: float = 1.0
     decode_leave_out: float = 1.0
-    dual_steps: int = 8
+    dual_steps: int = 6
     dual_rate: float = 1.0
     dual_tolerance: float = 0.01
     threshold: float | str = "auto"

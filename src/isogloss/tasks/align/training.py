@@ -108,6 +108,7 @@ class Training:
             self.prior = np.repeat((np.float32(settings.spelling) * likeness)[:, None], 2, axis=1)
         if lexicon is not None:
             self.prior = (self.prior if len(self.prior) else 0.0) + np.repeat(lexicon[:, None], 2, axis=1)
+        self._last: tuple[NDArray[np.int64], tuple[Model, tuple[NDArray[np.float32], ...]]] | None = None
         self.stems = None
         words = corpus.source_words, corpus.target_words
         self.shares = np.zeros(len(words[0]) + 1, np.float32), np.zeros(len(words[1]) + 1, np.float32)
@@ -170,7 +171,7 @@ class Training:
         self, state: State, kind: str, constraint: str, *, leave_out: float, learn: bool
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Write the posteriors of `state` into its evidence; returns distortion counts, and the sums of bounds etc."""
-        model, own = self._estimate(state)
+        model, own = self.estimate(state)
         parameters = model.parameters(self.settings, own)
         return expect(
             self.corpus, parameters, self.settings, kind, constraint, state.evidence,
@@ -179,10 +180,18 @@ class Training:
 
     def model(self, state: State) -> Model:
         """The parameters that the counts of a state give."""
-        return self._estimate(state)[0]
+        return self.estimate(state)[0]
+
+    def estimate(self, state: State) -> tuple[Model, tuple[NDArray[np.float32], ...]]:
+        """M-step on the table: counts and priors to weights and their sums, and what leaving out needs to know.
+
+        The last estimate is kept, because a model is asked for when its state is about to be decoded.
+        """
+        if self._last is None or self._last[0] is not state.counts:
+            self._last = (state.counts, self._estimate(state))
+        return self._last[1]
 
     def _estimate(self, state: State) -> tuple[Model, tuple[NDArray[np.float32], ...]]:
-        """M-step on the table: counts and priors to weights and their sums."""
         from isogloss.tasks.align._numba.expect import UNIT
         from isogloss.tasks.align._numba.lexicon import blend, column_sums
 
@@ -257,19 +266,19 @@ class Training:
     ) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
         """Strength times probability of each pair of stems; `own` is filled with what one occurrence adds to it."""
         from isogloss.tasks.align._numba.expect import UNIT
-        from isogloss.tasks.align._numba.lexicon import group_sums
+        from isogloss.tasks.align._numba.lexicon import group_sums, stem_pull
 
         if self.stems is None:
             return np.zeros((0, 2), np.float32), np.zeros(0, np.int32)
         stems, strength = self.stems, self.settings.stems
-        sums = np.zeros((len(stems.owner), 2), np.float64)
+        sums = np.zeros((len(stems.owner), 2), np.int64)
         group_sums(stems.members, stems.member_starts, self.corpus.rows, stems.group, counts, sums)
-        sums = sums / UNIT + 1e-6
-        forward, backward = np.bincount(stems.owner, sums[:, 0]), np.bincount(stems.other, sums[:, 1])
+        pull = np.empty((len(stems.owner), 2), np.float32)
+        forward, backward = np.zeros(len(stems.starts) - 1), np.zeros(int(stems.target_class.max(initial=-1)) + 1)
+        stem_pull(stems.starts, stems.other, 1.0 / UNIT, strength, sums, pull, forward, backward)
         own[0][:-1] = np.minimum(strength / forward[stems.source_class], 1e3)
         own[1][:-1] = np.minimum(strength / backward[stems.target_class], 1e3)
-        pull = np.stack([sums[:, 0] / forward[stems.owner], sums[:, 1] / backward[stems.other]], axis=1)
-        return (strength * pull).astype(np.float32), stems.group
+        return pull, stems.group
 
     # --- checkpoints
 

@@ -42,6 +42,7 @@ from isogloss.structures._numba.lanes import (
     maximum,
     multiply,
     multiply_add,
+    prefetch,
     splat,
     store,
     subtract,
@@ -75,7 +76,8 @@ Parameters = namedtuple(
 # Work space of a thread. Pairs of arrays are for the forward and the backward direction.
 Space = namedtuple(
     "Space",
-    "emission null prior q tilted inverse first multiplier tilt turned mass real scale row beta leaving entering sums",
+    "emission null prior q tilted inverse first multiplier tilt turned mass real scale row beta leaving entering sums "
+    "logp",
 )
 
 
@@ -131,7 +133,9 @@ def _gather(pairs, p, s, leave_out, posterior, nulls, space):
 
 @njit(**_KERNEL)
 def _gather_row(cells, first, weights, floor, m, ahead, back, row):
-    """Weights of the cells of one source word; zero in the padding."""
+    """Weights of the cells of one source word, while those of the next are fetched; zero in the padding."""
+    for cell in range(first + m, min(first + 2 * m, cells.size)):
+        prefetch(weights, 2 * max(np.int64(0), np.int64(cells[cell])))
     for j in range(m):
         entry = cells[first + j]
         if entry >= 0:
@@ -204,9 +208,11 @@ def _diagonal_prior(weights, n, m, stride, prior):
 @njit(**_KERNEL)
 def _uniform_prior(n, m, stride, prior):
     """Model 1: every position alike."""
-    for t in range(n):
-        prior[t * stride : t * stride + m] = np.float32(1.0 / m)
-        prior[t * stride + m : (t + 1) * stride] = 0.0
+    for j in range(stride):
+        prior[j] = np.float32(1.0 / m) if j < m else np.float32(0.0)
+    for t in range(1, n):
+        for j in range(0, stride, WIDTH):
+            store(prior, t * stride + j, load(prior, j))
 
 
 @njit(**_KERNEL)
@@ -327,13 +333,12 @@ def _one_pair(model, mode, pairs, p, s, steps, rate, tolerance, leave_out, learn
     plain, last = (0.0, 0.0), (0.0, 0.0)
     done = False
     for step in range(budget + 1):
-        logp = np.empty(2)
         for d in range(2):
-            logp[d] = _infer(
+            space.logp[d] = _infer(
                 model, tilted[d], space.null[d], n[d], m[d], p0, p.jumps[d], space.inverse[d], space.first[d],
                 space.prior[d], work, space.q[d],
             )  # fmt: skip
-        last = (logp[0], logp[1])
+        last = (space.logp[0], space.logp[1])
         if step == 0:
             plain = last
         if done or step == budget:
@@ -462,6 +467,7 @@ def _space(n, m):
         np.empty(wide, np.float32),
         np.empty(wide, np.float32),
         np.empty(BUCKETS * WIDTH, np.float32),
+        np.empty(2),
     )
 
 

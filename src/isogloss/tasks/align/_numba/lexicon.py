@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit
 
 from isogloss.engine.threads import run_blocks
+from isogloss.structures._numba.lanes import prefetch
 
 __all__ = [
     "accumulate",
@@ -22,8 +23,10 @@ __all__ = [
     "index_cells",
     "look_up",
     "occurrences",
+    "stem_pull",
 ]
 
+_AHEAD = 8
 _KERNEL = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 
@@ -146,6 +149,13 @@ def look_up(rows, columns, source, target, known_rows, known_columns, known, n_t
 def _accumulate(block, count, starts, sentence, position, target_offsets, cell_offsets, cells, posterior, counts):
     for word in range(block, starts.size - 1, count):
         for at in range(starts[word], starts[word + 1]):
+            if (
+                at + _AHEAD < sentence.size
+            ):  # rows of cells lie all over the text: ask for one some steps before its turn
+                s = sentence[at + _AHEAD]
+                ahead = cell_offsets[s] + position[at + _AHEAD] * (target_offsets[s + 1] - target_offsets[s])
+                prefetch(cells, ahead)
+                prefetch(posterior, 2 * ahead)
             s = sentence[at]
             width = target_offsets[s + 1] - target_offsets[s]
             first = cell_offsets[s] + position[at] * width
@@ -274,6 +284,34 @@ def blend(rows, columns, counts, unit, floor, prior, group, pull, share_source, 
         _blend, blocks_for(rows.size - 1), rows, columns, counts, unit, floor, prior, group, pull, share_source,
         share_target, weights, source_mass,
     )  # fmt: skip
+
+
+@njit(**_KERNEL)
+def _stem_pull(block, count, starts, other, unit, strength, backward, sums, pull, forward):
+    for kind in range(block, starts.size - 1, count):
+        total = 0.0
+        for g in range(starts[kind], starts[kind + 1]):
+            total += sums[g, 0] * unit + 1e-6
+        forward[kind] = total
+        for g in range(starts[kind], starts[kind + 1]):
+            pull[g, 0] = strength * (sums[g, 0] * unit + 1e-6) / total
+            pull[g, 1] = strength * (sums[g, 1] * unit + 1e-6) / backward[other[g]]
+
+
+@njit(**_KERNEL)
+def _other_sums(other, unit, sums, backward):
+    for g in range(other.size):
+        backward[other[g]] += sums[g, 1] * unit + 1e-6
+
+
+def stem_pull(starts, other, unit, strength, sums, pull, forward, backward):
+    """pull[group] = strength times the probability of one class given the other, both ways; fills the sums of classes.
+
+    ``sums[group]`` are counts in units, groups lie by source class from ``starts`` on, ``other`` is their target class.
+    """
+    _other_sums(other, unit, sums, backward)
+    count = blocks_for(starts.size - 1)
+    run_blocks(_stem_pull, count, starts, other, unit, strength, backward, sums, pull, forward)
 
 
 @njit(**_KERNEL)
