@@ -195,7 +195,7 @@ def test_links_have_the_probabilities_of_their_cells(fitted, german):
         assert row.links == {(i, j) for i, j in np.argwhere(matrix >= fitted.threshold_ - 1e-7).tolist()}
         for link, p in row.probability.items():
             assert p == pytest.approx(float(matrix[link]), abs=1e-6)
-        assert (matrix.sum(axis=0) <= 1.3).all() and (matrix.sum(axis=1) <= 1.3).all()  # nearly one to one
+        assert (matrix.sum(axis=0) <= 1.6).all() and (matrix.sum(axis=1) <= 1.6).all()  # six steps: nearly one to one
 
 
 def test_unknown_words_empty_sides_and_long_pairs(german):

@@ -41,7 +41,7 @@ class HMMAligner:
     decode_constraint : same, optional
         What decoding asks; by default the same, but "symmetric" after agreement.
     iterations : int, optional
-        Of the HMM, after five of Model 1.
+        Of the HMM, after those of Model 1: five and five, fewer on texts of more than two million words.
     threshold : "auto", "points" or float
         Links are cells whose posterior reaches it. "auto" maximises the F-measure that the posteriors promise, "points"
         keeps as many links as Viterbi decoding would; neither needs labels.
@@ -118,6 +118,7 @@ class HMMAligner:
                 "max_length": max_length, "seed": seed, **{k: v for k, v in given.items() if v is not None},
             }
         )  # fmt: skip
+        self._given = frozenset(name for name, value in given.items() if value is not None)
         self._lexicon = lexicon
         self.threads = threads
         self._trained_on: tuple[Bitext, Corpus, Evidence] | None = None
@@ -143,6 +144,7 @@ class HMMAligner:
             if self._lexicon is not None:
                 self._lexicon = read_lexicon(self._lexicon)
                 lexicon = lexicon_prior(self._lexicon, corpus, self._settings.lowercase)
+            self._settings = self._settings.for_size(len(corpus.pairs.source_ids), self._given)
             training = Training(corpus, self._settings, lexicon=lexicon, on_shard=progress.within)
             self._learn(bitext, training, progress, checkpoint=checkpoint, resume=resume)
         return self
@@ -303,7 +305,8 @@ class HMMAligner:
         except (UsageError, KeyError, TypeError, ValueError) as problem:
             raise ModelError(f"the header of this model makes no sense ({problem}). Train it again") from None
         aligner = cls.__new__(cls)
-        aligner._settings, aligner._lexicon, aligner.threads = settings, None, None
+        aligner._settings, aligner._given = settings, frozenset(saved.options)
+        aligner._lexicon, aligner.threads = None, None
         aligner._trained_on = None
         aligner._bitext_hash = str(saved.meta.get("data", ""))
         aligner._model = Model.from_arrays(saved.arrays)
