@@ -66,7 +66,7 @@ def bitext(name: str = "en-de") -> Bitext:
 
 
 def gold(name: str = "en-de") -> Links:
-    """The links of a corpus, written for this project: sure ones in `links`, others in `possible`, of each `Alignment`."""
+    """The links of a corpus, written for this project: sure ones in `links`, others in `possible`, pair by pair."""
     from isogloss.data.formats import read_links
 
     return read_links(path(name, "gold"), format="pharaoh", index_base=0, bitext=bitext(name))
