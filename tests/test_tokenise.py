@@ -90,6 +90,7 @@ lines = st.lists(pieces, max_size=8).map("".join)
 @settings(deadline=None, max_examples=300)
 @given(lines)
 @example("<a \n>")
+@example("1\xa0000\u0301")
 def test_tokens_cover_all_but_white_space_in_order(line):
     spans = tokenise(line)
     at = 0
