@@ -589,6 +589,17 @@ def test_unknown_options_are_refused(german):
         HMMAligner(threads=0).fit(german)
 
 
+def test_the_size_of_each_text_decides_anew(monkeypatch):
+    from isogloss.tasks.align import settings as module
+
+    monkeypatch.setattr(module, "_FEWER", ((300, {"model1_iterations": 1, "iterations": 1}),))
+    aligner = HMMAligner()
+    for name, steps in (("en-de", 2), ("en-tr", 10)):
+        text = samples.bitext(name).part(0, 50 if name == "en-de" else 20)
+        assert len(aligner.fit(text).trace_) == steps
+    assert len(HMMAligner(iterations=4).fit(samples.bitext("en-de")).trace_) == 5  # what was given stays
+
+
 def test_settings_make_the_round_trip():
     settings = Settings(model="model2", constraint="symmetric", threshold=0.25, iterations=3, lowercase=False)
     assert Settings.from_dict(json.loads(json.dumps(settings.as_dict()))) == settings

@@ -118,6 +118,7 @@ class HMMAligner:
                 "max_length": max_length, "seed": seed, **{k: v for k, v in given.items() if v is not None},
             }
         )  # fmt: skip
+        self._asked = self._settings  # `fit` chooses anew, by the size of each text
         self._given = frozenset(name for name, value in given.items() if value is not None)
         self._lexicon = lexicon
         self.threads = threads
@@ -144,7 +145,7 @@ class HMMAligner:
             if self._lexicon is not None:
                 self._lexicon = read_lexicon(self._lexicon)
                 lexicon = lexicon_prior(self._lexicon, corpus, self._settings.lowercase)
-            self._settings = self._settings.for_size(len(corpus.pairs.source_ids), self._given)
+            self._settings = self._asked.for_size(len(corpus.pairs.source_ids), self._given)
             training = Training(corpus, self._settings, lexicon=lexicon, on_shard=progress.within)
             self._learn(bitext, training, progress, checkpoint=checkpoint, resume=resume)
         return self
@@ -305,7 +306,8 @@ class HMMAligner:
         except (UsageError, KeyError, TypeError, ValueError) as problem:
             raise ModelError(f"the header of this model makes no sense ({problem}). Train it again") from None
         aligner = cls.__new__(cls)
-        aligner._settings, aligner._given = settings, frozenset(saved.options)
+        aligner._settings = aligner._asked = settings
+        aligner._given = frozenset(saved.options)
         aligner._lexicon, aligner.threads = None, None
         aligner._trained_on = None
         aligner._bitext_hash = str(saved.meta.get("data", ""))
