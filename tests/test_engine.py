@@ -101,9 +101,13 @@ def test_threads_are_put_back() -> None:
     before = numba.get_num_threads()
     with using_threads(1) as n:
         assert n == 1 == numba.get_num_threads()
-        with using_threads() as inner:
-            assert inner == threads() == numba.get_num_threads()
+        with using_threads() as inner:  # None keeps what was chosen around it
+            assert inner == 1 == numba.get_num_threads()
+        with using_threads(2) as inner:
+            assert inner == threads(2) == numba.get_num_threads()
         assert numba.get_num_threads() == 1
+    with using_threads() as n:
+        assert n == threads() == numba.get_num_threads()
     with pytest.raises(ZeroDivisionError), using_threads(1):
         _ = 1 / 0
     assert numba.get_num_threads() == before

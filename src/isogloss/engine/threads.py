@@ -90,7 +90,8 @@ def _quota(root: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgr
 def using_threads(n: int | None = None) -> Iterator[int]:
     """Let kernels inside use `threads(n)` threads, and put the number back afterwards.
 
-    Python threads enter one at a time and wait for each other; the same one may enter again inside.
+    None inside another `using_threads` keeps the number chosen there. Python threads enter one at a time and wait for
+    each other; the same one may enter again inside.
 
     Examples
     --------
@@ -103,12 +104,16 @@ def using_threads(n: int | None = None) -> Iterator[int]:
 
     with _one_at_a_time:
         before = numba.get_num_threads()
+        if n is None and _workers.inside:
+            n = _workers.number
         chosen = min(threads(n), config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
         numba.set_num_threads(chosen)
         outer, _workers.number = _workers.number, chosen
+        _workers.inside += 1
         try:
             yield chosen
         finally:
+            _workers.inside -= 1
             _workers.number = outer
             numba.set_num_threads(before)
 
@@ -117,6 +122,7 @@ class _Workers:
     """How many threads blocks run on, and the pool they run in."""
 
     number = 1
+    inside = 0
     pool: ThreadPoolExecutor | None = None
     size = 0
 

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isogloss.errors import ParameterError
-from isogloss.structures.chain import Array, Chain, checked_scores
+from isogloss.structures.base import Array, checked_scores
+from isogloss.structures.chain import Chain
 
 __all__ = ["AlignmentChain"]
 

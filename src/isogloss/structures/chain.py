@@ -2,41 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isogloss.data.ragged import Ragged
-from isogloss.errors import IsoglossError, ParameterError
+from isogloss.errors import ParameterError
+from isogloss.structures.base import Array, InfeasibleError, checked_scores
 from isogloss.structures.semiring import DRAW, LOG, MAX, Semiring
 
-__all__ = ["Chain", "Chains", "InfeasibleError"]
-
-Array = NDArray[np.float64]
-
-
-class InfeasibleError(IsoglossError):
-    """Nothing is left: every structure is forbidden, or no distribution meets the constraints."""
-
-
-def checked_scores(scores: ArrayLike, place: str, shape: Sequence[int | None]) -> Array:
-    """A private, read-only float64 copy of `scores`, once shape and values are known to make sense.
-
-    `None` in `shape` stands for any length. Finite numbers and −∞ pass; NaN and +∞ do not.
-    """
-    array = np.array(scores, dtype=np.float64, order="C")
-    if array.ndim != len(shape) or any(want not in (None, have) for want, have in zip(shape, array.shape, strict=True)):
-        wanted = "[" + ", ".join("any" if want is None else str(want) for want in shape) + "]"
-        raise ParameterError(f"{place}: the shape should be {wanted}, not {list(array.shape)}")
-    if not np.all(array < np.inf):
-        at = tuple(int(i) for i in np.argwhere(~(array < np.inf))[0])
-        raise ParameterError(
-            f"{place}: {array[at]} at {list(at)}; log scores are finite, or minus infinity for what is forbidden"
-        )
-    array.flags.writeable = False
-    return array
+__all__ = ["Chain", "Chains"]
 
 
 class Chain:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -96,7 +96,10 @@ def check_laws(dist: Any, truth: BruteForce, *, rng: np.random.Generator, sample
         _check_samples(dist, truth, rng, samples)
 
 
-def _key(y: Any) -> tuple[int, ...]:
+def _key(y: Any) -> Hashable:
+    """A sequence as a tuple, a set of links as a frozenset: something to look up among the enumerated."""
+    if isinstance(y, Set):
+        return frozenset(tuple(int(end) for end in link) for link in y)
     return tuple(int(state) for state in y)
 
 
@@ -151,7 +154,7 @@ def _check_samples(dist: Any, truth: BruteForce, rng: np.random.Generator, sampl
 
 
 def _check_infeasible(dist: Any) -> None:
-    from isogloss.structures.chain import InfeasibleError
+    from isogloss.structures import InfeasibleError
 
     for method in (dist.log_partition, dist.marginals, dist.argmax, lambda: dist.sample(np.random.default_rng(0))):
         try:
@@ -176,16 +179,13 @@ def check_batch(
     structure: Callable[[Array], Any], batch: Callable[[list[Array]], Any], scores: Sequence[Array]
 ) -> None:
     """A batch equals one by one, and any number of threads equals one thread, to the bit."""
-    from numba import get_num_threads, set_num_threads
+    from isogloss.engine.threads import using_threads
 
-    threads, results = get_num_threads(), []
-    try:
-        for number in sorted({1, threads}):
-            set_num_threads(number)
+    results = []
+    for number in (1, 2):
+        with using_threads(number):
             many = batch(list(scores))
             results.append((many.log_partition(), list(many.marginals()), [_key(y) for y in many.argmax()]))
-    finally:
-        set_num_threads(threads)
     for values, marginals, best in results:
         for row, one in enumerate(map(structure, scores)):
             assert values[row] == one.log_partition(), f"batch, sentence {row}: log Z differs"

@@ -1,0 +1,219 @@
+"""Many structures of one kind, worked on together: `Stack` holds their arrays, `Batch` has the methods of one for all.
+
+Sentences, not cells, go to threads; nothing is summed across sentences, so that every number equals, to the bit, what
+the structure alone gives, whatever the number of threads.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Generic, Self, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from isogloss.engine.threads import run_blocks, using_threads
+from isogloss.errors import ParameterError
+from isogloss.structures.base import Array, Distribution, InfeasibleError, checked_scores, kept
+from isogloss.structures.semiring import DRAW, LOG, MAX, Semiring
+
+__all__ = ["Batch", "ProgramBatch", "Stack", "run_sentences"]
+
+Y = TypeVar("Y")
+BLOCKS = 64  # pieces that a batch is cut into for threads: enough for any machine we expect to meet
+
+
+@dataclass(frozen=True, eq=False)
+class Stack:
+    """Arrays of one rank and any shapes, one after the other in one vector.
+
+    Parameters
+    ----------
+    values : float64[n_values]
+    offsets : int64[n + 1]
+        Array *s* is ``values[offsets[s]:offsets[s + 1]]``, in C order.
+    shapes : int64[n, rank]
+
+    Examples
+    --------
+    >>> stack = Stack.of([np.zeros((2, 3)), np.ones((0, 1)), np.eye(2)])
+    >>> len(stack), stack[2].tolist(), stack.shapes.tolist()
+    (3, [[1.0, 0.0], [0.0, 1.0]], [[2, 3], [0, 1], [2, 2]])
+    """
+
+    values: Array
+    offsets: NDArray[np.int64]
+    shapes: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, arrays: Iterable[ArrayLike], place: str = "Stack", rank: int | None = None) -> Stack:
+        """Copy the arrays into one vector, once all are known to hold log scores and to have one rank."""
+        blocks = [np.asarray(array, np.float64) for array in arrays]
+        rank = rank if rank is not None else (blocks[0].ndim if blocks else 1)
+        for s, block in enumerate(blocks):
+            if block.ndim != rank:
+                raise ParameterError(f"{place}: sentence {s} should have {rank} axes, not shape {list(block.shape)}")
+        shapes = np.array([block.shape for block in blocks], np.int64).reshape(len(blocks), rank)
+        offsets = np.concatenate([[0], np.cumsum(shapes.prod(axis=1))]).astype(np.int64)
+        values = np.concatenate([block.ravel() for block in blocks]) if blocks else np.zeros(0)
+        if not np.all(values < np.inf):
+            at = int(np.flatnonzero(~(values < np.inf))[0])
+            s = int(np.searchsorted(offsets, at, side="right")) - 1
+            checked_scores(blocks[s], f"{place}: sentence {s}", blocks[s].shape)  # says where
+        return cls(kept(values), offsets, shapes)
+
+    def like(self, values: Array) -> Stack:
+        """Other values in arrays of the same shapes."""
+        return Stack(values, self.offsets, self.shapes)
+
+    def __len__(self) -> int:
+        return len(self.shapes)
+
+    def __getitem__(self, s: int) -> Array:
+        if not -len(self) <= s < len(self):
+            raise IndexError(f"Stack: no array {s} among {len(self)}")
+        s %= len(self)
+        return self.values[self.offsets[s] : self.offsets[s + 1]].reshape(self.shapes[s])
+
+    def __iter__(self) -> Iterator[Array]:
+        return (self[s] for s in range(len(self)))
+
+
+def run_sentences(kernel: Callable[..., object], count: int, *args: Any) -> None:
+    """``kernel(block, blocks, *args)`` on threads, where a block is the sentences block, block + blocks, … < count.
+
+    The threads are those of `using_threads` around the call, or all that can be had.
+    """
+    if count:
+        with using_threads():
+            run_blocks(kernel, min(count, BLOCKS), *args)
+
+
+class Batch(ABC, Generic[Y]):
+    """Many distributions; the methods of `Distribution`, each with one answer for every sentence.
+
+    A subclass sets `scores` and writes `__getitem__`, `_solve`, `argmax`, `sample` and `_remake`. Where some sentence
+    allows nothing, `InfeasibleError` names the first.
+    """
+
+    scores: Stack
+
+    @abstractmethod
+    def __getitem__(self, s: int) -> Distribution[Y]:
+        """Sentence *s* alone."""
+
+    @abstractmethod
+    def _solve(self) -> tuple[Array, Stack]:
+        """log Z of each sentence, −∞ where nothing is allowed, and marginals laid out as `scores`; called once."""
+
+    @abstractmethod
+    def argmax(self) -> Sequence[Y]:
+        """The best structure of each sentence."""
+
+    @abstractmethod
+    def sample(self, rng: np.random.Generator) -> Sequence[Y]:
+        """One structure for each sentence; the same numbers are drawn as by one sentence after the other."""
+
+    @abstractmethod
+    def _remake(self, scores: Stack) -> Self:
+        """The same sentences and options under other scores of the same shapes."""
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self)} sentences)"
+
+    @cached_property
+    def _solved(self) -> tuple[Array, Stack]:
+        values, marginals = self._solve()
+        self._refuse_infeasible(values)
+        kept(marginals.values)
+        return kept(values), marginals
+
+    def _refuse_infeasible(self, values: Array) -> None:
+        forbidden = np.flatnonzero(values == -np.inf)
+        if len(forbidden):
+            first = int(forbidden[0])
+            among = f" (one of {len(forbidden)})" if len(forbidden) > 1 else ""
+            try:
+                self[first].log_partition()
+            except InfeasibleError as finding:
+                raise InfeasibleError(f"sentence {first}{among}: {finding}") from finding
+            raise InfeasibleError(f"sentence {first}{among}: {self[first]!r} allows nothing")
+
+    def log_partition(self) -> Array:
+        """float64[n_sentences]: log Z of each."""
+        return self._solved[0]
+
+    def marginals(self) -> Stack:
+        """Posterior of each part, laid out as `scores`."""
+        return self._solved[1]
+
+    def entropy(self) -> Array:
+        """float64[n_sentences]: −Σ p log p in nats."""
+        values, marginals = self._solved
+        expected = np.zeros(len(self.scores.values))
+        np.multiply(marginals.values, self.scores.values, out=expected, where=marginals.values > 0)
+        sums = np.concatenate([[0.0], np.cumsum(expected)])  # reduceat stumbles over empty arrays
+        return np.maximum(0.0, values - np.diff(sums[self.scores.offsets]))
+
+    def parts(self, structures: Sequence[Any]) -> Stack:
+        """Parts of one structure for each sentence, laid out as `scores`."""
+        values = np.empty(len(self.scores.values))
+        out = self.scores.like(values)
+        for s, y in enumerate(self._one_each(structures)):
+            out[s][...] = self[s].parts(y)
+        return out
+
+    def log_prob(self, structures: Sequence[Any]) -> Array:
+        """float64[n_sentences]: log p(y) of one structure for each sentence."""
+        scores = [self[s].score(y) for s, y in enumerate(self._one_each(structures))]
+        return np.array(scores, np.float64) - self.log_partition()
+
+    def _one_each(self, structures: Sequence[Any]) -> Sequence[Any]:
+        if len(structures) != len(self):
+            raise ParameterError(f"{self!r}: {len(structures)} structures were given; give one for each sentence")
+        return structures
+
+    def with_scores(self, scores: Stack | Iterable[ArrayLike]) -> Self:
+        """The same sentences under other scores."""
+        stack = scores if isinstance(scores, Stack) else Stack.of(scores, repr(self), self.scores.shapes.shape[1])
+        if not np.array_equal(stack.shapes, self.scores.shapes):
+            raise ParameterError(f"{self!r}: new scores should have the shapes of the old")
+        return self._remake(stack)
+
+
+class ProgramBatch(Batch[Y]):
+    """Many dynamic programs; a subclass writes one sweep over all of them."""
+
+    @abstractmethod
+    def _sweep(self, semiring: Semiring, u: Array, starts: NDArray[np.int64]) -> tuple[Array, Stack]:
+        """For each sentence ⊕ over all structures, and the derivatives; sentence *s* reads ``u[starts[s]:]``."""
+
+    @abstractmethod
+    def _draws(self) -> NDArray[np.int64]:
+        """How many uniform numbers each sentence takes."""
+
+    @abstractmethod
+    def _structures(self, parts: Stack) -> Sequence[Y]:
+        """The structures with these parts."""
+
+    def _solve(self) -> tuple[Array, Stack]:
+        return self._sweep(LOG, np.empty(0), np.zeros(len(self) + 1, np.int64))
+
+    def argmax(self) -> Sequence[Y]:
+        """The best structure of each sentence."""
+        values, grad = self._sweep(MAX, np.empty(0), np.zeros(len(self) + 1, np.int64))
+        self._refuse_infeasible(values)
+        return self._structures(grad)
+
+    def sample(self, rng: np.random.Generator) -> Sequence[Y]:
+        """One structure for each sentence; the same numbers are drawn as by one sentence after the other."""
+        starts = np.concatenate([[0], np.cumsum(self._draws())]).astype(np.int64)
+        values, grad = self._sweep(DRAW, rng.random(int(starts[-1])), starts)
+        self._refuse_infeasible(values)
+        return self._structures(grad)

@@ -1,0 +1,30 @@
+"""Answers by another road: list every structure, score it, add up. itertools and NumPy, and nothing of ours.
+
+Everything here is exponential and meant for sizes up to about 4. Nothing is shared with the dynamic programs that are
+held against it, not even the handling of minus infinity.
+"""
+
+from isogloss.testing.enumerate.alignments import (
+    JointAgreement,
+    alignment_score,
+    alignments,
+    brute_force_alignments,
+    joint_agreement,
+)
+from isogloss.testing.enumerate.base import BruteForce, brute_force
+from isogloss.testing.enumerate.chains import brute_force_chain, chain_parts, chains
+from isogloss.testing.enumerate.matchings import matchings
+
+__all__ = [
+    "BruteForce",
+    "JointAgreement",
+    "alignment_score",
+    "alignments",
+    "brute_force",
+    "brute_force_alignments",
+    "brute_force_chain",
+    "chain_parts",
+    "chains",
+    "joint_agreement",
+    "matchings",
+]

@@ -1,0 +1,7 @@
+"""Hypothesis strategies: small scores and sentence pairs, with lengths unequal and corners included."""
+
+from isogloss.testing.strategies.alignments import AlignmentInputs, alignment_inputs, alignment_pairs
+from isogloss.testing.strategies.base import numbers, pair_sizes
+from isogloss.testing.strategies.chains import chain_scores
+
+__all__ = ["AlignmentInputs", "alignment_inputs", "alignment_pairs", "chain_scores", "numbers", "pair_sizes"]
