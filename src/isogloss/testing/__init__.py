@@ -3,7 +3,7 @@
 `isogloss.testing.strategies` needs Hypothesis, which is not installed with the toolkit; import it by its own name.
 """
 
-from isogloss.testing.checks import check_batch, check_laws, check_structure
+from isogloss.testing.checks import check_batch, check_k_best, check_laws, check_structure
 from isogloss.testing.enumerate import (
     BruteForce,
     JointAgreement,
@@ -12,10 +12,15 @@ from isogloss.testing.enumerate import (
     brute_force,
     brute_force_alignments,
     brute_force_chain,
+    brute_force_trees,
     chain_parts,
     chains,
+    grandparent_parts,
     joint_agreement,
     matchings,
+    sibling_parts,
+    tree_parts,
+    trees,
 )
 
 __all__ = [
@@ -26,11 +31,17 @@ __all__ = [
     "brute_force",
     "brute_force_alignments",
     "brute_force_chain",
+    "brute_force_trees",
     "chain_parts",
     "chains",
     "check_batch",
+    "check_k_best",
     "check_laws",
     "check_structure",
+    "grandparent_parts",
     "joint_agreement",
     "matchings",
+    "sibling_parts",
+    "tree_parts",
+    "trees",
 ]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from isogloss.testing.enumerate import BruteForce
 
-__all__ = ["check_batch", "check_laws", "check_structure"]
+__all__ = ["check_batch", "check_k_best", "check_laws", "check_structure"]
 
 Array = NDArray[np.float64]
 
@@ -191,3 +191,14 @@ def check_batch(
             assert values[row] == one.log_partition(), f"batch, sentence {row}: log Z differs"
             np.testing.assert_array_equal(np.ravel(marginals[row]), one.marginals().ravel(), err_msg=f"batch, {row}")
             assert best[row] == _key(one.argmax()), f"batch, sentence {row}: argmax differs"
+
+
+def check_k_best(found: Sequence[tuple[float, Any]], truth: BruteForce, k: int) -> None:
+    """What `k_best(k)` gave: the best k allowed structures, or all if there are fewer, best first, each once."""
+    allowed = np.sort(truth.log_scores[truth.log_scores > -np.inf])[::-1]
+    assert len(found) == min(k, len(allowed)), f"k_best({k}): {len(found)} structures of {len(allowed)}"
+    place = {y: row for row, y in enumerate(truth.structures)}
+    keys = [_key(y) for _, y in found]
+    assert len(set(keys)) == len(keys), "k_best: a structure comes twice"
+    _close([score for score, _ in found], allowed[: len(found)], "k_best: not the best scores, best first")
+    _close([score for score, _ in found], [truth.log_scores[place[key]] for key in keys], "k_best: score of another")

@@ -14,6 +14,13 @@ from isogloss.testing.enumerate.alignments import (
 from isogloss.testing.enumerate.base import BruteForce, brute_force
 from isogloss.testing.enumerate.chains import brute_force_chain, chain_parts, chains
 from isogloss.testing.enumerate.matchings import matchings
+from isogloss.testing.enumerate.trees import (
+    brute_force_trees,
+    grandparent_parts,
+    sibling_parts,
+    tree_parts,
+    trees,
+)
 
 __all__ = [
     "BruteForce",
@@ -23,8 +30,13 @@ __all__ = [
     "brute_force",
     "brute_force_alignments",
     "brute_force_chain",
+    "brute_force_trees",
     "chain_parts",
     "chains",
+    "grandparent_parts",
     "joint_agreement",
     "matchings",
+    "sibling_parts",
+    "tree_parts",
+    "trees",
 ]
