@@ -8,7 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isogloss.errors import ParameterError
-from isogloss.learners.posterior import Features, Pair, _dense, _Dual, bijective, project, project_pair
+from isogloss.learners.posterior import AtMost, Exactly, Features, Pair, bijective, project, project_pair
+from isogloss.learners.posterior.dual import Dual
+from isogloss.learners.posterior.features import as_features
 from isogloss.structures import AlignmentChain, Chain, InfeasibleError
 from isogloss.testing import brute_force_alignments, brute_force_chain
 from isogloss.testing.solver import project_listed
@@ -211,7 +213,8 @@ def test_any_features_on_a_chain(seed, equality, slack):
 def test_gradient_of_the_dual_by_finite_difference(equality, slack):
     rng = np.random.default_rng(4)
     scores, features, bound = rng.normal(size=(3, 2, 2)), rng.normal(size=(3, 3, 2, 2)), rng.normal(size=3)
-    dual = _Dual(Chain(scores), _dense(features, bound, scores.shape), bound, equality, slack)
+    penalty = (Exactly if equality else AtMost)(bound, slack)
+    dual = Dual(Chain(scores), as_features(features, 3, scores.shape, "test"), penalty)
     p = brute_force_chain(scores)
 
     def value(multipliers):
@@ -225,7 +228,7 @@ def test_gradient_of_the_dual_by_finite_difference(equality, slack):
     assert point.gradient == pytest.approx(np.array(slopes), abs=1e-7)
     # At the kink, the gradient reported is that of the steepest way down.
     origin = dual.origin
-    broken = origin.excess if equality else np.maximum(origin.excess, 0)
+    broken = penalty.broken(origin.expectations)
     way = broken / np.linalg.norm(broken)
     assert (value(step * way) - value(np.zeros(3))) / step == pytest.approx(origin.gradient @ way, abs=1e-4)
 
