@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isogloss.data import Ragged
 from isogloss.errors import IsoglossError, ParameterError
-from isogloss.structures import AlignmentChain, Chain, Chains, InfeasibleError, Structure
+from isogloss.structures import AlignmentChain, Chain, Chains, InfeasibleError, Stack, Structure
 from isogloss.structures.semiring import DRAW, LOG, MAX, total, weights
 from isogloss.testing import (
     brute_force_alignments,
@@ -78,7 +77,7 @@ def test_chain_keeps_every_law():
         shapes=[(0, 1, 1), (0, 3, 3), (1, 1, 1), (1, 3, 3), (3, 1, 1), (2, 3, 3), (4, 2, 2), (3, 3, 3)],
         count=lambda shape: shape[1] ** shape[0],
         column=lambda scores: np.s_[-1:],
-        batch=Chains.of,
+        batch=Chain.batch,
     )
 
 
@@ -120,28 +119,42 @@ def test_chain_agrees_with_enumeration(scores):
 @given(st.lists(chain_scores(max_n=4, max_k=3, allow_minus_inf=False), max_size=5), st.integers(0, 99))
 @settings(max_examples=25, deadline=None, derandomize=True)
 def test_batch_equals_one_by_one_in_everything(blocks, seed):
-    many = Chains.of(blocks)
+    many = Chain.batch(blocks)
     assert len(many) == len(blocks)
     rng = np.random.default_rng(seed)
     apart = [Chain(block).sample(rng).tolist() for block in blocks]
     assert [y.tolist() for y in many.sample(np.random.default_rng(seed))] == apart
     if blocks:
-        check_batch(Chain, Chains.of, blocks)
+        check_batch(Chain, Chain.batch, blocks)
 
 
-def test_batch_of_a_slice_of_rows():
+def test_batch_keeps_masks_and_refuses_what_does_not_fit():
     rng = np.random.default_rng(1)
-    blocks = [rng.normal(size=(n, k, k)) for n, k in ((2, 3), (4, 2), (1, 5))]
-    rows = Ragged.of([block.ravel() for block in blocks], np.float64)
-    part = Chains(rows[1:3], [4, 1], [2, 5])
-    assert part.log_partition().tolist() == [Chain(block).log_partition() for block in blocks[1:]]
-    assert part[1].argmax().tolist() == Chain(blocks[2]).argmax().tolist()
+    blocks = [rng.normal(size=(n, k, k)) for n, k in ((2, 3), (4, 2), (0, 5))]
+    masks = [rng.random((len(block), block.shape[1])) < 0.8 for block in blocks]
+    masks[0][:, 1] = masks[1][:, 1] = True
+    many = Chain.batch(blocks, mask=masks)
+    for again in (many, many.with_scores(blocks)):
+        apart = [Chain(block, mask=mask) for block, mask in zip(blocks, masks, strict=True)]
+        assert again.log_partition().tolist() == [one.log_partition() for one in apart]
+        assert [y.tolist() for y in again.argmax()] == [one.argmax().tolist() for one in apart]
+        for have, one in zip(again.node_marginals(), apart, strict=True):
+            np.testing.assert_array_equal(have, one.node_marginals())
+    assert isinstance(many, Chains) and many[1].mask is not None
+    with pytest.raises(ParameterError, match="sentence 1 should be"):
+        Chain.batch([np.zeros((2, 3, 3)), np.zeros((2, 3, 2))])
+    with pytest.raises(ParameterError, match="sentence 1 should have 3 axes"):
+        Chain.batch([np.zeros((2, 3, 3)), np.zeros((2, 3, 3, 3))])
+    with pytest.raises(ParameterError, match=r"mask of sentence 0 should be bool\[2, 3\]"):
+        Chain.batch(blocks, mask=[masks[0][:1], *masks[1:]])
+    with pytest.raises(ParameterError, match=r"nan"):
+        Chain.batch(Stack(np.array([np.nan]), np.array([0, 1]), np.array([[1, 1, 1]])))
 
 
 def test_batch_says_which_sentence_is_infeasible():
     blocks = [np.zeros((2, 2, 2)), np.full((3, 2, 2), -np.inf), np.full((1, 2, 2), -np.inf)]
     with pytest.raises(InfeasibleError, match=r"sentence 1 \(one of 2\).*position 0 of 3"):
-        Chains.of(blocks).log_partition()
+        Chain.batch(blocks).log_partition()
 
 
 def test_infeasible_says_where_the_path_breaks_off():
@@ -164,7 +177,7 @@ def test_long_chain_neither_overflows_nor_underflows():
 
 
 def test_chain_refuses_what_makes_no_sense():
-    with pytest.raises(ParameterError, match=r"\[any, any, any\], not \[2, 2\]"):
+    with pytest.raises(ParameterError, match=r"\[n, k, k\], or \[n, k, k, k\] for order 2, not \[2, 2\]"):
         Chain(np.zeros((2, 2)))
     with pytest.raises(ParameterError, match=r"\[n, k, k\]"):
         Chain(np.zeros((2, 2, 3)))
@@ -175,12 +188,12 @@ def test_chain_refuses_what_makes_no_sense():
     dist = Chain(np.zeros((2, 2, 2)))
     with pytest.raises(ParameterError, match="2 states from 0 to 1"):
         dist.log_prob([0, 2])
-    with pytest.raises(ParameterError, match="not one sequence"):
+    with pytest.raises(ParameterError, match="not one structure"):
         dist.from_parts(dist.marginals())
-    with pytest.raises(ParameterError, match="new scores"):
+    with pytest.raises(ParameterError, match=r"scores: the shape should be \[2, 2, 2\]"):
         dist.with_scores(np.zeros((3, 2, 2)))
-    with pytest.raises(ParameterError, match="row s of scores"):
-        Chains(Ragged.of([[0.0] * 4], np.float64), [2], [2])
+    with pytest.raises(ParameterError, match=r"mask should be bool\[2, 2\], not int64\[2, 2\]"):
+        Chain(np.zeros((2, 2, 2)), mask=np.ones((2, 2), np.int64))
 
 
 def test_scores_are_copied_and_results_cannot_be_spoilt():

@@ -10,5 +10,16 @@ from isogloss.structures.alignment_chain import AlignmentChain
 from isogloss.structures.base import Flat, InfeasibleError, Structure
 from isogloss.structures.batch import Stack
 from isogloss.structures.chain import Chain, Chains
+from isogloss.structures.factored_chain import FactoredChain, FactoredChains
 
-__all__ = ["AlignmentChain", "Chain", "Chains", "Flat", "InfeasibleError", "Stack", "Structure"]
+__all__ = [
+    "AlignmentChain",
+    "Chain",
+    "Chains",
+    "FactoredChain",
+    "FactoredChains",
+    "Flat",
+    "InfeasibleError",
+    "Stack",
+    "Structure",
+]

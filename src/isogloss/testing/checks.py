@@ -53,10 +53,10 @@ def check_structure(
 
     Examples
     --------
-    >>> from isogloss.structures import Chain, Chains
+    >>> from isogloss.structures import Chain
     >>> from isogloss.testing import brute_force_chain, check_structure
     >>> check_structure(
-    ...     Chain, brute_force_chain, shapes=[(0, 2, 2), (1, 3, 3), (3, 2, 2)], batch=Chains.of,
+    ...     Chain, brute_force_chain, shapes=[(0, 2, 2), (1, 3, 3), (3, 2, 2)], batch=Chain.batch,
     ...     count=lambda shape: shape[1] ** shape[0], column=lambda scores: np.s_[-1:])
     """
     rng = np.random.default_rng(seed)

@@ -12,7 +12,7 @@ from isogloss.testing.enumerate.alignments import (
     joint_agreement,
 )
 from isogloss.testing.enumerate.base import BruteForce, brute_force
-from isogloss.testing.enumerate.chains import brute_force_chain, chain_parts, chains
+from isogloss.testing.enumerate.chains import brute_force_chain, brute_force_factored, chain_parts, chains
 from isogloss.testing.enumerate.matchings import matchings
 from isogloss.testing.enumerate.trees import (
     brute_force_trees,
@@ -30,6 +30,7 @@ __all__ = [
     "brute_force",
     "brute_force_alignments",
     "brute_force_chain",
+    "brute_force_factored",
     "brute_force_trees",
     "chain_parts",
     "chains",
