@@ -4,17 +4,22 @@
 takes any convex differentiable penalty. `Together` makes one structure of many, so that both work on a whole text.
 """
 
+from isogloss.learners.posterior.edges import edge_types
+from isogloss.learners.posterior.exponentiated import Tilted, exponentiated
 from isogloss.learners.posterior.features import Features, label_features
 from isogloss.learners.posterior.pair import Pair, bijective, project_pair
 from isogloss.learners.posterior.penalties import AtMost, Exactly, Groups, Linear, Norm, Penalty, Quadratic, capped
 from isogloss.learners.posterior.project import Outcome, Projection, project, regularise
+from isogloss.learners.posterior.smooth import GraphLaplacian, Histogram, Smooth, squared_hinge
 from isogloss.learners.posterior.together import Together
 
 __all__ = [
     "AtMost",
     "Exactly",
     "Features",
+    "GraphLaplacian",
     "Groups",
+    "Histogram",
     "Linear",
     "Norm",
     "Outcome",
@@ -22,11 +27,16 @@ __all__ = [
     "Penalty",
     "Projection",
     "Quadratic",
+    "Smooth",
+    "Tilted",
     "Together",
     "bijective",
     "capped",
+    "edge_types",
+    "exponentiated",
     "label_features",
     "project",
     "project_pair",
     "regularise",
+    "squared_hinge",
 ]
