@@ -11,6 +11,8 @@ from isogloss.structures.base import Flat, InfeasibleError, Structure
 from isogloss.structures.batch import Stack
 from isogloss.structures.chain import Chain, Chains
 from isogloss.structures.factored_chain import FactoredChain, FactoredChains
+from isogloss.structures.projective import ProjectiveTree
+from isogloss.structures.projective_batch import ProjectiveTrees
 
 __all__ = [
     "AlignmentChain",
@@ -20,6 +22,8 @@ __all__ = [
     "FactoredChains",
     "Flat",
     "InfeasibleError",
+    "ProjectiveTree",
+    "ProjectiveTrees",
     "Stack",
     "Structure",
 ]
