@@ -104,15 +104,16 @@ class Sparse:
 
     # --- products
 
-    def scores(self, weights: ArrayLike) -> Array:
-        """F w, float64[n_rows]: the score of each part."""
+    def scores(self, weights: ArrayLike, start: int = 0, stop: int | None = None) -> Array:
+        """F w, float64[n_rows]: the score of each part; of the rows start … stop - 1 only, if given."""
         from isogloss.learners._numba.features import multiply
 
         vector = self._checked(weights, self.n_features, "weights")
-        out = np.empty(self.n_rows)
-        args = (self.indptr, self.indices, self.values, self.dense, vector, out)
+        last = self.n_rows if stop is None else stop
+        out = np.empty(last - start)
+        args = (self.indptr[start : last + 1], self.indices, self.values, self.dense[start:last], vector, out)
         with using_threads():
-            run_blocks(multiply, max(1, self.n_rows // ROWS_PER_BLOCK), *args)
+            run_blocks(multiply, max(1, len(out) // ROWS_PER_BLOCK), *args)
         return out
 
     def totals(self, parts: ArrayLike) -> Array:
@@ -132,14 +133,14 @@ class Sparse:
                 args = (self.indptr, self.indices, self.values, self.dense, x, out)
                 scatter_rows(start, last, start, *args)
                 return
-            starts, rows, values, cuts = self._by_column
+            starts, rows, values, cuts = self.by_column
             run_blocks(gather_columns, len(cuts) - 1, cuts, starts, rows, values, x, out)
             width = self.dense.shape[1]
             if width:
                 run_blocks(add_transposed, width, self.dense, x, out[self.n_indicators :])
 
     @cached_property
-    def _by_column(self) -> tuple[NDArray[np.int64], NDArray[np.int32], Array, NDArray[np.int64]]:
+    def by_column(self) -> tuple[NDArray[np.int64], NDArray[np.int32], Array, NDArray[np.int64]]:
         """Column starts, rows of each, values of each, and where blocks of columns of about equal work begin."""
         from isogloss.learners._numba.features import transpose
 

@@ -23,6 +23,7 @@ from isogloss.testing.enumerate import (
     tree_parts,
     trees,
 )
+from isogloss.testing.learners import check_gradient, check_learner
 
 __all__ = [
     "BruteForce",
@@ -37,8 +38,10 @@ __all__ = [
     "chain_parts",
     "chains",
     "check_batch",
+    "check_gradient",
     "check_k_best",
     "check_laws",
+    "check_learner",
     "check_structure",
     "grandparent_parts",
     "joint_agreement",

@@ -1,0 +1,382 @@
+"""`ChainModel`: conditional random fields over whole corpora.
+
+An attribute is what is seen at a position (the word, its ending, the word before); a weight belongs to an attribute and
+a label. Scores of labels are sums over the attributes of a position; they are never written out as features of parts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from isogloss.data.ragged import Ragged
+from isogloss.engine.threads import run_blocks, using_threads
+from isogloss.errors import ModelError, ParameterError
+from isogloss.learners.sparse import ENTRIES_PER_BLOCK, ROWS_PER_BLOCK, Sparse
+from isogloss.structures import FactoredChain, FactoredChains
+
+__all__ = ["ChainModel", "LabelPairs", "NodeFeatures"]
+
+Array = NDArray[np.float64]
+Integers = NDArray[np.int64]
+ALL = np.zeros(0, np.int64)  # rows: every one
+
+
+class LabelPairs:
+    """Which attributes have a weight for which labels.
+
+    Parameters
+    ----------
+    starts : int64[n_attributes + 1]
+        Attribute *a* has weights for ``labels[starts[a]:starts[a + 1]]``, ascending.
+    labels : int32[n_pairs]
+    k : int
+        Number of labels.
+    """
+
+    def __init__(self, starts: ArrayLike, labels: ArrayLike, k: int) -> None:
+        self.starts = np.ascontiguousarray(starts, np.int64)
+        self.labels = np.ascontiguousarray(labels, np.int32)
+        self.k = k
+        inside = len(self.labels) == 0 or 0 <= self.labels.min() <= self.labels.max() < k
+        if (np.diff(self.starts) < 0).any() or self.starts[-1] != len(self.labels) or not inside:
+            raise ModelError("LabelPairs: starts and labels do not belong together. Is the saved model damaged?")
+
+    @classmethod
+    def all(cls, n_attributes: int, k: int) -> LabelPairs:
+        """Every label for every attribute."""
+        return cls(np.arange(n_attributes + 1) * k, np.tile(np.arange(k), n_attributes), k)
+
+    @classmethod
+    def supported(cls, attributes: Sparse, labels: ArrayLike, k: int, *, min_count: int = 1) -> LabelPairs:
+        """Those met at least `min_count` times in training; `labels` has one for each position, −1 for none."""
+        from isogloss.learners._numba.nodes import mark_pairs
+
+        gold = _labels(labels, attributes.n_rows, k, least=-1)
+        counts = np.zeros(attributes.n_indicators * k, np.int32)
+        mark_pairs(attributes.indptr, attributes.indices, gold, k, counts)
+        held = np.flatnonzero(counts >= min_count)
+        starts = np.searchsorted(held, np.arange(attributes.n_indicators + 1) * k)
+        return cls(starts, held % k, k)
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """For `isogloss.store`."""
+        return {"starts": self.starts, "labels": self.labels}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], k: int) -> LabelPairs:
+        """The inverse of `to_arrays`."""
+        return cls(arrays["starts"], arrays["labels"], k)
+
+
+class NodeFeatures:
+    r"""Scores of labels at positions: :math:`nodes = A W`, with A sparse and W having weights for some pairs only.
+
+    Parameters
+    ----------
+    attributes : Sparse
+        A[n_positions, n_attributes]; its dense columns are real-valued attributes, which have weights for all labels.
+    pairs : LabelPairs
+
+    Examples
+    --------
+    >>> features = NodeFeatures(Sparse.of([[0, 1], [1]], 2), LabelPairs.all(2, 2))
+    >>> features.nodes([1.0, 2.0, 10.0, 20.0]).tolist()
+    [[11.0, 22.0], [10.0, 20.0]]
+    """
+
+    def __init__(self, attributes: Sparse, pairs: LabelPairs) -> None:
+        if len(pairs.starts) != attributes.n_indicators + 1 or len(attributes.values):
+            raise ParameterError(
+                f"NodeFeatures: pairs are for {len(pairs.starts) - 1} attributes, and there are "
+                f"{attributes.n_indicators}; entries should all be 1"
+            )
+        self.attributes, self.pairs = attributes, pairs
+
+    @property
+    def k(self) -> int:
+        """Number of labels."""
+        return self.pairs.k
+
+    @property
+    def n_weights(self) -> int:
+        """One for each pair, then k for each real-valued attribute."""
+        return len(self.pairs.labels) + int(self.attributes.dense.shape[1]) * self.k
+
+    def __repr__(self) -> str:
+        return f"NodeFeatures({self.attributes.n_rows} positions, k={self.k}, {self.n_weights} weights)"
+
+    def nodes(self, weights: ArrayLike, rows: Integers = ALL) -> Array:
+        """float64[n, k]: the score of each label at the positions `rows`, or at all."""
+        from isogloss.learners._numba.nodes import node_scores
+
+        vector = np.ascontiguousarray(weights, np.float64)
+        if vector.shape != (self.n_weights,):
+            raise ParameterError(f"{self!r}: weights should be {self.n_weights} numbers, not {list(vector.shape)}")
+        A, n = self.attributes, len(rows) or self.attributes.n_rows
+        out = np.empty((n, self.k))
+        args = (rows, A.indptr, A.indices, A.dense, self.pairs.starts, self.pairs.labels, vector, self.k, out)
+        with using_threads():
+            run_blocks(node_scores, max(1, 8 * n // ROWS_PER_BLOCK), *args)
+        return out
+
+    def add_totals(self, x: Array, out: Array, rows: Integers = ALL) -> None:
+        """Add Aᵀ x, float64[n_weights], to `out`; x is float64[n, k] over the positions `rows`, or over all."""
+        from isogloss.learners._numba.nodes import gather_nodes, gather_real, scatter_nodes
+
+        A, starts, labels = self.attributes, self.pairs.starts, self.pairs.labels
+        with using_threads() as threads:
+            if threads == 1 or len(rows) or len(A.indices) < ENTRIES_PER_BLOCK:
+                scatter_nodes(rows, A.indptr, A.indices, A.dense, starts, labels, x, self.k, out)
+                return
+            columns, positions, _, cuts = A.by_column
+            run_blocks(gather_nodes, len(cuts) - 1, cuts, columns, positions, starts, labels, x, self.k, out)
+            if A.dense.shape[1]:
+                run_blocks(gather_real, A.dense.shape[1], A.dense, x, self.k, out[len(labels) :])
+
+    def support(self, ranges: Iterable[tuple[int, int]]) -> Integers:
+        """The weights on which the scores in the given ranges of positions depend."""
+        found = self.attributes.support(ranges)
+        found = found[found < self.attributes.n_indicators]
+        first = self.pairs.starts[found]
+        many = self.pairs.starts[found + 1] - first
+        ends = np.cumsum(many)
+        pairs = np.arange(int(many.sum())) + np.repeat(first - ends + many, many)
+        return np.concatenate([pairs, np.arange(len(self.pairs.labels), self.n_weights)])
+
+
+class _Shared(NamedTuple):
+    """Weights of steps that all positions share."""
+
+    transitions: Array
+    pairs: Array | None
+    start: Array | None
+    end: Array | None
+
+
+class _Target(NamedTuple):
+    """Labels, or expected labels and steps."""
+
+    labels: Integers | None
+    q: FactoredChains | None
+
+
+class ChainModel:
+    """A conditional random field: one chain for each sentence, with scores of labels from attributes.
+
+    The weights are those of `features`, then transitions [k, k] (order 2: transitions [k, k, k] and pairs [k, k]), and,
+    with `ends`, one for each first and each last label. `split` gives them by name.
+
+    Parameters
+    ----------
+    features : NodeFeatures
+        Over the positions of all sentences, one after the other.
+    lengths : int[n_sentences]
+        Positions of each sentence.
+    order : int
+        1 or 2.
+    ends : bool
+        Whether first and last labels have weights of their own.
+    allowed : bool[n_positions, k], optional
+        Labels that a position may have.
+
+    Examples
+    --------
+    >>> features = NodeFeatures(Sparse.of([[0], [1], [0]], 2), LabelPairs.all(2, 3))
+    >>> model = ChainModel(features, [2, 1], ends=False)
+    >>> model.n_weights, len(model), [y.tolist() for y in model.distributions(np.zeros(15)).argmax()]
+    (15, 2, [[0, 0], [0]])
+    """
+
+    def __init__(
+        self,
+        features: NodeFeatures,
+        lengths: ArrayLike,
+        *,
+        order: int = 1,
+        ends: bool = True,
+        allowed: ArrayLike | None = None,
+    ) -> None:
+        self.features, self.lengths = features, np.ascontiguousarray(lengths, np.int64)
+        self.order, self.ends = order, ends
+        n, k = features.attributes.n_rows, features.k
+        if order not in (1, 2):
+            raise ParameterError(f"ChainModel: order should be 1 or 2, not {order!r}")
+        if self.lengths.ndim != 1 or (self.lengths < 0).any() or self.lengths.sum() != n:
+            raise ParameterError(f"ChainModel: lengths should add up to {n} positions, not {self.lengths.sum()}")
+        self.allowed = None if allowed is None else np.asarray(allowed)
+        if self.allowed is not None and (self.allowed.dtype != np.bool_ or self.allowed.shape != (n, k)):
+            raise ParameterError(f"ChainModel: allowed should be bool{[n, k]}, not {list(self.allowed.shape)}")
+        self._starts = np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.int64)
+
+    def __repr__(self) -> str:
+        return f"ChainModel({len(self)} sentences, k={self.k}, {self.n_weights} weights)"
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    @property
+    def k(self) -> int:
+        """Number of labels."""
+        return self.features.k
+
+    @cached_property
+    def _shapes(self) -> tuple[tuple[int, ...], ...]:
+        k = self.k
+        return ((k,) * (self.order + 1), *([(k, k)] if self.order == 2 else []), *([(k,), (k,)] if self.ends else []))
+
+    @property
+    def n_weights(self) -> int:
+        return self.features.n_weights + sum(int(np.prod(shape)) for shape in self._shapes)
+
+    def within(self, allowed: ArrayLike) -> ChainModel:
+        """The same model with fewer labels allowed, such as those that agree with what is known."""
+        mask = np.asarray(allowed)
+        both = mask if self.allowed is None else mask & self.allowed
+        return ChainModel(self.features, self.lengths, order=self.order, ends=self.ends, allowed=both)
+
+    # --- distributions
+
+    def split(self, weights: Array) -> tuple[Array, _Shared]:
+        """Weights of the features; `transitions`, `pairs`, `start` and `end` (None where the model has none)."""
+        sizes = [self.features.n_weights, *(int(np.prod(shape)) for shape in self._shapes)]
+        own, *shared = np.split(weights, np.cumsum(sizes)[:-1])
+        tables = [array.reshape(shape) for array, shape in zip(shared, self._shapes, strict=True)]
+        pairs = tables.pop(1) if self.order == 2 else None
+        start, end = tables[1:] if self.ends else (None, None)
+        return own, _Shared(tables[0], pairs, start, end)
+
+    def distributions(self, weights: ArrayLike, items: Integers | None = None) -> FactoredChains:
+        """The chains of all sentences, or of some."""
+        own, shared = self.split(np.asarray(weights, np.float64))
+        rows = ALL if items is None else self._rows(items)
+        lengths = self.lengths if items is None else self.lengths[items]
+        nodes = np.zeros((0, self.k)) if items is not None and not len(rows) else self.features.nodes(own, rows)
+        if self.allowed is not None:
+            nodes[~(self.allowed if items is None else self.allowed[rows])] = -np.inf
+        return FactoredChains.packed(nodes, lengths, shared.transitions, shared.start, shared.end, pairs=shared.pairs)
+
+    def distribution(self, weights: ArrayLike, item: int) -> FactoredChain:
+        """The chain of one sentence; its parts are labels at positions."""
+        return self.distributions(weights, np.array([item]))[0]
+
+    def _rows(self, items: Integers) -> Integers:
+        lengths = self.lengths[items]
+        ends = np.cumsum(lengths)
+        return np.arange(int(lengths.sum())) + np.repeat(self._starts[items] - ends + lengths, lengths)
+
+    def support(self, items: Integers) -> Integers:
+        """The weights of attributes in these sentences, and all that positions share."""
+        own = self.features.support((int(self._starts[s]), int(self._starts[s + 1])) for s in items)
+        return np.concatenate([own, np.arange(self.features.n_weights, self.n_weights)])
+
+    # --- targets
+
+    def gold(self, structures: Sequence[ArrayLike] | Ragged) -> _Target:
+        """The right labels of every sentence."""
+        rows = list(structures)
+        if len(rows) != len(self) or any(len(row) != n for row, n in zip(rows, self.lengths, strict=True)):  # type: ignore[arg-type]
+            raise ParameterError(f"{self!r}: give labels for every position of every sentence")
+        labels = _labels(np.concatenate([np.zeros(0, np.int64), *rows]), int(self._starts[-1]), self.k)
+        if self.allowed is not None and not self.allowed[np.arange(len(labels)), labels].all():
+            at = int(np.flatnonzero(~self.allowed[np.arange(len(labels)), labels])[0])
+            s = int(np.searchsorted(self._starts, at, side="right")) - 1
+            raise ParameterError(f"{self!r}: sentence {s}, position {at - self._starts[s]}: the label is not allowed")
+        return _Target(labels, None)
+
+    def soft(self, expected: FactoredChains) -> _Target:
+        """Distributions over the labels of every sentence, such as those that a projection gives."""
+        if not np.array_equal(expected.lengths, self.lengths) or expected.k != self.k or expected.order != self.order:
+            raise ParameterError(f"{self!r}: {expected!r} is of other sentences, labels or order")
+        return _Target(None, expected)
+
+    def _target(self, target: _Target, items: Integers | None) -> tuple[Array, list[Array]]:
+        """What the target has of each label at each position, float64[n, k], and of each shared step."""
+        lengths = self.lengths if items is None else self.lengths[items]
+        rows = np.arange(self._starts[-1]) if items is None else self._rows(items)
+        if target.q is not None:
+            q = target.q
+            if items is None:
+                return q.marginals().values.reshape(-1, self.k), self._steps(q.counts())
+            some = [q[int(s)] for s in items]
+            nodes = np.concatenate([np.zeros((0, self.k)), *(one.marginals() for one in some)])
+            each = [self._steps(one.counts()) for one in some]
+            return nodes, [np.sum(tables, axis=0) for tables in zip(*each, strict=True)]
+        assert target.labels is not None
+        labels = target.labels[rows]
+        nodes = np.zeros((len(rows), self.k))
+        nodes[np.arange(len(rows)), labels] = 1.0
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        bare = FactoredChains.packed(nodes, lengths, np.zeros(self._shapes[0]))
+        return nodes, self._steps(bare.counts_of(Ragged(labels, offsets)))
+
+    def _steps(self, counts: Any) -> list[Array]:
+        """Counts in the order of the weights."""
+        tables = [counts.transitions, *([counts.pairs] if self.order == 2 else [])]
+        return [*tables, *([counts.start, counts.end] if self.ends else [])]
+
+    # --- sums
+
+    def _add(self, nodes: Array, steps: list[Array], out: Array, items: Integers | None) -> None:
+        own = self.features.n_weights
+        if items is None or len(nodes):
+            self.features.add_totals(nodes, out[:own], ALL if items is None else self._rows(items))
+        out[own:] += np.concatenate([table.ravel() for table in steps])
+
+    def add_likelihood(
+        self, weights: Array, target: _Target, out: Array, items: Integers | None, share: float
+    ) -> float:
+        """share · Σ (E_target[score] − log Z), and its gradient."""
+        chains = self.distributions(weights, items)
+        total = float(chains.log_partition().sum())
+        nodes, steps = self._target(target, items)
+        scores = chains.scores.values.reshape(-1, self.k)
+        wanted = float(scores[nodes > 0] @ nodes[nodes > 0])
+        wanted += float(weights[self.features.n_weights :] @ np.concatenate([table.ravel() for table in steps]))
+        residual = nodes - chains.marginals().values.reshape(-1, self.k)
+        steps = [share * (have - want) for have, want in zip(steps, self._steps(chains.counts()), strict=True)]
+        self._add(residual if share == 1 else share * residual, steps, out, items)
+        return share * (wanted - total)
+
+    def add_log_partition(self, weights: Array, out: Array, items: Integers | None, share: float) -> float:
+        """share · Σ log Z, and its gradient."""
+        chains = self.distributions(weights, items)
+        nodes = share * chains.marginals().values.reshape(-1, self.k)
+        self._add(nodes, [share * table for table in self._steps(chains.counts())], out, items)
+        return share * float(chains.log_partition().sum())
+
+    def difference(self, item: int, first: ArrayLike, second: ArrayLike) -> tuple[Integers, Array]:
+        """Features of one label sequence less those of another, for one sentence."""
+        items, scratch = np.array([item]), self._scratch
+        one, other = np.asarray(first, np.int64), np.asarray(second, np.int64)
+        differs = np.flatnonzero(one != other)
+        start = int(self._starts[item])
+        at = self.features.support((start + int(t), start + int(t) + 1) for t in differs)
+        nodes = np.zeros((len(differs), self.k))
+        nodes[np.arange(len(differs)), one[differs]] += 1.0
+        nodes[np.arange(len(differs)), other[differs]] -= 1.0
+        if len(differs):
+            self.features.add_totals(nodes, scratch[: self.features.n_weights], start + differs)
+        lengths = self.lengths[items]
+        bare = FactoredChains.packed(np.zeros((len(one), self.k)), lengths, np.zeros(self._shapes[0]))
+        tables = (self._steps(bare.counts_of([labels])) for labels in (one, other))
+        steps = np.concatenate([(plus - minus).ravel() for plus, minus in zip(*tables, strict=True)])
+        much = scratch[at]
+        scratch[at] = 0.0
+        used = np.flatnonzero(steps)
+        return np.concatenate([at, self.features.n_weights + used]), np.concatenate([much, steps[used]])
+
+    @cached_property
+    def _scratch(self) -> Array:
+        return np.zeros(self.n_weights)
+
+
+def _labels(labels: ArrayLike, n: int, k: int, least: int = 0) -> Integers:
+    array = np.asarray(labels)
+    if array.shape != (n,) or (n and (array.dtype.kind not in "iu" or not least <= array.min() <= array.max() < k)):
+        raise ParameterError(f"labels should be {n} integers from {least} to {k - 1}, one for each position")
+    return np.ascontiguousarray(array, np.int64)

@@ -1,0 +1,338 @@
+r"""Margin learning over any structure: averaged perceptron and MIRA, with loss augmentation and annealing.
+
+Both look at one item after the other. The best structure under the present weights, made worse by its loss,
+
+.. math:: \hat y = \arg\max_y\; w \cdot f(x, y) + \lambda\, \ell(y),
+
+is compared with the target; MIRA changes the weights as little as it takes for the target to win by a margin of the
+loss. Losses are linear in the parts, so that loss augmentation is `with_scores(scores + cost)`. A step is one pass over
+the items; predict with `State.average`.
+
+References
+----------
+Collins, Discriminative Training Methods for Hidden Markov Models, EMNLP 2002 (averaged perceptron). Crammer et al.,
+Online Passive-Aggressive Algorithms, JMLR 7, 2006; McDonald, Crammer and Pereira, ACL 2005 (k-best MIRA). Haghighi et
+al., Better Word Alignments with Supervised ITG Models, ACL 2009, section 3 (annealed loss augmentation, targets within
+the class). Taskar, Lacoste-Julien and Klein, EMNLP 2005 (weighted Hamming loss).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from isogloss.errors import ParameterError
+from isogloss.learners.models import Model
+from isogloss.structures import Structure
+
+__all__ = ["Cost", "Info", "Mira", "Perceptron", "State", "hamming", "hildreth", "nearest"]
+
+Array = NDArray[np.float64]
+Features = tuple[NDArray[np.int64], Array]
+
+
+class Cost(NamedTuple):
+    """A loss that is linear in the parts: ℓ(y) = constant + Σ parts(y) · cost."""
+
+    parts: Array
+    """Shaped like the scores of the structure."""
+    constant: float = 0.0
+
+    def of(self, parts: Array) -> float:
+        """The loss of a structure with these parts."""
+        return self.constant + float(np.sum(self.parts * parts))
+
+
+def hamming(gold: ArrayLike, *, missed: float = 1.0, spurious: float = 1.0, free: ArrayLike | None = None) -> Cost:
+    r"""Weighted Hamming loss: `missed` for each gold part that is not there, `spurious` for each part that is not gold.
+
+    .. math:: \ell(\bar y) = \sum c^- y + \sum [c^+ - (c^- + c^+) y]\, \bar y
+
+    Parameters
+    ----------
+    gold : float64[...]
+        1 for each part that should be there; `dist.parts(y)`.
+    free : bool[...], optional
+        Parts that cost nothing either way, such as possible links that are not sure.
+
+    References
+    ----------
+    Taskar et al. 2005, section 2.
+
+    Examples
+    --------
+    >>> cost = hamming([[1, 0], [0, 1]], missed=3)
+    >>> cost.of(np.array([[1, 0], [0, 1]])), cost.of(np.array([[0, 1], [0, 0]]))
+    (0.0, 7.0)
+    """
+    y = np.asarray(gold, np.float64)
+    counts = np.ones(y.shape) if free is None else np.where(np.asarray(free, np.bool_), 0.0, 1.0)
+    return Cost((spurious - (missed + spurious) * y) * counts, missed * float((y * counts).sum()))
+
+
+def nearest(dist: Structure, cost: Cost) -> Any:
+    """The structure of least loss among those that `dist` allows: a target for gold that is outside the class.
+
+    Among equals, the one that `argmax` takes first; add a little of the scores to the cost to prefer others.
+    """
+    return dist.with_scores(np.where(dist.scores == -np.inf, -np.inf, -cost.parts)).argmax()
+
+
+class State(NamedTuple):
+    """What the next pass needs."""
+
+    weights: Array
+    iteration: int
+    late: Array
+    """Σ of all changes, each times the number of items met before it."""
+    met: int
+    """Items met in all passes."""
+
+    @property
+    def average(self) -> Array:
+        """The mean of the weights after each item: what to predict with."""
+        return self.weights - self.late / max(1, self.met)
+
+
+class Info(NamedTuple):
+    """What a person wants to watch."""
+
+    objective: float
+    """−Σ of what the items lacked of their margins when they were met: 0 when every item is right."""
+    loss: float
+    """Σ of the losses of the structures found."""
+    updates: int
+    """Items that changed the weights."""
+    augmentation: float
+    """λ in this pass."""
+
+
+class Perceptron:
+    """The averaged structured perceptron: where the structure found is not the target, add their difference.
+
+    Parameters
+    ----------
+    model : Model
+        Such as `LinearModel` or `ChainModel`.
+    targets : sequence of structures
+        One for each item.
+    costs : sequence of Cost, optional
+        The loss of each item; without it, the loss is 1 for whatever is not the target and cannot augment.
+    augmentation : (float, float)
+        λ in the first pass, and in pass number `passes` and later; linear in between.
+    passes : int
+        Over which λ rises.
+    seed : int
+        Of the order of items, anew for each pass.
+    shuffle : bool
+        False keeps the items in order.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        targets: Sequence[Any],
+        costs: Sequence[Cost] | None = None,
+        *,
+        augmentation: tuple[float, float] = (0.0, 0.0),
+        passes: int = 15,
+        seed: int = 0,
+        shuffle: bool = True,
+    ) -> None:
+        place = type(self).__name__
+        for name, given in (("targets", targets), ("costs", costs)):
+            if given is not None and len(given) != len(model):
+                raise ParameterError(f"{place}: {len(given)} {name} for {len(model)} items")
+        if costs is None and any(augmentation):
+            raise ParameterError(f"{place}: augmentation needs costs; make them with hamming(dist.parts(target))")
+        if min(augmentation) < 0 or passes < 1:
+            raise ParameterError(f"{place}: augmentation should be 0 or more and passes positive")
+        self.model, self.targets, self.costs = model, targets, costs
+        self.augmentation, self.passes, self.seed, self.shuffle = augmentation, passes, seed, shuffle
+
+    def init(self, weights: ArrayLike | None = None) -> State:
+        """The state before the first pass, at the given weights or at 0."""
+        start = np.zeros(self.model.n_weights) if weights is None else np.array(weights, np.float64)
+        if start.shape != (self.model.n_weights,):
+            raise ParameterError(f"{type(self).__name__}.init: weights should be {self.model.n_weights} numbers")
+        return State(start, 0, np.zeros(len(start)), 0)
+
+    def schedule(self, iteration: int) -> float:
+        """λ of a pass, counted from 0.
+
+        Examples
+        --------
+        >>> from isogloss.learners.models import LinearModel
+        >>> from isogloss.learners.sparse import Sparse
+        >>> learner = Perceptron(LinearModel([], Sparse.of([], 1)), [], [], augmentation=(0, 0.5), passes=3)
+        >>> [learner.schedule(r) for r in range(5)]
+        [0.0, 0.25, 0.5, 0.5, 0.5]
+        """
+        first, last = self.augmentation
+        risen = min(1.0, iteration / (self.passes - 1)) if self.passes > 1 else 1.0
+        return first + (last - first) * risen
+
+    def step(self, state: State) -> tuple[State, Info]:
+        """One pass over all items, in an order that the seed and the iteration decide."""
+        weights, late, met = state.weights.copy(), state.late.copy(), state.met
+        n, augmentation = len(self.model), self.schedule(state.iteration)
+        order = np.random.default_rng([self.seed, state.iteration]).permutation(n) if self.shuffle else np.arange(n)
+        lacking, loss, updates = 0.0, 0.0, 0
+        for item in order:
+            lack, suffered, changes = self._look(weights, int(item), augmentation)
+            lacking += lack
+            loss += suffered
+            updates += bool(changes)
+            for at, much in changes:
+                weights[at] += much
+                late[at] += met * much
+            met += 1
+        return State(weights, state.iteration + 1, late, met), Info(-lacking, loss, updates, augmentation)
+
+    def _found(self, weights: Array, item: int, augmentation: float) -> tuple[Structure, Structure]:
+        """The distribution of an item, and the same augmented by its loss."""
+        dist = self.model.distribution(weights, item)
+        if not augmentation or self.costs is None:
+            return dist, dist
+        return dist, dist.with_scores(dist.scores + augmentation * self.costs[item].parts)
+
+    def _loss(self, dist: Structure, item: int, found: Any) -> float:
+        parts = dist.parts(found)
+        if self.costs is not None:
+            return self.costs[item].of(parts)
+        return float(not np.array_equal(parts, dist.parts(self.targets[item])))
+
+    def _look(self, weights: Array, item: int, augmentation: float) -> tuple[float, float, list[Features]]:
+        """What an item lacks, the loss of what was found, and how to change the weights."""
+        dist, augmented = self._found(weights, item, augmentation)
+        found = augmented.argmax()
+        at, much = self.model.difference(item, self.targets[item], found)
+        lack = augmentation * self._loss(dist, item, found) - float(weights[at] @ much)
+        wrong = not np.array_equal(dist.parts(found), dist.parts(self.targets[item]))
+        return max(0.0, lack), self._loss(dist, item, found), [(at, much)] if wrong and much.any() else []
+
+    def dump(self, state: State) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """For checkpoints."""
+        return {"weights": state.weights, "late": state.late}, {"iteration": state.iteration, "met": state.met}
+
+    def restore(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> State:
+        """The inverse of `dump`."""
+        return State(arrays["weights"], meta["iteration"], arrays["late"], meta["met"])
+
+
+class Mira(Perceptron):
+    r"""The margin-infused relaxed algorithm: the least change of weights by which the target wins by its margin.
+
+    .. math:: \min_{w'} \tfrac12 \|w' - w\|^2 \quad\text{where}\quad
+        w' \cdot (f(x, y^*) - f(x, y)) \ge \ell(y) \text{ for each } y \text{ of the } k \text{ best}
+
+    With k = 1 in closed form; otherwise by Hildreth's algorithm.
+
+    Parameters
+    ----------
+    model, targets, passes, seed, shuffle
+        As for `Perceptron`.
+    costs : sequence of Cost
+        The loss ℓ of each item.
+    k : int
+        How many structures to keep away from; more than 1 needs structures with `k_best`.
+    augmentation : (float, float)
+        As for `Perceptron`; Haghighi et al. let λ rise from 0 to 0.5 in 15 passes.
+    cap : float, optional
+        The most that one structure may change the weights by, C; without it a single outlier can.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        targets: Sequence[Any],
+        costs: Sequence[Cost],
+        *,
+        k: int = 1,
+        augmentation: tuple[float, float] = (0.0, 0.5),
+        cap: float | None = None,
+        passes: int = 15,
+        seed: int = 0,
+        shuffle: bool = True,
+    ) -> None:
+        more: dict[str, Any] = {"augmentation": augmentation, "passes": passes, "seed": seed, "shuffle": shuffle}
+        super().__init__(model, targets, costs, **more)
+        if k < 1 or (cap is not None and not cap > 0):
+            raise ParameterError(f"Mira: k and cap should be positive, not {k!r}, {cap!r}")
+        self.k, self.cap = k, np.inf if cap is None else cap
+
+    def _look(self, weights: Array, item: int, augmentation: float) -> tuple[float, float, list[Features]]:
+        dist, augmented = self._found(weights, item, augmentation)
+        rivals = [augmented.argmax()] if self.k == 1 else [y for _, y in _k_best(augmented, self.k)]
+        differences = [self.model.difference(item, self.targets[item], rival) for rival in rivals]
+        losses = [self._loss(dist, item, rival) for rival in rivals]
+        lacks = np.array([loss - weights[at] @ much for loss, (at, much) in zip(losses, differences, strict=True)])
+        steps = hildreth(_products(differences), lacks, self.cap)
+        changes = [(at, step * much) for step, (at, much) in zip(steps, differences, strict=True) if step > 0]
+        return max(0.0, float(lacks.max())), losses[0], changes
+
+
+def _k_best(dist: Any, k: int) -> list[tuple[float, Any]]:
+    if not hasattr(dist, "k_best"):
+        raise ParameterError(f"Mira: k = {k} needs a structure with k_best, and {type(dist).__name__} has none")
+    found: list[tuple[float, Any]] = dist.k_best(k)
+    return found
+
+
+def _products(differences: Sequence[Features]) -> Array:
+    """Inner products of sparse vectors, float64[k, k]."""
+    every = np.unique(np.concatenate([at for at, _ in differences]))
+    rows = np.zeros((len(differences), len(every)))
+    for row, (at, much) in zip(rows, differences, strict=True):
+        row[np.searchsorted(every, at)] = much
+    return np.asarray(rows @ rows.T)
+
+
+def hildreth(products: ArrayLike, lacks: ArrayLike, cap: float = np.inf, *, sweeps: int = 1000) -> Array:
+    r"""Multipliers of the least change that meets all constraints, by coordinate ascent on the dual.
+
+    .. math:: \min_{0 \le \alpha \le C}\; \tfrac12 \alpha^\top G \alpha - b \cdot \alpha, \qquad
+        w' = w + \sum_i \alpha_i \Delta_i, \quad G_{ij} = \Delta_i \cdot \Delta_j, \quad b_i = \ell_i - w \cdot \Delta_i
+
+    Parameters
+    ----------
+    products : float64[k, k]
+        G.
+    lacks : float64[k]
+        b, what each constraint lacks.
+    cap : float
+        C.
+
+    References
+    ----------
+    Hildreth, A quadratic programming procedure, Naval Research Logistics Quarterly 4, 1957; Censor and Zenios, Parallel
+    Optimization, 1997, algorithm 6.5.2.
+
+    Examples
+    --------
+    >>> hildreth([[2.0, 0.0], [0.0, 4.0]], [1.0, -1.0]).tolist()
+    [0.5, 0.0]
+    """
+    G, b = np.asarray(products, np.float64), np.asarray(lacks, np.float64)
+    alpha = np.zeros(len(b))
+    if not len(b):
+        return alpha
+    slack, diagonal = b.copy(), np.diag(G)  # b − G α
+    limit = 1e-12 * max(1.0, float(np.abs(b).max()))
+    for _ in range(sweeps):
+        moved = 0.0
+        for i in range(len(b)):
+            if diagonal[i] <= 0:  # the target itself, or something with the same features
+                continue
+            new = min(cap, max(0.0, alpha[i] + slack[i] / diagonal[i]))
+            change = new - alpha[i]
+            if change:
+                alpha[i] = new
+                slack -= change * G[i]
+                moved = max(moved, abs(change) * diagonal[i])
+        if moved <= limit:
+            break
+    return alpha
