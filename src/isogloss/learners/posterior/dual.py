@@ -22,7 +22,9 @@ Optimiser = Literal["lbfgs", "quasi-newton", "gradient", "fixed"]
 FAR, STEEP, WARY = 1e8, 1e-4, 1e3
 
 MEMORY = 10  # pairs of steps and changes of gradient that quasi-Newton remembers
-INNER = 100  # steps on its quadratic model: they cost no inference
+INNER = 10  # steps on its quadratic model; more of them saved no inference on texts of trees
+
+BLIND = 20  # steps that it takes after D has no digits left to fall by
 
 
 class Point(NamedTuple):
@@ -162,31 +164,35 @@ def _quasi_newton(dual: Dual, point: Point, tolerance: float, steps: int, rate: 
     Each step minimises, inside the set, a quadratic model of D made from the last gradients; projections onto the set
     are cheap and inference is not. The first step is one along the gradient.
     """
-    model = _Model()
-    while point.residual > tolerance and dual.evaluations < steps:
+    model, blind = _Model(), 0
+    while point.residual > tolerance and dual.evaluations < steps and blind < BLIND:
         aim = model.minimum(point, dual.penalty.nearest) if model else dual.stepped(point, rate)
-        trial = _line(dual, point, aim - point.multipliers, tolerance, steps)
-        if trial is None:
-            if not model:
-                rate /= 4
-                if rate < 1e-12:
-                    break  # D has no digits left to fall by
+        direction = aim - point.multipliers
+        slope = float(point.gradient @ direction)
+        if abs(slope) <= dual.noise:  # D and its slope drown in rounding; the gradient alone still shows the way
+            trial: Point | None = dual.at(aim)
+            blind += 1
+        else:
+            trial = _line(dual, point, direction, slope, tolerance, steps)
+        if trial is not None:
+            model.learn(trial.multipliers - point.multipliers, trial.gradient - point.gradient)
+            point = trial
+        elif model:
             model = _Model()
-            continue
-        model.learn(trial.multipliers - point.multipliers, trial.gradient - point.gradient)
-        point = trial
+        elif rate > 1e-12:
+            rate /= 4
+        else:
+            break
 
 
-def _line(dual: Dual, point: Point, direction: Array, tolerance: float, steps: int) -> Point | None:
+def _line(dual: Dual, point: Point, direction: Array, slope: float, tolerance: float, steps: int) -> Point | None:
     """The first of λ + d, λ + d/2, ... where D falls enough; None if none does.
 
-    Where the change of D drowns in rounding, the slope decides: D is convex, so a point before its minimum along the
+    Where the change of D drowns in rounding, its slope decides: D is convex, so a point before its minimum along the
     line, or beyond it by less than the start was before it, is lower (the approximate condition of Hager and Zhang).
     """
-    slope, length = float(point.gradient @ direction), 1.0
-    if not slope < 0:
-        return None
-    while dual.evaluations < steps and length > 1e-6:
+    length = 1.0
+    while slope < 0 and dual.evaluations < steps and length > 1e-6:
         trial = dual.at(point.multipliers + length * direction)
         falls = trial.value <= point.value + 1e-4 * length * slope
         level = trial.value <= point.value + dual.noise and float(trial.gradient @ direction) <= -0.8 * slope
@@ -229,9 +235,9 @@ class _Model:
         at, gradient, length, first = point.multipliers, point.gradient, 1 / scale, 0.0
         for _ in range(INNER):
             way = nearest(at - length * gradient) - at
-            slope = float(gradient @ way)
+            slope = min(float(gradient @ way), -float(way @ way) / length)  # the latter but for rounding
             first = first or slope
-            if slope >= 1e-12 * first or slope >= 0:
+            if slope >= 1e-12 * first:
                 break
             turned = product(way)
             curve = float(way @ turned)

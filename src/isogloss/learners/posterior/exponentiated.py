@@ -64,6 +64,7 @@ class _Problem:
     def __init__(self, dist: Structure, features: Features, penalty: Smooth, strength: float) -> None:
         self.dist, self.features, self.penalty, self.strength = dist, features, penalty, strength
         self.evaluations = 0
+        self.noise = 1e-13 * (1.0 + abs(dist.log_partition()))
 
     def at(self, offsets: Array | None) -> _Point:
         """q and what follows from it; `None` is p itself, which costs nothing."""
@@ -79,17 +80,41 @@ class _Problem:
         cost, aim = self.strength * value, self.strength * np.asarray(gradient, np.float64)
         return _Point(offsets, expectations, q.log_partition(), max(0.0, divergence), cost, aim, q)
 
-    def accepts(self, old: _Point, new: _Point, rate: float) -> bool:
+    def between(self, old: _Point, new: _Point) -> float:
+        """KL(q' ‖ q) of the new from the old."""
+        shift = float((old.offsets - new.offsets) @ new.expectations)
+        return max(0.0, shift + old.log_partition - new.log_partition)
+
+    def descends(self, old: _Point, new: _Point, rate: float) -> bool:
         """The descent condition of mirror descent: f(q') ≤ f(q) + ⟨∇f(q), q' − q⟩ + KL(q' ‖ q) / η.
 
-        It implies that f falls by KL(q ‖ q') / η at least. Where that drowns in rounding, the residual decides.
+        It implies that f falls by KL(q ‖ q') / η at least.
         """
-        noise = 1e-13 * (1.0 + abs(old.log_partition) + abs(old.objective))
-        between = float((old.offsets - new.offsets) @ new.expectations) + old.log_partition - new.log_partition
-        promised = float((old.aim - old.offsets) @ (new.expectations - old.expectations)) + max(0.0, between) / rate
-        if abs(promised) + abs(new.objective - old.objective) <= noise:
-            return new.residual < old.residual
-        return new.objective <= old.objective + promised + noise
+        promised = float((old.aim - old.offsets) @ (new.expectations - old.expectations))
+        return new.objective <= old.objective + promised + self.between(old, new) / rate + self.noise
+
+    def search(self, point: _Point, rate: float, tolerance: float, steps: int) -> tuple[_Point, float, list[float]]:
+        """Steps with backtracking; the last point, the last η and the objective on the way.
+
+        Once the steps are so small that the condition drowns in rounding, η grows no more, and the residual decides: it
+        may wander, but a step that doubles the least so far is taken back.
+        """
+        trace, best = [point.objective], point
+        while best.residual > tolerance and self.evaluations < steps and rate >= LEAST:
+            new = self.at((1 - rate) * point.offsets + rate * point.aim)
+            if self.between(point, new) <= self.noise:
+                good, growth = new.residual < 2 * best.residual, 1.0
+            else:
+                good, growth = self.descends(point, new, rate), GROWTH
+            if not good:
+                rate *= SHRINKING
+                point = best
+                continue
+            if growth > 1 or new.residual < best.residual:
+                best = new
+            point, rate = new, min(1.0, rate * growth)
+            trace.append(point.objective)
+        return best, rate, trace
 
 
 @overload
@@ -187,17 +212,13 @@ def exponentiated(
         operator = as_features(features, None, one.scores.shape, "exponentiated")
     problem = _Problem(one, operator, penalty, strength)
     point = problem.at(None if start is None else np.asarray(start, np.float64).ravel())
-    trace = [point.objective]
-    while point.residual > tolerance and problem.evaluations < steps and rate >= LEAST:
-        new = problem.at((1 - rate) * point.offsets + rate * point.aim)
-        if not backtrack:
-            point = new
-        elif problem.accepts(point, new, rate):
-            point, rate = new, min(1.0, rate * GROWTH)
-        else:
-            rate *= SHRINKING
-            continue
-        trace.append(point.objective)
+    if backtrack:
+        point, rate, trace = problem.search(point, rate, tolerance, steps)
+    else:
+        trace = [point.objective]
+        while point.residual > tolerance and problem.evaluations < steps:
+            point = problem.at((1 - rate) * point.offsets + rate * point.aim)
+            trace.append(point.objective)
     return Tilted(
         q=point.q,
         divergence=point.divergence,
