@@ -1,0 +1,113 @@
+"""Messages of factors that score whether the links into two words cross."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from isogloss.structures._numba.messages import odds, plus
+
+__all__ = ["crossing_beliefs", "crossings"]
+
+
+@njit(cache=True, nogil=True)
+def _as_one_head(a, word, out):
+    """Log weights of the heads of `word` when exactly one is right; a certain head leaves no other."""
+    certain = 0
+    for k in range(len(a)):
+        if a[k] == np.inf and k != word:
+            certain += 1
+    for k in range(len(a)):
+        if k == word or certain > 1:
+            out[k] = -np.inf
+        elif certain == 1:
+            out[k] = 0.0 if a[k] == np.inf else -np.inf
+        else:
+            out[k] = a[k]
+
+
+@njit(cache=True, nogil=True)
+def _apart(x, j, other, cross, clear, maximise):
+    """Log weight of the heads of `other` (given as x) whose link crosses, or not, the link from head i to j, for all i.
+
+    The interval between i and j grows outward from j, so that all sums are made by adding; O(n).
+    """
+    size = len(x)
+    before, after = np.empty(size + 1), np.empty(size + 1)  # heads below, heads from here on
+    before[0], after[size] = -np.inf, -np.inf
+    for k in range(size):
+        before[k + 1] = plus(before[k], x[k], maximise)
+    for k in range(size - 1, -1, -1):
+        after[k] = plus(after[k + 1], x[k], maximise)
+    for step in (-1, 1):
+        inner = -np.inf
+        i = j + step
+        while 0 <= i < size:
+            low, high = (i, j) if step < 0 else (j, i)
+            if i == other:
+                cross[i], clear[i] = -np.inf, before[size]
+            elif low < other < high:
+                cross[i] = plus(before[low], after[high + 1], maximise)
+                clear[i] = plus(plus(x[low], x[high], maximise), inner, maximise)
+            else:
+                cross[i] = inner
+                clear[i] = plus(before[low + 1], after[high], maximise)
+            inner = plus(inner, x[i], maximise)
+            i += step
+    cross[j], clear[j] = -np.inf, -np.inf
+
+
+@njit(cache=True, nogil=True)
+def crossings(scores, first, second, incoming, outgoing, maximise):
+    """Messages of factors worth exp(score) where the links into two words cross, 1 where they do not, and 0 unless each
+    of the two words has exactly one head.
+
+    Parameters
+    ----------
+    scores : float64[n_pairs]
+    first, second : int64[n_pairs]
+        The two words.
+    incoming, outgoing : float64[n_pairs, 2, n + 1]
+        Log-odds of the links from every head to the first and to the second word; outgoing is overwritten. A word is
+        never its own head.
+    """
+    size = incoming.shape[2]
+    x, cross, clear = np.empty(size), np.empty(size), np.empty(size)
+    for f in range(len(scores)):
+        for side in range(2):
+            j, other = (first[f], second[f]) if side == 0 else (second[f], first[f])
+            a, out = incoming[f, side], outgoing[f, side]
+            _as_one_head(incoming[f, 1 - side], other, x)
+            _apart(x, j, other, cross, clear, maximise)
+            left = -np.inf
+            for i in range(size):
+                clear[i] = plus(scores[f] + cross[i], clear[i], maximise)
+                out[i] = left
+                if clear[i] > -np.inf:
+                    left = plus(left, a[i] + clear[i], maximise)
+            right = -np.inf
+            for i in range(size - 1, -1, -1):
+                rest = plus(out[i], right, maximise)
+                out[i] = -np.inf if rest == np.inf or i == j else odds(clear[i], rest)
+                if clear[i] > -np.inf:
+                    right = plus(right, a[i] + clear[i], maximise)
+
+
+@njit(cache=True, nogil=True)
+def crossing_beliefs(scores, first, second, incoming, beliefs, maximise):
+    """Belief that the two links cross; returns the sum of the factors' log totals."""
+    size = incoming.shape[2]
+    heads, x, cross, clear = np.empty(size), np.empty(size), np.empty(size), np.empty(size)
+    value = 0.0
+    for f in range(len(scores)):
+        _as_one_head(incoming[f, 0], first[f], heads)
+        _as_one_head(incoming[f, 1], second[f], x)
+        _apart(x, first[f], second[f], cross, clear, maximise)
+        crossed, total = -np.inf, -np.inf
+        for i in range(size):
+            crossed = plus(crossed, heads[i] + scores[f] + cross[i], maximise)
+            total = plus(total, heads[i] + clear[i], maximise)
+        total = plus(total, crossed, maximise)
+        beliefs[f] = np.exp(crossed - total) if total > -np.inf else 0.0
+        value += total
+    return value
