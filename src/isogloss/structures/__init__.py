@@ -13,6 +13,7 @@ from isogloss.structures.chain import Chain, Chains
 from isogloss.structures.factored_chain import FactoredChain, FactoredChains
 from isogloss.structures.projective import ProjectiveTree
 from isogloss.structures.projective_batch import ProjectiveTrees
+from isogloss.structures.spanning import SpanningTree, SpanningTrees
 
 __all__ = [
     "AlignmentChain",
@@ -24,6 +25,8 @@ __all__ = [
     "InfeasibleError",
     "ProjectiveTree",
     "ProjectiveTrees",
+    "SpanningTree",
+    "SpanningTrees",
     "Stack",
     "Structure",
 ]
