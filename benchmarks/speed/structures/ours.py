@@ -15,28 +15,53 @@ Work = Callable[[], float]
 
 def chain(n: int, batch: int, labels: int) -> Work:
     """Scores, log Z and all node marginals of a tagger with 8 attributes a position, as crfsuite's tagger has them."""
-    model, data = _crf_model(n, batch, labels)
-    weights = np.random.default_rng(0).normal(0, 0.1, model.size)
+    model, _ = _crf(n, batch, labels)
+    weights = np.random.default_rng(0).normal(0, 0.1, model.n_weights)
 
     def work() -> float:
-        return float(model.distributions(weights, data).node_marginals()[0][0, 0])
+        many = model.distributions(weights)
+        many.log_partition()
+        return float(many.node_marginals()[0][0, 0])
 
     return work
 
 
 def crf(n: int, batch: int, labels: int) -> Work:
     """One evaluation of the likelihood and its gradient, as each step of L-BFGS makes it."""
-    model, data = _crf_model(n, batch, labels)
-    weights = np.random.default_rng(0).normal(0, 0.1, model.size)
+    from isogloss.learners.loglinear import Likelihood
+
+    model, gold = _crf(n, batch, labels)
+    objective = Likelihood(model, gold=list(gold))
+    weights = np.random.default_rng(0).normal(0, 0.1, model.n_weights)
+    gradient = np.zeros(model.n_weights)
 
     def work() -> float:
-        return float(model.objective(weights, data)[0])
+        gradient[:] = 0.0
+        return float(objective.add_gradient(weights, gradient))
 
     return work
 
 
-def _crf_model(n: int, batch: int, labels: int) -> tuple[Any, Any]:
-    raise NotImplementedError
+def crf_loss(n: int, batch: int, labels: int) -> float:
+    """The loss that L-BFGS ends at, to compare with crfsuite's: the same objective on the same features."""
+    from isogloss.learners.loglinear import Lbfgs, Likelihood
+    from isogloss.learners.runner import run
+
+    model, gold = _crf(n, batch, labels)
+    learner = Lbfgs(Likelihood(model, gold=list(gold)), l2=2.0)  # crfsuite's c2 is the whole factor of |w|^2
+    return -run(learner, learner.init(), iterations=200, tolerance=1e-9).trace[-1]
+
+
+def _crf(n: int, batch: int, labels: int) -> tuple[Any, Any]:
+    from isogloss.learners.chain_model import ChainModel, LabelPairs, NodeFeatures
+    from isogloss.learners.sparse import Sparse
+
+    attributes, gold = problems.tagging(n, batch, labels)
+    used, index = np.unique(attributes, return_inverse=True)  # crfsuite numbers those that occur
+    rows = index.reshape(batch * n, problems.ATTRIBUTES)
+    sparse = Sparse.of([np.unique(row) for row in rows], len(used))
+    features = NodeFeatures(sparse, LabelPairs.all(len(used), labels))
+    return ChainModel(features, np.full(batch, n), ends=False), gold
 
 
 def projective(n: int, batch: int, labels: int) -> Work:
@@ -87,6 +112,63 @@ def scipy_matching(n: int, batch: int, labels: int) -> Work:
         return float(links)
 
     return work
+
+
+def itg(n: int, batch: int, labels: int) -> Work:
+    """log Z and marginals of the normal form with nulls, every cell."""
+    return _itg(n, batch, pruned=False)
+
+
+def itg_pruned(n: int, batch: int, labels: int) -> Work:
+    """The same with the pruning of Haghighi et al. 2009 from posteriors of two directions."""
+    return _itg(n, batch, pruned=True)
+
+
+def _itg(n: int, batch: int, *, pruned: bool) -> Work:
+    from isogloss.structures import Itg
+
+    forward, backward = problems.posteriors(n, n)
+    dist = Itg(np.log(np.sqrt(forward * backward)), np.full(n, -3.0), np.full(n, -3.0))
+    if pruned:
+        dist = dist.prune(forward, backward)
+
+    def work() -> float:
+        fresh = dist.with_scores(dist.scores)
+        fresh.marginals()
+        return float(fresh.log_partition())
+
+    return work
+
+
+ITERATIONS = 5
+
+
+def bp(families: str) -> Callable[[int, int, int], Work]:
+    """One sentence, five iterations of belief propagation with the factors named."""
+
+    def prepare(n: int, batch: int, labels: int) -> Work:
+        from isogloss.structures import FactorGraph
+
+        rng, graph = np.random.default_rng(0), FactorGraph()
+        links = graph.links(n)
+        graph.unary(links, problems.trees(n, 1)[0])
+        graph.tree(links, projective="ptree" in families)
+        if "grand" in families:
+            i, j, k = (axis.ravel() for axis in np.indices((n + 1, n + 1, n + 1)))
+            real = (i != j) & (j != k) & (i != k) & (j > 0) & (k > 0)
+            i, j, k = i[real], j[real], k[real]
+            graph.pairwise(links[i, j], links[j, k], rng.normal(0, 0.3, len(i)))
+        if "nocross" in families:
+            graph.no_cross(links, np.full((n, n), -1.0))
+        graph.run(iterations=1, tolerance=0.0)
+
+        def work() -> float:
+            found = graph.run(iterations=ITERATIONS, tolerance=0.0)
+            return float(found.probabilities(links)[0, 1])
+
+        return work
+
+    return prepare
 
 
 def threaded(work: Work, threads: int) -> Work:
