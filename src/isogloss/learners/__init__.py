@@ -1,20 +1,43 @@
 """How parameters are found. A learner is `init` and `step`; it knows structures, never tasks."""
 
 from isogloss.learners.agreement import agreement, merge
-from isogloss.learners.em import Info, State, init, step
-from isogloss.learners.posterior import Features, Pair, Projection, bijective, project, project_pair
+from isogloss.learners.em import EM, Info, State, init, step
+from isogloss.learners.multinomials import LogLinearMultinomial, normalise
+from isogloss.learners.posterior import (
+    AtMost,
+    Exactly,
+    Features,
+    Groups,
+    Pair,
+    Projection,
+    Together,
+    bijective,
+    exponentiated,
+    project,
+    project_pair,
+    regularise,
+)
 
 __all__ = [
+    "EM",
+    "AtMost",
+    "Exactly",
     "Features",
+    "Groups",
     "Info",
+    "LogLinearMultinomial",
     "Pair",
     "Projection",
     "State",
+    "Together",
     "agreement",
     "bijective",
+    "exponentiated",
     "init",
     "merge",
+    "normalise",
     "project",
     "project_pair",
+    "regularise",
     "step",
 ]

@@ -7,32 +7,45 @@ counts expected of an item under such a distribution, and the parameters that ar
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 
-from isogloss.errors import ParameterError
-from isogloss.learners.posterior import Projection
-from isogloss.structures import Structure
+import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["Info", "Model", "State", "identity", "init", "step"]
+from isogloss.learners.posterior import Outcome, Together
+from isogloss.learners.posterior.together import Array, clamped
+from isogloss.structures import Structure
+from isogloss.structures.batch import Batch, Stack
+
+__all__ = ["EM", "Info", "Model", "State", "identity", "init", "step"]
 
 Params = TypeVar("Params")
 Item = TypeVar("Item")
 Item_contra = TypeVar("Item_contra", contravariant=True)
 S = TypeVar("S", bound=Structure)
+S_co = TypeVar("S_co", bound=Structure, covariant=True)
 
 
 Counts: TypeAlias = Any  # whatever adds up in place by +=, such as an array
+ProjectCorpus: TypeAlias = Callable[[Together, "Array | None"], "Together | Outcome[Together]"]
 
 
-class Model(Protocol[Params, Item_contra, S]):
-    """What `step` asks of a model."""
+class Model(Protocol[Params, Item_contra, S_co]):
+    """What `step` asks of a model.
+
+    Two more methods are used where a model has them. ``improve(params, counts) -> params`` takes the place of
+    `maximise`: an M-step that starts from the parameters of before and need not come to the best, only to better ones
+    (generalised EM; `LogLinearMultinomial.fit`). ``log_prior(params) -> float`` is added to the objective.
+    """
 
     def zero_counts(self) -> Counts: ...
 
-    def distributions(self, params: Params, batch: Sequence[Item_contra], /) -> Iterable[S]:
-        """One structure for each item, with log p(item, y) as the score of y."""
+    def distributions(self, params: Params, batch: Sequence[Item_contra], /) -> Iterable[S_co] | Batch[Any]:
+        """One structure for each item, or one `Batch` of them all, with log p(item, y) as the score of y."""
 
-    def expected_counts(self, item: Item_contra, q: S, /) -> Counts: ...
+    def expected_counts(self, item: Any, q: Any, /) -> Counts:
+        """Of an item and its distribution; if `distributions` gives batches, of a batch of items and its `Batch`."""
 
     def maximise(self, counts: Counts, /) -> Params: ...
 
@@ -42,14 +55,16 @@ class State(NamedTuple, Generic[Params]):
 
     params: Params
     iteration: int = 0
+    start: Array | None = None
+    """Where the next projection of the whole text starts; `None` without one."""
 
 
 class Info(NamedTuple):
     """What a person wants to watch."""
 
     objective: float
-    """Of the parameters that the step began with: the log-likelihood; with a projection Σ log p(x) − KL(q‖p); with
-    `hard`, Σ log p(x, best y)."""
+    """Of the parameters that the step began with: the log-likelihood, and the log prior if the model has one; with a
+    projection less KL(q‖p) and the penalty; with `hard`, Σ log p(x, best y)."""
     violation: float = 0.0
     """The largest left by a projection."""
     evaluations: int = 0
@@ -68,12 +83,38 @@ def init(params: Params) -> State[Params]:
     return State(params, 0)
 
 
+class _Watched:
+    """What projections say, summed up."""
+
+    def __init__(self) -> None:
+        self.objective, self.violation, self.evaluations, self.unconverged = 0.0, 0.0, 0, 0
+
+    def take(self, projected: Any, dist: Any, hard: bool) -> Any:
+        """The distribution to count with, from what a projection gave for `dist`."""
+        if isinstance(projected, Outcome):
+            q, bound = projected.q, projected.bound
+            self.violation = max(self.violation, projected.violation)
+            self.evaluations += projected.evaluations
+            self.unconverged += not projected.converged
+        else:
+            q, bound = projected, float(np.sum(projected.log_partition()))
+        if hard:
+            q = clamped(dist, q.argmax())
+            bound = float(np.sum(q.log_partition()))
+        self.objective += bound
+        return q
+
+    def info(self) -> Info:
+        return Info(self.objective, self.violation, self.evaluations, self.unconverged)
+
+
 def step(
     state: State[Params],
     batches: Iterable[Sequence[Item]],
     model: Model[Params, Item, S],
-    project: Callable[[S], S | Projection[S]] = identity,
+    project: Callable[[S], S | Outcome[S]] = identity,
     *,
+    project_corpus: ProjectCorpus | None = None,
     hard: bool = False,
 ) -> tuple[State[Params], Info]:
     """One E-step over all batches, in order, and one M-step.
@@ -84,8 +125,13 @@ def step(
     batches : iterable of sequences of items
     model : Model
     project : callable
-        Distribution to distribution, or to a `Projection`: for instance
+        Distribution to distribution, or to the `Outcome` of a projection: for instance
         ``partial(posterior.project, features=F, bound=b)``. The identity gives EM.
+    project_corpus : callable, optional
+        The same for all items at once, in place of `project`: called with `Together` and with what the last step's
+        outcome had as `start` (`None` at first), for instance
+        ``lambda text, start: regularise(text, features, Groups(groups, 1.0), start=start)``. All distributions are then
+        in memory together.
     hard : bool
         Count the best structure alone (Viterbi training). The structure has to offer `clamp`.
 
@@ -93,30 +139,141 @@ def step(
     -------
     State, Info
         The objective belongs to the parameters of the state handed in. It never falls from one step to the next if
-        `model.maximise` is exact and the projections converge.
+        `model.maximise` is exact, or `model.improve` no worse than what it started from, and the projections converge.
     """
-    counts, objective, violation, evaluations, unconverged = model.zero_counts(), 0.0, 0.0, 0, 0
-    for batch in batches:
-        for item, dist in zip(batch, model.distributions(state.params, batch), strict=True):
-            projected = project(dist)
-            if isinstance(projected, Projection):
-                q, bound = projected.q, projected.bound
-                violation = max(violation, projected.violation)
-                evaluations += projected.evaluations
-                unconverged += not projected.converged
-            else:
-                q, bound = projected, projected.log_partition()
-            if hard:
-                q = _clamped(dist, q.argmax())
-                bound = q.log_partition()
-            counts += model.expected_counts(item, q)
-            objective += bound
-    info = Info(objective, violation, evaluations, unconverged)
-    return State(model.maximise(counts), state.iteration + 1), info
+    watched, start = _Watched(), None
+    if project_corpus is None:
+        pairs = (
+            (batch, _projected(model.distributions(state.params, batch), project, watched, hard)) for batch in batches
+        )
+        counts = _counted(model, pairs)
+    else:
+        kept = list(batches)
+        given = [_listed(model.distributions(state.params, batch)) for batch in kept]
+        text = Together([member for found in given for member in ([found] if isinstance(found, Batch) else found)])
+        outcome = project_corpus(text, state.start)
+        q = watched.take(outcome, text, hard)
+        start = outcome.start if isinstance(outcome, Outcome) else None
+        counts = _counted(model, zip(kept, _dealt(q, given), strict=True))
+    improve, prior = getattr(model, "improve", None), getattr(model, "log_prior", None)
+    if prior is not None:
+        watched.objective += float(prior(state.params))
+    params = model.maximise(counts) if improve is None else improve(state.params, counts)
+    return State(params, state.iteration + 1, start), watched.info()
 
 
-def _clamped(dist: S, y: Any) -> S:
-    clamp: Callable[[Any], S] | None = getattr(dist, "clamp", None)
-    if clamp is None:
-        raise ParameterError(f"step: hard=True needs a structure with clamp(y), and {type(dist).__name__} has none")
-    return clamp(y)
+def _listed(found: Any) -> Any:
+    return found if isinstance(found, Batch) else list(found)
+
+
+def _projected(found: Any, project: Callable[[Any], Any], watched: _Watched, hard: bool) -> Any:
+    """What to count with: a batch for a batch, and an iterable of structures for an iterable."""
+    if not isinstance(found, Batch):
+        return (watched.take(project(dist), dist, hard) for dist in found)
+    if project is identity:
+        return watched.take(found, found, hard)
+    each = [watched.take(project(found[s]), found[s], hard).scores for s in range(len(found))]
+    return found.with_scores(Stack.of(each, repr(found), found.scores.shapes.shape[1]))
+
+
+def _dealt(text: Together, given: Sequence[Any]) -> Iterable[Any]:
+    """The members of `text`, as the model gave them: a batch, or a list of structures, for each batch of items."""
+    at = 0
+    for found in given:
+        size = 1 if isinstance(found, Batch) else len(found)
+        yield text.members[at] if isinstance(found, Batch) else text.members[at : at + size]
+        at += size
+
+
+def _counted(model: Any, pairs: Iterable[tuple[Any, Any]]) -> Counts:
+    counts = model.zero_counts()
+    for batch, found in pairs:
+        if isinstance(found, Batch):
+            counts += model.expected_counts(batch, found)
+        else:
+            for item, q in zip(batch, found, strict=True):
+                counts += model.expected_counts(item, q)
+    return counts
+
+
+@dataclass(frozen=True)
+class EM(Generic[Params, Item, S]):
+    """EM as a learner for `runner.run`; the arguments are those of `step`.
+
+    Checkpoints hold parameters that are an array, or a mapping or sequence of arrays. A model with others offers
+    ``dump(params) -> (arrays, meta)`` and ``restore(arrays, meta) -> params``.
+
+    Examples
+    --------
+    >>> from isogloss.learners import normalise
+    >>> from isogloss.learners.runner import run
+    >>> from isogloss.structures import Chain
+    >>> class Coins:  # each item is a number of heads in 10 throws, of one of two coins; params are their chances
+    ...     def zero_counts(self): return np.zeros((2, 2))
+    ...     def distributions(self, params, batch):
+    ...         return (Chain(np.log([[[*params**h * (1 - params) ** (10 - h)], [1, 1]]])) for h in batch)
+    ...     def expected_counts(self, heads, q): return q.node_marginals()[0, :, None] * [heads, 10 - heads]
+    ...     def maximise(self, counts): return normalise(counts)[:, 0]
+    >>> learner = EM(Coins(), [[5, 9, 8, 4, 7]])
+    >>> result = run(learner, learner.init(np.array([0.6, 0.5])), iterations=10)
+    >>> result.state.params.round(2).tolist(), bool((np.diff(result.trace) >= 0).all())
+    ([0.8, 0.52], True)
+    """
+
+    model: Model[Params, Item, S]
+    batches: Sequence[Sequence[Item]]
+    project: Callable[[S], S | Outcome[S]] = identity
+    project_corpus: ProjectCorpus | None = None
+    hard: bool = False
+
+    def init(self, params: Params) -> State[Params]:
+        """The state before the first step."""
+        return init(params)
+
+    def step(self, state: State[Params]) -> tuple[State[Params], Info]:
+        """One E-step and one M-step."""
+        return step(state, self.batches, self.model, self.project, project_corpus=self.project_corpus, hard=self.hard)
+
+    def dump(self, state: State[Params]) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """The state for a checkpoint."""
+        custom = getattr(self.model, "dump", None)
+        meta: dict[str, Any] = {"iteration": state.iteration, "form": "model"}
+        if custom is not None:
+            named, meta["model"] = custom(state.params)
+        else:
+            meta["form"], named = _named(state.params, type(self.model).__name__)
+        arrays = {f"params.{name}": array for name, array in named.items()}
+        if state.start is not None:
+            arrays["start"] = state.start
+        return arrays, meta
+
+    def restore(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> State[Any]:
+        """The state of a checkpoint."""
+        named = {name.removeprefix("params."): array for name, array in arrays.items() if name.startswith("params.")}
+        params: Any = named
+        if meta["form"] == "model":
+            params = self.model.restore(named, meta["model"])  # type: ignore[attr-defined]
+        elif meta["form"] == "array":
+            params = named[""]
+        elif meta["form"] != "dict":
+            ordered = [named[str(at)] for at in range(len(named))]
+            params = tuple(ordered) if meta["form"] == "tuple" else ordered
+        return State(params, meta["iteration"], arrays.get("start"))
+
+
+def _named(params: Any, model: str) -> tuple[str, dict[str, NDArray[Any]]]:
+    """Parameters as arrays with names, and the form that they had."""
+    form = "array" if isinstance(params, np.ndarray) else type(params).__name__
+    named: dict[str, NDArray[Any]] = {}
+    if form == "array":
+        named = {"": params}
+    elif form == "dict":
+        named = {str(name): np.asarray(array) for name, array in params.items()}
+    elif form in ("list", "tuple"):
+        named = {str(at): np.asarray(array) for at, array in enumerate(params)}
+    if not named or any(array.dtype.hasobject for array in named.values()):
+        raise TypeError(
+            f"EM: parameters of type {type(params).__name__} are not arrays; give {model} `dump` and `restore`, or run "
+            "without a checkpoint"
+        )
+    return form, named

@@ -96,23 +96,19 @@ class _Problem:
     def search(self, point: _Point, rate: float, tolerance: float, steps: int) -> tuple[_Point, float, list[float]]:
         """Steps with backtracking; the last point, the last η and the objective on the way.
 
-        Once the steps are so small that the condition drowns in rounding, η grows no more, and the residual decides: it
-        may wander, but a step that doubles the least so far is taken back.
+        Once the steps are so small that the condition drowns in rounding, the residual decides: η grows while it falls,
+        and a step that doubles the least so far is taken back.
         """
         trace, best = [point.objective], point
         while best.residual > tolerance and self.evaluations < steps and rate >= LEAST:
             new = self.at((1 - rate) * point.offsets + rate * point.aim)
-            if self.between(point, new) <= self.noise:
-                good, growth = new.residual < 2 * best.residual, 1.0
-            else:
-                good, growth = self.descends(point, new, rate), GROWTH
-            if not good:
-                rate *= SHRINKING
-                point = best
+            blind, better = self.between(point, new) <= self.noise, new.residual < best.residual
+            if new.residual >= 2 * best.residual if blind else not self.descends(point, new, rate):
+                point, rate = best, rate * SHRINKING
                 continue
-            if growth > 1 or new.residual < best.residual:
-                best = new
-            point, rate = new, min(1.0, rate * growth)
+            if better or not blind:
+                best, rate = new, min(1.0, rate * GROWTH)
+            point = new
             trace.append(point.objective)
         return best, rate, trace
 
