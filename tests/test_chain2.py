@@ -223,7 +223,7 @@ def test_factored_refuses_what_makes_no_sense():
     with pytest.raises(ParameterError, match="nan"):
         FactoredChains(Stack(np.full(2, np.nan), np.array([0, 2]), np.array([[1, 2]])), np.zeros((2, 2)))
     many = FactoredChains([np.zeros((2, 2)), np.full((1, 2), -np.inf)], np.zeros((2, 2)))
-    with pytest.raises(InfeasibleError, match="sentence 1: .*nothing reaches position 0 of 1"):
+    with pytest.raises(InfeasibleError, match=r"sentence 1: .*nothing reaches position 0 of 1"):
         many.log_partition()
     with pytest.raises(InfeasibleError, match="sentence 1"):
         many.transition_counts()
@@ -231,3 +231,120 @@ def test_factored_refuses_what_makes_no_sense():
         many.score([[0, 0], [0, 1]])
     with pytest.raises(ParameterError, match="1 structures were given"):
         many.score([[0, 0]])
+
+
+# --- in probabilities and in logarithms ---------------------------------------------------------------------------
+
+
+def _in_logarithms(many):
+    """The same sweep, by the kernel that never leaves logarithms."""
+    from isogloss.structures.semiring import LOG
+
+    if isinstance(many, FactoredChains):
+        return many._sweep(LOG, np.empty(0))
+    values, grad = many._sweep(LOG, np.empty(0), np.zeros(len(many) + 1, np.int64))
+    return values, grad.values
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("spread", [1.0, 20.0, 80.0, 1e4])
+@pytest.mark.parametrize("holes", [0.0, 0.3])
+def test_probabilities_and_logarithms_agree(order, spread, holes):
+    rng = np.random.default_rng(int(spread) + order)
+    sizes = [
+        (int(n), int(k)) for n, k in zip(rng.integers(1, 15, 12), rng.integers(1, 28 // order**2, 12), strict=True)
+    ]
+    blocks = []
+    for n, k in sizes:
+        block = rng.normal(0, spread, (n, *[k] * (order + 1)))
+        block[rng.random(block.shape) < holes] = -np.inf
+        block[..., 0] = rng.normal(0, spread, block.shape[:-1])  # so that there is always a path
+        blocks.append(block)
+    many = Chain.batch(blocks)
+    values, marginals = _in_logarithms(many)
+    assert many.log_partition() == pytest.approx(values, rel=1e-13, abs=1e-11)
+    assert many.marginals().values == pytest.approx(marginals, rel=1e-9, abs=1e-13)
+
+
+@pytest.mark.parametrize(("order", "k"), [(1, 1), (1, 8), (1, 17), (1, 45), (2, 1), (2, 7), (2, 10)])
+@pytest.mark.parametrize("spread", [1.0, 60.0, 1e4])
+def test_shared_transitions_agree_with_logarithms(order, k, spread):
+    nodes, shared = _corpus(k, order, sentences=12, spread=spread, seed=k)
+    shared["transitions"] = shared["transitions"].copy()
+    shared["transitions"][..., 0][..., : k // 2] = -np.inf
+    many = FactoredChains(nodes, **shared)
+    values, marginals, counts = _in_logarithms(many)
+    assert many.log_partition() == pytest.approx(values, rel=1e-13, abs=1e-11)
+    assert many.marginals().values == pytest.approx(marginals, rel=1e-9, abs=1e-13)
+    have = many._swept[2]
+    if order == 1:  # the step into position 1 is like the others
+        have, counts = have.sum(axis=0), counts.sum(axis=0)
+    assert have == pytest.approx(counts, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_what_probabilities_cannot_hold_is_not_lost(order):
+    # Label 1 loses a factor e^-100 at every step, but nothing else leads to it and it is the only one allowed at the
+    # end: the weight of the only path is far below what float64 can hold beside the others.
+    n, k = 30, 3
+    transitions = np.full((k,) * (order + 1), -100.0)
+    transitions[..., 0, 0] = 0.0
+    transitions[..., 0, 1] = transitions[..., 2, 1] = -np.inf
+    nodes = np.zeros((n, k))
+    nodes[-1] = [-np.inf, 0.0, -np.inf]
+    pairs = {"pairs": np.where(np.isfinite(transitions[0]), 0.0, -np.inf)} if order == 2 else {}
+    dist, whole = FactoredChain(nodes, transitions, **pairs), Chain.factored(nodes, transitions, **pairs)
+    for one in (dist, whole):
+        assert one.log_partition() == pytest.approx(-100.0 * (n - order), rel=1e-12)
+    for marginals in (dist.marginals(), whole.node_marginals()):
+        assert marginals[:, 1] == pytest.approx(np.ones(n), rel=1e-12)
+
+
+def test_scores_of_ten_thousand_and_lengths_of_five_thousand():
+    rng = np.random.default_rng(0)
+    for spread in (1.0, 1e4):
+        nodes, transitions = rng.uniform(-spread, spread, (5000, 4)), rng.uniform(-spread, spread, (4, 4))
+        dist, whole = FactoredChain(nodes, transitions), Chain.factored(nodes, transitions)
+        values, _, counts = _in_logarithms(dist._alone)
+        assert dist.log_partition() == pytest.approx(values[0], rel=1e-12)
+        assert whole.log_partition() == pytest.approx(values[0], rel=1e-12)
+        assert dist.marginals().sum(axis=1) == pytest.approx(np.ones(5000), rel=1e-12)
+        assert whole.marginals().sum(axis=(1, 2)) == pytest.approx(np.ones(5000), rel=1e-12)
+        assert whole.node_marginals() == pytest.approx(dist.marginals(), abs=1e-10)
+        assert dist.counts().transitions.ravel() == pytest.approx(counts.sum(axis=0), rel=1e-8, abs=1e-9)
+        best = dist.argmax()
+        assert dist.score(best) == pytest.approx(dist.k_best(1)[0][0], rel=1e-12)
+        assert dist.score(best) <= dist.log_partition() + 1e-6
+        if spread == 1e4:  # nothing but the best is left
+            assert dist.score(best) == pytest.approx(dist.log_partition(), rel=1e-12)
+    second = Chain(rng.uniform(-1e4, 1e4, (200, 3, 3, 3)))
+    assert second.score(second.argmax()) == pytest.approx(second.log_partition(), rel=1e-10)
+    assert second.marginals().sum(axis=(1, 2, 3)) == pytest.approx(np.ones(200))
+
+
+def test_a_richer_part_that_cannot_be_reached_does_not_drown_the_rest():
+    # Two groups of labels that never meet; the second is e^200 times as good at every position, and may not begin.
+    transitions = np.kron(np.eye(2), np.ones((2, 2)))
+    transitions = np.where(transitions > 0, np.kron(np.diag([0.0, 200.0]), np.ones((2, 2))), -np.inf)
+    nodes = np.random.default_rng(0).normal(size=(80, 4))
+    dist = FactoredChain(nodes, transitions, start=[0.0, 0.0, -np.inf, -np.inf])
+    alone = FactoredChain(nodes[:, :2], transitions[:2, :2])
+    assert dist.log_partition() == pytest.approx(alone.log_partition(), rel=1e-12)
+    assert dist.marginals()[:, :2] == pytest.approx(alone.marginals(), rel=1e-10)
+    assert not dist.marginals()[:, 2:].any()
+    assert dist.counts().transitions[:2, :2] == pytest.approx(alone.counts().transitions, rel=1e-10)
+    assert not dist.counts().transitions[2:].any()
+
+
+def test_neighbours_in_memory_do_not_leak():
+    # Rows are read eight at a time; what stands after a row or a sentence must not matter, whatever it is.
+    rng = np.random.default_rng(0)
+    for k in (1, 3, 7, 8, 9):
+        nodes, transitions = rng.normal(size=(6, k)), rng.normal(size=(k, k))
+        alone = FactoredChain(nodes, transitions)
+        for other in (-np.inf, 1e4, 0.0):
+            around = np.full((3, k), other)
+            around[:, 0] = 0.0
+            many = FactoredChains([around, nodes, around], transitions)
+            assert many.log_partition()[1] == alone.log_partition()
+            np.testing.assert_array_equal(many.marginals()[1], alone.marginals())

@@ -13,7 +13,7 @@ from isogloss.errors import ParameterError
 from isogloss.structures.base import Array, InfeasibleError, Program, checked_scores, kept
 from isogloss.structures.batch import ProgramBatch, Stack, run_sentences
 from isogloss.structures.kbest import checked_k
-from isogloss.structures.semiring import Semiring
+from isogloss.structures.semiring import LOG, Semiring
 
 __all__ = ["Chain", "Chains"]
 
@@ -142,9 +142,21 @@ class Chain(Program[Labels]):
     def _sweep(self, semiring: Semiring, u: Array) -> tuple[float, Array]:
         from isogloss.structures._numba.chain import chain
 
+        if semiring is LOG:
+            values, stack = self._alone._solve()
+            return float(values[0]), stack.values.reshape(self.scores.shape)
         grad = np.zeros(self.scores.size)
         value = chain(semiring, self.scores.ravel(), self.n, self.k, self._contexts, grad, u)
         return float(value), grad.reshape(self.scores.shape)
+
+    @property
+    def _alone(self) -> Chains:
+        """The batch of this one sentence."""
+        made = Chains.__new__(Chains)
+        shapes = np.array([self.scores.shape], np.int64)
+        made.scores = Stack(self.scores.reshape(-1), np.array([0, self.scores.size], np.int64), shapes)
+        made.masks = None
+        return made
 
     @property
     def _contexts(self) -> int:
@@ -200,7 +212,7 @@ class Chain(Program[Labels]):
         size = checked_k(k, f"{self!r}: k_best")
         if self.n == 0:
             return [(0.0, np.zeros(0, np.int64))]
-        size = int(min(size, float(self.k) ** self.n))
+        size = min(size, self.k ** min(self.n, 64))
         found, labels = np.full(size, -np.inf), np.zeros((size, self.n), np.int64)
         if size:
             k_best(self.scores.ravel(), self.n, self.k, self._contexts, size, found, labels)
@@ -277,15 +289,27 @@ class Chains(ProgramBatch[Labels]):
     def _sweep(self, semiring: Semiring, u: Array, starts: NDArray[np.int64]) -> tuple[Array, Stack]:
         from isogloss.structures._numba.chain import chains
 
-        stack, shapes = self.scores, np.ones((len(self), 3), np.int64)
-        shapes[:, :2] = stack.shapes[:, :2]
-        if self.order == 2:
-            shapes[:, 2] = stack.shapes[:, 1]
+        stack, shapes = self.scores, self._sizes()
         grad, values = np.zeros(len(stack.values)), np.empty(len(self))
         run_sentences(
             chains, len(self), semiring, stack.values, stack.offsets, shapes, grad, u, starts, values
         )  # fmt: skip
         return values, stack.like(grad)
+
+    def _solve(self) -> tuple[Array, Stack]:
+        from isogloss.structures._numba.chain_scaled_steps import chains_log
+
+        stack = self.scores
+        grad, values = np.empty(len(stack.values) + 8), np.empty(len(self))  # the kernel reads eight at a time
+        run_sentences(
+            chains_log, len(self), LOG, self.order, stack.values, stack.offsets, self._sizes(), grad, values
+        )  # fmt: skip
+        return values, stack.like(grad[:-8])
+
+    def _sizes(self) -> NDArray[np.int64]:
+        """int64[n_sentences, 3]: length, labels and contexts, for the kernels."""
+        k = self.scores.shapes[:, 1]
+        return np.stack([self.lengths, k, k if self.order == 2 else np.ones_like(k)], axis=1)
 
     def _draws(self) -> NDArray[np.int64]:
         return self.lengths

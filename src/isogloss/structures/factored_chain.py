@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Any, NoReturn, Self
+from typing import Any, NamedTuple, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -65,6 +65,30 @@ class _Steps:
         first = np.full(self.transitions.shape, -np.inf)
         first[:1] = self.pairs
         return np.stack([first.ravel(), (self.transitions + self.pairs).ravel()])
+
+    @cached_property
+    def weights(self) -> _Weights:
+        """exp of the tables, for the kernel that works in probabilities."""
+        from isogloss.structures._numba.chain_scaled import LOWEST
+
+        k, width = self.k, -(-self.k // 8) * 8
+        shifts = np.array([table.max(initial=-np.inf) for table in self.tables])
+        shifts[shifts == -np.inf] = 0.0
+        shifted = (self.tables - shifts[:, None]).reshape(2, k, self.contexts, k).transpose(0, 2, 1, 3)  # [., i, h, j]
+        safe = not ((shifted < LOWEST) & (shifted > -np.inf)).any()
+        plain, transposed = _aligned_zeros((2, self.contexts, k, width)), _aligned_zeros((2, self.contexts, k, width))
+        plain[..., :k] = np.exp(shifted)
+        transposed[..., :k] = plain[..., :k].swapaxes(2, 3)
+        return _Weights(plain, transposed, shifts, safe)
+
+
+class _Weights(NamedTuple):
+    """See `factored_log`."""
+
+    plain: Array
+    transposed: Array
+    shifts: Array
+    safe: bool
 
 
 class StepCounts:
@@ -197,19 +221,33 @@ class FactoredChains(Batch[Labels]):
 
         steps = self._steps
         grad, values = np.zeros(len(self.scores.values)), np.empty(len(self))
-        blocks = max(1, min(len(self), BLOCKS, COUNTERS // max(1, steps.tables.size)))
+        blocks = self._blocks
         counts = np.zeros((blocks, *steps.tables.shape))
         given = (self.scores.values, self._starts, steps.k, steps.contexts, steps.tables, steps.start, steps.end)
         with using_threads():
             run_blocks(factored_chains, blocks, semiring, *given, grad, counts, u, values)
-        total = counts[0]
-        for more in counts[1:]:  # always in this order
-            total += more
-        return values, grad, total
+        return values, grad, _added(counts)
 
     @cached_property
     def _swept(self) -> tuple[Array, Array, Array]:
-        return self._sweep(LOG, np.empty(0))
+        """The sweep in LOG, in probabilities as long as they hold."""
+        from isogloss.structures._numba.chain_scaled import factored_log
+
+        steps, weights = self._steps, self._steps.weights
+        grad, values, blocks = np.zeros(len(self.scores.values)), np.empty(len(self)), self._blocks
+        counts, sums = np.zeros((blocks, *steps.tables.shape)), _aligned_zeros((blocks, *weights.plain.shape))
+        sizes = (steps.k, steps.order, steps.contexts)
+        given = (self.scores.values, self._starts, *sizes, steps.tables, steps.start, steps.end)
+        flat = (weights.plain.reshape(-1), weights.transposed.reshape(-1), weights.shifts, weights.safe)
+        with using_threads():
+            run_blocks(factored_log, blocks, LOG, *given, *flat, grad, sums.reshape(-1), counts, values)
+        expected = (_added(sums) * weights.plain)[..., : steps.k].transpose(0, 2, 1, 3)
+        return values, grad, _added(counts) + expected.reshape(steps.tables.shape)
+
+    @property
+    def _blocks(self) -> int:
+        """Pieces of the batch, by its size alone."""
+        return max(1, min(len(self), BLOCKS, COUNTERS // max(1, self._steps.tables.size)))
 
     def _solve(self) -> tuple[Array, Stack]:
         values, grad, _ = self._swept
@@ -495,3 +533,18 @@ class FactoredChain(Distribution[Labels]):
     ) -> FactoredChain:
         """The same sentence with other scores of all kinds of parts."""
         return FactoredChain(nodes, transitions, start, end, pairs=pairs)
+
+
+def _added(counts: Array) -> Array:
+    """The sum over the first axis, always in the same order."""
+    out = counts[0].copy()
+    for more in counts[1:]:
+        out += more
+    return out
+
+
+def _aligned_zeros(shape: tuple[int, ...]) -> Array:
+    """Zeros that begin at a multiple of 64 bytes, where wide vectors like to be."""
+    room = np.zeros(int(np.prod(shape)) + 8)
+    skip = -(room.ctypes.data // 8) % 8
+    return room[skip : len(room) - 8 + skip].reshape(shape)

@@ -5,8 +5,8 @@ what is meant: a `Lanes` value is one 16-wide vector register of float32 (or sev
 has no wider), and arithmetic on it is one instruction. Arrays are flat and padded by the caller; loads need no
 alignment. The same code over float64 arrays computes in float64, which is how tests see that float32 is enough.
 
-Where rows are short, sixteen is too coarse a measure: `load_eight` and `splat_eight` make values of eight numbers, on
-which everything else works as well.
+Where rows are short, sixteen is too coarse a measure: `load_eight`, `splat_eight` and `spread_eight` make values of eight
+numbers, on which everything else works as well.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from numba.extending import intrinsic, models, register_model
 
 __all__ = [
     "WIDTH", "add", "divide", "exponential", "largest", "load", "load_eight", "maximum", "multiply", "multiply_add",
-    "prefetch", "splat", "splat_eight", "store", "subtract", "total", "where_positive",
+    "prefetch", "splat", "splat_eight", "spread_eight", "store", "subtract", "total", "where_positive",
 ]  # fmt: skip
 
 WIDTH = 16
@@ -115,13 +115,17 @@ def prefetch(typing, array, index):
     return types.void(array, types.intp), code
 
 
+def _everywhere(builder, lanes, value):
+    undefined = ir.Constant(lanes.vector, ir.Undefined)
+    first = builder.insert_element(undefined, value, ir.Constant(_INT, 0))
+    return builder.shuffle_vector(first, undefined, _mask([0] * lanes.width))
+
+
 def _splatted(value, width):
     lanes = _lanes_of(value, width)
 
     def code(context, builder, signature, args):
-        undefined = ir.Constant(lanes.vector, ir.Undefined)
-        first = builder.insert_element(undefined, args[0], ir.Constant(_INT, 0))
-        return builder.shuffle_vector(first, undefined, _mask([0] * width))
+        return _everywhere(builder, lanes, args[0])
 
     return lanes(value), code
 
@@ -136,6 +140,18 @@ def splat(typing, value):
 def splat_eight(typing, value):
     """The same number in each of eight lanes."""
     return _splatted(value, 8)
+
+
+@intrinsic
+def spread_eight(typing, array, index):
+    """Element `index` of a flat array in each of eight lanes; unlike indexing, without a thought for negative numbers."""
+    lanes = _lanes_of(array.dtype, 8)
+
+    def code(context, builder, signature, args):
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        return _everywhere(builder, lanes, builder.load(builder.gep(data, [args[1]])))
+
+    return lanes(array, types.intp), code
 
 
 @intrinsic
