@@ -13,7 +13,7 @@ from isogloss.errors import ParameterError
 from isogloss.structures.base import Array, kept
 from isogloss.structures.batch import ProgramBatch, Stack, run_sentences
 from isogloss.structures.projective import KINDS, Heads, ProjectiveTree, expected
-from isogloss.structures.semiring import LOG, Log, Semiring
+from isogloss.structures.semiring import LOG, Log, Max, Semiring
 
 __all__ = ["ProjectiveTrees", "sweep"]
 
@@ -30,15 +30,7 @@ def sweep(
     """For each sentence ⊕ over all trees; and the derivatives by each kind of scores given, laid out like them."""
     values, sizes = np.empty(len(scores)), np.ascontiguousarray(scores.shapes[:, 0])
     if siblings is None and grandparents is None:
-        from isogloss.structures._numba.eisner import marginal_trees, one_tree_each
-
-        grad = np.zeros(len(scores.values))
-        layout = (scores.values, scores.offsets, sizes, single_root)
-        if isinstance(semiring, Log):
-            _run(marginal_trees, len(scores), *layout, grad, values)
-        else:
-            _run(one_tree_each, len(scores), semiring, *layout, u, starts, grad, values)
-        return values, [grad]
+        return values, [_first_order(semiring, scores, sizes, single_root, u, starts, values)]
     from isogloss.structures._numba.eisner2 import second_order_trees
 
     like = siblings if siblings is not None else grandparents
@@ -51,6 +43,31 @@ def sweep(
     _run(second_order_trees, len(scores), semiring, scores.values, *tables, *layout, u, starts, *grads, values)
     given = (True, siblings is not None, grandparents is not None)
     return values, [grad for grad, wanted in zip(grads, given, strict=True) if wanted]
+
+
+def _first_order(
+    semiring: Semiring,
+    scores: Stack,
+    sizes: NDArray[np.int64],
+    single_root: bool,
+    u: Array,
+    starts: NDArray[np.int64],
+    values: Array,
+) -> Array:
+    """The derivatives, and ⊕ into `values`."""
+    from isogloss.structures._numba.eisner import best_trees, log_trees, marginal_trees
+
+    grad = np.zeros(len(scores.values))
+    layout = (scores.values, scores.offsets, sizes, single_root)
+    if isinstance(semiring, Max):
+        _run(best_trees, len(scores), *layout, grad, values)
+        return grad
+    values[:] = np.nan
+    if isinstance(semiring, Log):
+        _run(marginal_trees, len(scores), *layout, grad, values)
+    if np.isnan(values).any():
+        _run(log_trees, len(scores), semiring, *layout, u, starts, grad, values)
+    return grad
 
 
 def _run(kernel: Callable[..., object], count: int, *args: Any) -> None:

@@ -18,21 +18,36 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from isogloss.structures._numba.eisner_scaled import room, scaled
+from isogloss.structures._numba.eisner_best import best_inside
+from isogloss.structures._numba.eisner_scaled import room, scaled, stride
 from isogloss.structures._numba.semiring import total, weights
-from isogloss.structures.semiring import LOG, MAX
+from isogloss.structures.semiring import MAX
 
-__all__ = ["best_with_link", "inside", "marginal_trees", "one_tree_each", "read_heads"]
+__all__ = ["best_trees", "best_with_link", "log_trees", "marginal_trees", "read_heads"]
 
 
-@njit(cache=True, nogil=True)
+@njit(inline="always")
 def _clear(table, value):
     for i in range(table.shape[0]):
         for j in range(table.shape[1]):
             table[i, j] = value
 
 
-@njit(cache=True, nogil=True)
+@njit(inline="always")
+def _inner_terms(closed, i, k, x):
+    for j in range(i, k):
+        x[j - i] = closed[i, j] + closed[k, j + 1]
+
+
+@njit(inline="always")
+def _closed_terms(open_, turned, h, m, x):
+    """The farthest child of h on the side of m, from left to right, and what lies beyond it."""
+    low = h + 1 if h < m else m
+    for t in range(abs(m - h)):
+        x[t] = open_[h, low + t] + turned[m, low + t]
+
+
+@njit(inline="always")
 def inside(sr, scores, first, closed, turned, open_, x):
     """Fill the charts over the nodes `first` … n; column 0 of `scores` counts as forbidden."""
     size = scores.shape[0]
@@ -41,20 +56,15 @@ def inside(sr, scores, first, closed, turned, open_, x):
     for width in range(1, size - first):
         for i in range(first, size - width):
             k = i + width
-            for j in range(i, k):
-                x[j - i] = closed[i, j] + closed[k, j + 1]
+            _inner_terms(closed, i, k, x)
             inner = total(sr, x[:width])
-            open_[i, k] = inner + scores[i, k]
-            open_[k, i] = inner + scores[k, i] if i else -np.inf
-            for j in range(i + 1, k + 1):
-                x[j - i - 1] = open_[i, j] + turned[k, j]
-            closed[i, k] = turned[k, i] = total(sr, x[:width])
-            for j in range(i, k):
-                x[j - i] = open_[k, j] + turned[i, j]
-            closed[k, i] = turned[i, k] = total(sr, x[:width])
+            for h, m in ((i, k), (k, i)):
+                open_[h, m] = inner + scores[h, m] if m else -np.inf
+                _closed_terms(open_, turned, h, m, x)
+                closed[h, m] = turned[m, h] = total(sr, x[:width])
 
 
-@njit(cache=True, nogil=True)
+@njit(inline="always")
 def _root_terms(scores, closed, x):
     """The score of each word as the only child of the root, into x[0] … x[n-1]."""
     n = scores.shape[0] - 1
@@ -62,68 +72,62 @@ def _root_terms(scores, closed, x):
         x[r - 1] = scores[0, r] + closed[r, 1] + closed[r, n]
 
 
-@njit(cache=True, nogil=True)
-def _sweep(sr, scores, single_root, u, grad, charts, x, w):
-    """⊕ over all trees, and its derivative into `grad`, which is zero.
+@njit(inline="always")
+def _split(sr, x, w, u, drawn):
+    """`weights` with the next number of `u`, if there are any; not inlined, to keep compiling short."""
+    weights(sr, x, w, u[drawn] if len(u) else 0.0)
 
-    charts : float64[5, n+1, n+1], anything; u : float64[2n] or empty.
-    """
-    size = scores.shape[0]
-    n, first = size - 1, 1 if single_root else 0
-    if n == 0:
-        return 0.0
+
+@njit(inline="always")
+def _outside(sr, first, u, grad, charts, x, w):
     closed, turned, open_, d_closed, d_open = charts[0], charts[1], charts[2], charts[3], charts[4]
-    inside(sr, scores, first, closed, turned, open_, x)
-    _clear(d_closed, 0.0)
-    _clear(d_open, 0.0)
-    drawn = 0
-    if single_root:
-        _root_terms(scores, closed, x)
-        value = total(sr, x[:n])
-        weights(sr, x[:n], w[:n], u[0] if len(u) else 0.0)
-        drawn = 1
-        for r in range(1, size):
-            grad[0, r] = w[r - 1]
-            d_closed[r, 1] += w[r - 1]
-            d_closed[r, n] += w[r - 1]
-    else:
-        value = closed[0, n]
-        d_closed[0, n] = 1.0
-    if value == -np.inf:
-        return value
-    for width in range(n - first, 0, -1):
+    size, drawn = grad.shape[0], first  # a single root has used the first number
+    for width in range(size - 1 - first, 0, -1):
         for i in range(first, size - width):
             k = i + width
-            if d_closed[i, k] != 0.0:
-                for j in range(i + 1, k + 1):
-                    x[j - i - 1] = open_[i, j] + turned[k, j]
-                weights(sr, x[:width], w[:width], u[drawn] if len(u) else 0.0)
+            for h, m in ((i, k), (k, i)):
+                d, low = d_closed[h, m], h + 1 if h < m else m
+                if d != 0.0:
+                    _closed_terms(open_, turned, h, m, x)
+                    _split(sr, x[:width], w[:width], u, drawn)
+                    drawn += 1
+                    for t in range(width):
+                        d_open[h, low + t] += d * w[t]
+                        d_closed[low + t, m] += d * w[t]
+                grad[h, m] = min(1.0, d_open[h, m])  # no more than rounding is cut
+            d = d_open[i, k] + d_open[k, i]
+            if d != 0.0:
+                _inner_terms(closed, i, k, x)
+                _split(sr, x[:width], w[:width], u, drawn)
                 drawn += 1
-                for j in range(i + 1, k + 1):
-                    d_open[i, j] += d_closed[i, k] * w[j - i - 1]
-                    d_closed[j, k] += d_closed[i, k] * w[j - i - 1]
-            if d_closed[k, i] != 0.0:
-                for j in range(i, k):
-                    x[j - i] = open_[k, j] + turned[i, j]
-                weights(sr, x[:width], w[:width], u[drawn] if len(u) else 0.0)
-                drawn += 1
-                for j in range(i, k):
-                    d_open[k, j] += d_closed[k, i] * w[j - i]
-                    d_closed[j, i] += d_closed[k, i] * w[j - i]
-            grad[i, k], grad[k, i] = d_open[i, k], d_open[k, i]
-            inner = d_open[i, k] + d_open[k, i]
-            if inner != 0.0:
-                for j in range(i, k):
-                    x[j - i] = closed[i, j] + closed[k, j + 1]
-                weights(sr, x[:width], w[:width], u[drawn] if len(u) else 0.0)
-                drawn += 1
-                for j in range(i, k):
-                    d_closed[i, j] += inner * w[j - i]
-                    d_closed[k, j + 1] += inner * w[j - i]
+                for t in range(width):
+                    d_closed[i, i + t] += d * w[t]
+                    d_closed[k, i + t + 1] += d * w[t]
+
+
+@njit(inline="always")
+def _back(sr, scores, single_root, u, grad, charts, x, w):
+    """⊕ over all trees from filled charts, and its derivative into `grad`, which is zero."""
+    n, first = scores.shape[0] - 1, 1 if single_root else 0
+    _clear(charts[3], 0.0)
+    _clear(charts[4], 0.0)
+    if single_root:
+        _root_terms(scores, charts[0], x)
+        value = total(sr, x[:n])
+        _split(sr, x[:n], w[:n], u, 0)
+        for r in range(1, n + 1):
+            grad[0, r] = w[r - 1]
+            charts[3, r, 1] += w[r - 1]
+            charts[3, r, n] += w[r - 1]
+    else:
+        value = charts[0, 0, n]
+        charts[3, 0, n] = 1.0
+    if value > -np.inf:
+        _outside(sr, first, u, grad, charts, x, w)
     return value
 
 
-@njit(cache=True, nogil=True)
+@njit(inline="always")
 def _largest(sizes, block, count):
     top = 1
     for s in range(block, len(sizes), count):
@@ -132,8 +136,8 @@ def _largest(sizes, block, count):
 
 
 @njit(cache=True, nogil=True)
-def one_tree_each(block, count, sr, scores, offsets, sizes, single_root, u, starts, grad, values):
-    """The best tree (MAX) or a drawn one (DRAW) of many sentences; for LOG, sums in logarithms throughout.
+def log_trees(block, count, sr, scores, offsets, sizes, single_root, u, starts, grad, values):
+    """log Z and a drawn tree (DRAW) or marginals (LOG) of many sentences, in logarithms throughout.
 
     Parameters
     ----------
@@ -144,35 +148,52 @@ def one_tree_each(block, count, sr, scores, offsets, sizes, single_root, u, star
     u : float64[...]
         Sentence *s* reads at most 2n numbers from ``u[starts[s]]`` on; empty when nothing is drawn.
     values : float64[n_sentences]
-        Overwritten with ⊕; −∞ where no tree is allowed.
+        Overwritten with ⊕; −∞ where no tree is allowed. Sentences with a value other than NaN are left alone.
     """
-    top = _largest(sizes, block, count)
-    work, x, w = np.empty(5 * top * top), np.empty(top), np.empty(top)
+    work, x, w = np.empty(0), np.empty(0), np.empty(0)
     for s in range(block, len(sizes), count):
         size = sizes[s]
+        if not np.isnan(values[s]):
+            continue
+        if size == 1:
+            values[s] = 0.0
+            continue
+        if len(x) < size:
+            work, x, w = np.empty(5 * size * size), np.empty(size), np.empty(size)
         here = scores[offsets[s] : offsets[s + 1]].reshape((size, size))
         out = grad[offsets[s] : offsets[s + 1]].reshape((size, size))
         charts = work[: 5 * size * size].reshape((5, size, size))
         draws = u[starts[s] :] if len(u) else u
-        values[s] = _sweep(sr, here, single_root, draws, out, charts, x, w)
+        inside(sr, here, 1 if single_root else 0, charts[0], charts[1], charts[2], x)
+        values[s] = _back(sr, here, single_root, draws, out, charts, x, w)
+
+
+@njit(cache=True, nogil=True)
+def best_trees(block, count, scores, offsets, sizes, single_root, grad, values):
+    """The best trees of many sentences; arguments as for `log_trees`."""
+    top = _largest(sizes, block, count)
+    work, x, w, none = np.empty(5 * top * stride(top)), np.empty(top), np.empty(top), np.empty(0)
+    for s in range(block, len(sizes), count):
+        size = sizes[s]
+        if size == 1:
+            values[s] = 0.0
+            continue
+        here = scores[offsets[s] : offsets[s + 1]].reshape((size, size))
+        out = grad[offsets[s] : offsets[s + 1]].reshape((size, size))
+        charts = work[: 5 * size * stride(size)].reshape((5, size, stride(size)))
+        best_inside(here, 1 if single_root else 0, charts)
+        values[s] = _back(MAX, here, single_root, none, out, charts, x, w)
 
 
 @njit(cache=True, nogil=True)
 def marginal_trees(block, count, scores, offsets, sizes, single_root, grad, values):
-    """log Z and marginals of many sentences: in scaled probabilities where these fit, else in logarithms."""
-    top = _largest(sizes, block, count)
-    work, logs, x = np.empty(room(top)), np.empty(0), np.empty(2 * top)
+    """log Z and marginals of many sentences in scaled probabilities; NaN where these might not fit, for `log_trees`."""
+    work = np.empty(room(_largest(sizes, block, count)))
     for s in range(block, len(sizes), count):
         size = sizes[s]
         here = scores[offsets[s] : offsets[s + 1]].reshape((size, size))
         out = grad[offsets[s] : offsets[s + 1]].reshape((size, size))
         values[s] = scaled(here, single_root, out, work)
-        if np.isnan(values[s]):
-            if len(logs) == 0:
-                logs = np.empty(5 * top * top)
-            charts = logs[: 5 * size * size].reshape((5, size, size))
-            _clear(out, 0.0)
-            values[s] = _sweep(LOG, here, single_root, x[:0], out, charts, x[:top], x[top:])
 
 
 @njit(cache=True, nogil=True)
@@ -183,11 +204,11 @@ def best_with_link(scores, single_root, out):
     """
     size = scores.shape[0]
     n, first = size - 1, 1 if single_root else 0
-    charts, x = np.full((5, size, size), -np.inf), np.empty(size)
+    charts = np.full((5, size, stride(size)), -np.inf)
     closed, turned, open_, b_closed, b_open = charts[0], charts[1], charts[2], charts[3], charts[4]
     if n == 0:
         return
-    inside(MAX, scores, first, closed, turned, open_, x)
+    best_inside(scores, first, charts)
     if single_root:
         for r in range(1, size):
             out[0, r] = scores[0, r] + closed[r, 1] + closed[r, n]
@@ -213,7 +234,7 @@ def best_with_link(scores, single_root, out):
 
 @njit(cache=True, nogil=True)
 def read_heads(parts, offsets, sizes, starts, heads):
-    """The head of every word of every sentence, from indicators of links as `one_tree_each` writes them.
+    """The head of every word of every sentence, from indicators of links as `best_trees` and `log_trees` write them.
 
     heads : int64[Σ n], sentence *s* at ``heads[starts[s]:starts[s + 1]]``.
     """

@@ -17,7 +17,7 @@ from numba import njit
 
 from isogloss.structures._numba.lanes import WIDTH, load, multiply, multiply_add, splat, store, total
 
-__all__ = ["room", "scaled"]
+__all__ = ["room", "scaled", "stride"]
 
 _GROWTH = 1.9095425048844386  # log(27/4)
 _REACH = 690.0  # a little below log(1.8e308), the largest float64
@@ -25,7 +25,7 @@ _CHARTS = 10  # weights, three charts, six adjoints
 
 
 @njit(cache=True, nogil=True)
-def _stride(size):
+def stride(size):
     """Length of a row: room for one vector too many, and an odd number of cache lines, so that columns spread."""
     lines = (size + WIDTH + 7) // 8
     return 8 * (lines + 1 - lines % 2)
@@ -34,7 +34,7 @@ def _stride(size):
 @njit(cache=True, nogil=True)
 def room(size):
     """Workspace that `scaled` needs for `size` nodes, as the number of float64."""
-    return _CHARTS * size * _stride(size)
+    return _CHARTS * size * stride(size)
 
 
 @njit(cache=True, nogil=True)
@@ -55,7 +55,7 @@ def _add(out, i, factor, b, k, length):
 
 
 @njit(cache=True, nogil=True)
-def _weights(scores, size, first, row, weight):
+def _weights(scores, size, row, weight):
     """Weights with each column divided by its largest; returns the sum of the logarithms of those."""
     shift = 0.0
     for child in range(1, size):
@@ -123,7 +123,7 @@ def _outside(weight, charts, adjoints, row, first, last, grad):
 
 @njit(cache=True, nogil=True)
 def scaled(scores, single_root, grad, work):
-    """log Z and marginals, or NaN where the numbers might not fit (`grad` is then to be overwritten).
+    """log Z and marginals, or NaN where the numbers might not fit (then `grad` is as before).
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def scaled(scores, single_root, grad, work):
         Anything.
     """
     size = scores.shape[0]
-    n, row = size - 1, _stride(size)
+    n, row = size - 1, stride(size)
     if n == 0:
         return 0.0
     if n * _GROWTH > _REACH:
@@ -146,7 +146,7 @@ def scaled(scores, single_root, grad, work):
     turned_right, turned_left = work[6 * area : 7 * area], work[7 * area : 8 * area]
     open_right, open_left = work[8 * area : 9 * area], work[9 * area : 10 * area]
     first = 1 if single_root else 0
-    shift = _weights(scores, size, first, row, weight)
+    shift = _weights(scores, size, row, weight)
     if shift == -np.inf:
         return np.nan
     _inside(weight, closed, turned, open_, row, first, n)
