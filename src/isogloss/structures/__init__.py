@@ -11,6 +11,7 @@ from isogloss.structures.base import Flat, InfeasibleError, Structure
 from isogloss.structures.batch import Stack
 from isogloss.structures.chain import Chain, Chains
 from isogloss.structures.factored_chain import FactoredChain, FactoredChains
+from isogloss.structures.matching import Fertility, Matching, Matchings, Pairs, neighbour_pairs
 from isogloss.structures.projective import ProjectiveTree
 from isogloss.structures.projective_batch import ProjectiveTrees
 from isogloss.structures.spanning import SpanningTree, SpanningTrees
@@ -21,12 +22,17 @@ __all__ = [
     "Chains",
     "FactoredChain",
     "FactoredChains",
+    "Fertility",
     "Flat",
     "InfeasibleError",
+    "Matching",
+    "Matchings",
+    "Pairs",
     "ProjectiveTree",
     "ProjectiveTrees",
     "SpanningTree",
     "SpanningTrees",
     "Stack",
     "Structure",
+    "neighbour_pairs",
 ]

@@ -13,7 +13,7 @@ from isogloss.testing.enumerate.alignments import (
 )
 from isogloss.testing.enumerate.base import BruteForce, brute_force
 from isogloss.testing.enumerate.chains import brute_force_chain, brute_force_factored, chain_parts, chains
-from isogloss.testing.enumerate.matchings import matchings
+from isogloss.testing.enumerate.matchings import brute_force_matching, link_sets, matching_score, matchings
 from isogloss.testing.enumerate.trees import (
     brute_force_trees,
     grandparent_parts,
@@ -31,11 +31,14 @@ __all__ = [
     "brute_force_alignments",
     "brute_force_chain",
     "brute_force_factored",
+    "brute_force_matching",
     "brute_force_trees",
     "chain_parts",
     "chains",
     "grandparent_parts",
     "joint_agreement",
+    "link_sets",
+    "matching_score",
     "matchings",
     "sibling_parts",
     "tree_parts",

@@ -3,15 +3,18 @@
 from isogloss.testing.strategies.alignments import AlignmentInputs, alignment_inputs, alignment_pairs
 from isogloss.testing.strategies.base import numbers, pair_sizes
 from isogloss.testing.strategies.chains import FactoredInputs, chain_scores, factored_inputs
+from isogloss.testing.strategies.matchings import MatchingInputs, matching_inputs
 from isogloss.testing.strategies.trees import tree_scores
 
 __all__ = [
     "AlignmentInputs",
     "FactoredInputs",
+    "MatchingInputs",
     "alignment_inputs",
     "alignment_pairs",
     "chain_scores",
     "factored_inputs",
+    "matching_inputs",
     "numbers",
     "pair_sizes",
     "tree_scores",
