@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,6 +83,10 @@ class Fit(NamedTuple):
     evaluations: int
     converged: bool
     """Whether the largest entry of the gradient is within the tolerance."""
+
+
+class _Spent(Exception):
+    """No evaluations are left."""
 
 
 class LogLinearMultinomial:
@@ -255,6 +260,8 @@ class LogLinearMultinomial:
             nonlocal spent
             if spent == 1 and np.array_equal(w, begin):
                 return -first[0], -first[1]
+            if spent >= steps:
+                raise _Spent
             spent += 1
             value, gradient = self.objective(w, n)
             if value > best[0]:
@@ -262,8 +269,9 @@ class LogLinearMultinomial:
             return -value, -gradient
 
         if np.abs(first[1]).max(initial=0.0) > enough and steps > 1:
-            options = {"maxfun": steps - 1, "maxiter": steps, "gtol": enough, "ftol": 0.0, "maxcor": 10}
-            minimize(cost, begin, jac=True, method="L-BFGS-B", options=options)
+            options = {"maxfun": steps, "maxiter": steps, "gtol": enough, "ftol": 0.0, "maxcor": 10}
+            with suppress(_Spent):
+                minimize(cost, begin, jac=True, method="L-BFGS-B", options=options)
         return Fit(best[1], best[0], spent, bool(np.abs(best[2]).max(initial=0.0) <= enough))
 
     def split(self, rows: Array) -> Sequence[Array]:
