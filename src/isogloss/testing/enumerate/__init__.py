@@ -13,6 +13,8 @@ from isogloss.testing.enumerate.alignments import (
 )
 from isogloss.testing.enumerate.base import BruteForce, brute_force
 from isogloss.testing.enumerate.chains import brute_force_chain, brute_force_factored, chain_parts, chains
+from isogloss.testing.enumerate.factors import assignments, brute_force_factors, brute_force_messages, having
+from isogloss.testing.enumerate.itg import brute_force_itg, is_block_itg, itg_alignments, itg_kinds
 from isogloss.testing.enumerate.matchings import brute_force_matching, link_sets, matching_score, matchings
 from isogloss.testing.enumerate.trees import (
     brute_force_trees,
@@ -27,15 +29,23 @@ __all__ = [
     "JointAgreement",
     "alignment_score",
     "alignments",
+    "assignments",
     "brute_force",
     "brute_force_alignments",
     "brute_force_chain",
     "brute_force_factored",
+    "brute_force_factors",
+    "brute_force_itg",
     "brute_force_matching",
+    "brute_force_messages",
     "brute_force_trees",
     "chain_parts",
     "chains",
     "grandparent_parts",
+    "having",
+    "is_block_itg",
+    "itg_alignments",
+    "itg_kinds",
     "joint_agreement",
     "link_sets",
     "matching_score",

@@ -3,17 +3,25 @@
 from isogloss.testing.strategies.alignments import AlignmentInputs, alignment_inputs, alignment_pairs
 from isogloss.testing.strategies.base import numbers, pair_sizes
 from isogloss.testing.strategies.chains import FactoredInputs, chain_scores, factored_inputs
+from isogloss.testing.strategies.factors import FactorTree, factor_trees, log_odds, log_weights
+from isogloss.testing.strategies.itg import ItgInputs, itg_inputs
 from isogloss.testing.strategies.matchings import MatchingInputs, matching_inputs
 from isogloss.testing.strategies.trees import tree_scores
 
 __all__ = [
     "AlignmentInputs",
+    "FactorTree",
     "FactoredInputs",
+    "ItgInputs",
     "MatchingInputs",
     "alignment_inputs",
     "alignment_pairs",
     "chain_scores",
+    "factor_trees",
     "factored_inputs",
+    "itg_inputs",
+    "log_odds",
+    "log_weights",
     "matching_inputs",
     "numbers",
     "pair_sizes",

@@ -1,0 +1,84 @@
+"""Inversion transduction grammars over one sentence pair, and over many: sums, the best, and draws.
+
+Scores come and parts go as one vector a pair; see `terminal` in `itg_chart` for its layout.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from isogloss.structures._numba.itg_chart import GOAL, OUTER, inside, make_plan, make_rows
+from isogloss.structures._numba.itg_outside import more_memory, outside
+from isogloss.structures._numba.itg_rows import level_of, log_of
+from isogloss.structures._numba.itg_walk import walk
+
+__all__ = ["BEST", "DRAW", "POSTERIORS", "chart_cells", "itg", "itgs"]
+
+POSTERIORS, BEST, DRAW = 0, 1, 2
+
+
+@njit(cache=True, nogil=True)
+def chart_cells(n_source, n_target, counts, limit):
+    """How many cells a chart has."""
+    return make_rows(n_source, n_target, counts, limit)[1]
+
+
+@njit(cache=True, nogil=True)
+def itg(want, shape, normal, scores, levels, counts, limit, u, out):
+    """log of the sum over all alignments of the highest level, and that level; or the best score, and 0.
+
+    −∞ when nothing is allowed.
+
+    Parameters
+    ----------
+    want : POSTERIORS, BEST or DRAW
+    shape : int64[3]
+        Source words, target words, and block sizes above 1.
+    normal : bool
+        Normal form, or the simple grammar.
+    scores : float64[n_terms]
+        Log scores of links, nulls and blocks.
+    levels : int64[n_terms]
+        What each term adds to the level; empty when all have the same. BEST does not read it.
+    counts, limit : int64[n_source + 1, n_target + 1], int
+        Cumulative counts of confident links, and how many of them a cell may break; negative: any number.
+    u : float64[n]
+        Uniform on [0, 1), read by DRAW only.
+    out : float64[n_terms]
+        Zeros; overwritten with posteriors, or with the parts of one alignment.
+    """
+    rows, cells = make_rows(shape[0], shape[1], counts, limit)
+    plan = make_plan(shape, normal, limit, cells)
+    size = plan[OUTER] + (more_memory(plan, rows) if want == POSTERIORS else 0)
+    m, e = np.empty(size), np.empty(size if want != BEST else 0, np.int64)
+    inside(plan, scores, levels, counts, rows, m, e)
+    value, level = log_of(m, e, plan[GOAL]), level_of(m, e, plan[GOAL])
+    if value > -np.inf:
+        if want == POSTERIORS:
+            outside(plan, rows, m, e, out)
+        else:
+            walk(plan, rows, m, e, u if want == DRAW else u[:0], out)
+    return value, level
+
+
+@njit(cache=True, nogil=True)
+def itgs(
+    block, count, want, shapes, normal, scores, offsets, levels, level_offsets, counts, count_offsets, limits,
+    u, starts, out, values, tops,
+):  # fmt: skip
+    """`itg` on sentences block, block + count, … of many.
+
+    Sentence *s* is ``scores[offsets[s]:offsets[s + 1]]`` and so on; `levels` and `counts` are empty where it has none.
+    """
+    for s in range(block, len(shapes), count):
+        here = counts[count_offsets[s] : count_offsets[s + 1]]
+        if len(here) == 0:
+            table = np.zeros((1, 1), np.int64)
+        else:
+            table = here.reshape((shapes[s, 0] + 1, shapes[s, 1] + 1))
+        values[s], tops[s] = itg(
+            want, shapes[s], normal[s], scores[offsets[s] : offsets[s + 1]],
+            levels[level_offsets[s] : level_offsets[s + 1]], table, limits[s], u[starts[s] : starts[s + 1]],
+            out[offsets[s] : offsets[s + 1]],
+        )  # fmt: skip

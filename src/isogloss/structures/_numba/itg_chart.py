@@ -1,0 +1,261 @@
+"""The chart of an inversion transduction grammar, swept up.
+
+A cell is a source span [i, k) with a target span [j, h), neither empty. The normal form with nulls (Haghighi and others
+2009, figure 2) needs four symbols for straight cells and four for inverted ones; since N̄ and Ī both come out as the
+sum of everything that a cell can be before nulls, five numbers a cell are enough:
+
+=== =============================================================================================================
+W   everything without nulls at its edges: a terminal, a straight or an inverted sequence
+S   a terminal or a straight sequence, with source nulls at its right edge (N₁₀)
+V   a terminal or an inverted sequence, with source nulls at its right edge (I₁₀)
+SL  S with target nulls at its left edge (N₁₁): what an inverted sequence is made of, before its last
+VR  V with target nulls at its right edge (I₁₁): what a straight sequence is made of, before its last
+=== =============================================================================================================
+
+straight(i, k, j, h) = ⊕ over p, q of VR(i, p, j, q) ⊗ W(p, k, q, h)
+inverted(i, k, j, h) = ⊕ over p, q of W(p, k, j, q) ⊗ SL(i, p, q, h)
+
+With the spans of one side fixed, both are products of triangular matrices over the other. The simple grammar has
+S = V = W plus nulls: bracketing is free and nulls still have one place each. There are no sentinel words: the whole is
+the smallest cell that holds all links, with nulls around it, or nulls alone.
+
+The target spans of one source span s are rows, one for each j, of ends h from ``rows[s, j, LOW]`` to below
+``rows[s, j, HIGH]``; the number for h stands ``rows[s, j, START] + h`` after the beginning of its symbol. Pruning
+narrows rows, and zeros stay where a row has a hole; sweeps go only as far in a row as something was built.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from isogloss.structures._numba.itg_rows import ONE, ZERO, add_product, clear, put, settle
+
+__all__ = ["around", "inside", "make_plan", "make_rows", "span", "terminal"]
+
+W, S, V, SL, VR = 0, 1, 2, 3, 4  # symbols, in the order of their numbers in memory
+
+# A row: bounds that pruning leaves, where it stands, and from where to where W, SL and VR were built.
+LOW, HIGH, START, W_FROM, W_TO, SL_FROM, SL_TO, VR_FROM, VR_TO = 0, 1, 2, 3, 4, 5, 6, 7, 8
+
+# The plan: sizes, options, and where things begin in memory. EDGES are products of nulls: before each place and from
+# each place on, first on the source side and then on the target side, WIDTH numbers each. OUTER is W seen from outside.
+N_SOURCE, N_TARGET, SIZE, NORMAL, LIMIT, CELLS, TERMS, NULLS, EDGES, WIDTH, GOAL, FREE, CHART, OUTER = range(14)
+
+
+@njit(cache=True, nogil=True)
+def span(n, i, k):
+    """Number of the span [i, k) of n words; spans with one beginning stand together, the shorter first."""
+    return i * n - i * (i - 1) // 2 + k - i - 1
+
+
+@njit(cache=True, nogil=True)
+def terminal(plan, i, k, j, h):
+    """Which term the terminal over source words [i, k) and target words [j, h) is, or −1 if there is none.
+
+    Terms are links [n_source, n_target], source nulls, target nulls, then blocks [n_source, n_target, size] of m + 2
+    source words from i on with target word j, and as many of source word i with m + 2 target words from j on.
+    """
+    n_target, size = plan[N_TARGET], plan[SIZE]
+    links, cell = plan[N_SOURCE] * n_target, i * n_target + j
+    if k - i == 1:
+        if h - j == 1:
+            return cell
+        if h - j <= size + 1:
+            return links * (1 + size) + plan[N_SOURCE] + n_target + cell * size + h - j - 2
+    elif h - j == 1 and k - i <= size + 1:
+        return links + plan[N_SOURCE] + n_target + cell * size + k - i - 2
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def _pruned(counts, limit, i, k, j, h):
+    """Whether more than `limit` confident links have exactly one end in the cell; `counts` are cumulative."""
+    last, end = counts.shape[0] - 1, counts.shape[1] - 1
+    lines = counts[k, end] - counts[i, end]
+    columns = counts[last, h] - counts[last, j]
+    both = counts[k, h] - counts[i, h] - counts[k, j] + counts[i, j]
+    return lines + columns - 2 * both > limit
+
+
+@njit(cache=True, nogil=True)
+def make_rows(n_source, n_target, counts, limit):
+    """The rows that pruning leaves, and how many cells they hold. A negative `limit` prunes nothing."""
+    rows = np.empty((n_source * (n_source + 1) // 2, n_target, 9), np.int64)
+    total = 0
+    for i in range(n_source):
+        for k in range(i + 1, n_source + 1):
+            for j in range(n_target):
+                first, last = j + 1, n_target + 1
+                if limit >= 0:
+                    while first < last and _pruned(counts, limit, i, k, j, first):
+                        first += 1
+                    while first < last and _pruned(counts, limit, i, k, j, last - 1):
+                        last -= 1
+                row = rows[span(n_source, i, k), j]
+                row[LOW], row[HIGH], row[START] = first, last, total - first
+                total += last - first
+    return rows, total
+
+
+@njit(cache=True, nogil=True)
+def make_plan(shape, normal, limit, cells):
+    """The plan for `cells` cells; its last number is the memory that the sweep up takes."""
+    plan = np.empty(14, np.int64)
+    plan[N_SOURCE], plan[N_TARGET], plan[SIZE] = shape[0], shape[1], shape[2]
+    plan[NORMAL], plan[LIMIT], plan[CELLS] = 1 if normal else 0, limit, cells
+    links = shape[0] * shape[1]
+    plan[TERMS] = 2
+    plan[NULLS] = 2 + links
+    plan[EDGES] = 2 + links * (1 + 2 * shape[2]) + shape[0] + shape[1]
+    plan[WIDTH] = max(shape[0], shape[1]) + 1
+    plan[GOAL] = plan[EDGES] + 4 * plan[WIDTH]
+    plan[FREE] = plan[GOAL] + 1
+    plan[CHART] = plan[FREE] + 3
+    plan[OUTER] = plan[CHART] + 5 * cells
+    return plan
+
+
+@njit(cache=True, nogil=True)
+def _multiply(plan, rows, m, e, c, symbol_c, a, symbol_a, from_a, b, symbol_b, from_b):
+    """C ⊕= A B, matrices of source spans c, a and b; rows of A and B as far as they were built."""
+    n, cells, chart, zero = plan[N_TARGET], plan[CELLS], plan[CHART], m[ZERO]
+    base_a, base_b, base_c = chart + symbol_a * cells, chart + symbol_b * cells, chart + symbol_c * cells
+    for j in range(n):
+        first, last = rows[c, j, LOW], rows[c, j, HIGH]
+        if first >= last:
+            continue
+        row_a, row_c = base_a + rows[a, j, START], base_c + rows[c, j, START]
+        for q in range(rows[a, j, from_a], min(rows[a, j, from_a + 1], n)):
+            if m[row_a + q] == zero:
+                continue
+            h, end = max(first, rows[b, q, from_b]), min(last, rows[b, q, from_b + 1])
+            if h < end:
+                add_product(m, e, row_c + h, row_a + q, base_b + rows[b, q, START] + h, end - h)
+
+
+@njit(cache=True, nogil=True)
+def _note_built(rows, m, s, j, base, first_at):
+    """Note how far row (s, j) of the symbol at `base` was built."""
+    h, end, zero = rows[s, j, LOW], rows[s, j, HIGH], m[ZERO]
+    base += rows[s, j, START]
+    while h < end and m[base + h] == zero:
+        h += 1
+    while h < end and m[base + end - 1] == zero:
+        end -= 1
+    rows[s, j, first_at], rows[s, j, first_at + 1] = h, end
+
+
+@njit(cache=True, nogil=True)
+def _finish_row(plan, counts, rows, m, e, i, k, j):
+    """From the two sequences of a row, standing in S and V, its five numbers a cell."""
+    n_source, cells, limit, s = plan[N_SOURCE], plan[CELLS], plan[LIMIT], span(plan[N_SOURCE], i, k)
+    first, last = rows[s, j, LOW], rows[s, j, HIGH]
+    base, width = plan[CHART] + rows[s, j, START], last - first
+    for symbol in (S, V):
+        settle(m, e, base + symbol * cells + first, width)
+        add_product(m, e, base + first, ONE, base + symbol * cells + first, width)
+    for h in range(first, min(last, j + plan[SIZE] + 2)):
+        at = terminal(plan, i, k, j, h)
+        if at >= 0:
+            for symbol in (W, S, V):
+                add_product(m, e, base + symbol * cells + h, ONE, plan[TERMS] + at, 1)
+    settle(m, e, base + first, width)
+    for symbol in (S, V):
+        here = base + symbol * cells
+        if not plan[NORMAL]:
+            clear(m, e, here + first, width)
+            add_product(m, e, here + first, ONE, base + first, width)
+        if k - i > 1:
+            h, end = max(first, rows[s - 1, j, LOW]), min(last, rows[s - 1, j, HIGH])
+            before = plan[CHART] + symbol * cells + rows[s - 1, j, START]
+            add_product(m, e, here + h, plan[NULLS] + k - 1, before + h, end - h)
+        settle(m, e, here + first, width)
+        add_product(m, e, here + 2 * cells + first, ONE, here + first, width)
+    if j + 1 < plan[N_TARGET]:
+        h, end = max(first, rows[s, j + 1, LOW]), min(last, rows[s, j + 1, HIGH])
+        below = plan[CHART] + SL * cells + rows[s, j + 1, START]
+        add_product(m, e, base + SL * cells + h, plan[NULLS] + n_source + j, below + h, end - h)
+    settle(m, e, base + SL * cells + first, width)
+    for h in range(first, last):
+        at = base + VR * cells + h
+        if limit >= 0 and _pruned(counts, limit, i, k, j, h):
+            for symbol in range(5):
+                clear(m, e, base + symbol * cells + h, 1)
+        elif h > first:
+            add_product(m, e, at, plan[NULLS] + n_source + h - 1, at - 1, 1)
+            settle(m, e, at, 1)
+
+
+@njit(cache=True, nogil=True)
+def inside(plan, scores, levels, counts, rows, m, e):
+    """Fill memory with terms, edges and chart; the total is number ``plan[GOAL]``."""
+    n_source, n_target, cells, chart = plan[N_SOURCE], plan[N_TARGET], plan[CELLS], plan[CHART]
+    put(m, e, ZERO, -np.inf, 0)
+    put(m, e, ONE, 0.0, 0)
+    for t in range(len(scores)):
+        put(m, e, plan[TERMS] + t, scores[t], levels[t] if len(levels) else 0)
+    clear(m, e, plan[EDGES], chart - plan[EDGES] + 5 * cells)
+    for i in range(n_source - 1, -1, -1):
+        for k in range(i + 1, n_source + 1):
+            s = span(n_source, i, k)
+            for p in range(i + 1, k):
+                a, b = span(n_source, i, p), span(n_source, p, k)
+                _multiply(plan, rows, m, e, s, S, a, VR, VR_FROM, b, W, W_FROM)
+                _multiply(plan, rows, m, e, s, V, b, W, W_FROM, a, SL, SL_FROM)
+            for j in range(n_target - 1, -1, -1):
+                if rows[s, j, LOW] < rows[s, j, HIGH]:
+                    _finish_row(plan, counts, rows, m, e, i, k, j)
+                _note_built(rows, m, s, j, chart, W_FROM)
+                _note_built(rows, m, s, j, chart + SL * cells, SL_FROM)
+                _note_built(rows, m, s, j, chart + VR * cells, VR_FROM)
+    _edges(plan, m, e)
+    _goal(plan, rows, m, e)
+
+
+@njit(cache=True, nogil=True)
+def _edges(plan, m, e):
+    """Products of the nulls before each place, and from each place on."""
+    for side in range(2):
+        n, nulls = plan[N_SOURCE + side], plan[NULLS] + side * plan[N_SOURCE]
+        before = plan[EDGES] + 2 * side * plan[WIDTH]
+        after = before + plan[WIDTH]
+        add_product(m, e, before, ONE, ONE, 1)
+        add_product(m, e, after + n, ONE, ONE, 1)
+        for t in range(n):
+            add_product(m, e, before + t + 1, nulls + t, before + t, 1)
+            add_product(m, e, after + n - 1 - t, nulls + n - 1 - t, after + n - t, 1)
+            settle(m, e, before + t + 1, 1)
+            settle(m, e, after + n - 1 - t, 1)
+
+
+@njit(cache=True, nogil=True)
+def around(plan, m, e, i, k, j):
+    """Into number ``plan[FREE] + 1``: the nulls around source span [i, k) and before target word j."""
+    free, edges, width = plan[FREE], plan[EDGES], plan[WIDTH]
+    clear(m, e, free, 2)
+    add_product(m, e, free, edges + i, edges + width + k, 1)
+    settle(m, e, free, 1)
+    add_product(m, e, free + 1, edges + 2 * width + j, free, 1)
+    settle(m, e, free + 1, 1)
+
+
+@njit(cache=True, nogil=True)
+def _goal(plan, rows, m, e):
+    """All nulls, or some cell and nulls around it."""
+    n_source, goal, free = plan[N_SOURCE], plan[GOAL], plan[FREE] + 2
+    tail = plan[EDGES] + 3 * plan[WIDTH]
+    add_product(m, e, goal, plan[EDGES] + plan[WIDTH], tail, 1)
+    for i in range(n_source):
+        for k in range(i + 1, n_source + 1):
+            s = span(n_source, i, k)
+            for j in range(plan[N_TARGET]):
+                if rows[s, j, W_FROM] >= rows[s, j, W_TO]:
+                    continue
+                around(plan, m, e, i, k, j)
+                for h in range(rows[s, j, W_FROM], rows[s, j, W_TO]):
+                    clear(m, e, free, 1)
+                    add_product(m, e, free, free - 1, tail + h, 1)
+                    settle(m, e, free, 1)
+                    add_product(m, e, goal, free, plan[CHART] + rows[s, j, START] + h, 1)
+    settle(m, e, goal, 1)

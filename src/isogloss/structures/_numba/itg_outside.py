@@ -1,0 +1,202 @@
+"""The chart of an inversion transduction grammar, swept down: posteriors of links, nulls and blocks.
+
+The order of `inside` backwards: spans that begin earlier first, the longer first. What W is worth outside its cell is
+kept for the whole chart; for S, V, SL and VR it is only needed for the spans with one beginning at a time.
+"""
+
+from __future__ import annotations  # noqa: I001
+
+import numpy as np
+from numba import njit
+
+from isogloss.structures._numba.itg_chart import (
+    CELLS, CHART, EDGES, FREE, GOAL, HIGH, LOW, N_SOURCE, N_TARGET, NORMAL, NULLS, OUTER, SIZE, SL, SL_FROM, START,
+    TERMS, VR, VR_FROM, W_FROM, WIDTH, S, V, around, span, terminal,
+)  # fmt: skip
+from isogloss.structures._numba.itg_rows import ONE, ZERO, add_dot, add_product, clear, invert, posterior, settle
+
+__all__ = ["more_memory", "outside"]
+
+
+@njit(cache=True, nogil=True)
+def _extents(plan, rows):
+    """Where the cells of each first source word begin in a symbol, and the most that one has."""
+    n_source = plan[N_SOURCE]
+    begins, most = np.zeros(n_source + 1, np.int64), 0
+    begins[n_source] = plan[CELLS]
+    if plan[N_TARGET]:
+        for i in range(n_source - 1, -1, -1):
+            s = span(n_source, i, i + 1)
+            begins[i] = rows[s, 0, START] + rows[s, 0, LOW]
+            most = max(most, begins[i + 1] - begins[i])
+    return begins, most
+
+
+@njit(cache=True, nogil=True)
+def more_memory(plan, rows):
+    """Numbers that the sweep down needs after ``plan[OUTER]``."""
+    return plan[CELLS] + 4 * _extents(plan, rows)[1]
+
+
+@njit(cache=True, nogil=True)
+def _drop_unbuilt(m, e, at, outer, n):
+    """Nothing flows into what is zero, for instance into a pruned cell; the rest is made ready to multiply."""
+    for t in range(n):
+        if m[at + t] == m[ZERO]:
+            clear(m, e, outer + t, 1)
+    settle(m, e, outer, n)
+
+
+@njit(cache=True, nogil=True)
+def _root(plan, rows, m, e, out):
+    """What the whole gives each cell, and the nulls around it."""
+    n_source, n_target, free, width = plan[N_SOURCE], plan[N_TARGET], plan[FREE] + 2, plan[WIDTH]
+    tail = plan[EDGES] + 3 * width
+    before, after = np.zeros((2, width)), np.zeros((2, width))
+    clear(m, e, free, 1)
+    add_product(m, e, free, plan[EDGES] + width, tail, 1)
+    settle(m, e, free, 1)
+    none = posterior(m, e, free, plan[GOAL])
+    for i in range(n_source):
+        for k in range(i + 1, n_source + 1):
+            s = span(n_source, i, k)
+            for j in range(n_target):
+                first, last, base = rows[s, j, LOW], rows[s, j, HIGH], plan[OUTER] + rows[s, j, START]
+                around(plan, m, e, i, k, j)
+                clear(m, e, free, 1)
+                add_product(m, e, free, free - 1, plan[GOAL], 1)
+                settle(m, e, free, 1)
+                add_product(m, e, base + first, free, tail + first, last - first)
+                settle(m, e, base + first, last - first)
+                for h in range(first, last):
+                    chance = posterior(m, e, plan[CHART] + rows[s, j, START] + h, base + h)
+                    before[0, i] += chance
+                    after[0, k] += chance
+                    before[1, j] += chance
+                    after[1, h] += chance
+    for side in range(2):
+        n, nulls = plan[N_SOURCE + side], n_source * n_target + side * n_source
+        behind, ahead = none, 0.0
+        for t in range(n):
+            behind += after[side, t]
+            out[nulls + t] += behind
+        for t in range(n - 1, -1, -1):
+            ahead += before[side, t + 1]
+            out[nulls + t] += ahead
+
+
+@njit(cache=True, nogil=True)
+def _take_null(plan, m, e, null, a, b, n, outer, out):
+    """A null joins cells from b on to make those seen from outside from a on: its share, and what flows past it."""
+    if n <= 0:
+        return
+    free = plan[FREE]
+    clear(m, e, free, 1)
+    add_dot(m, e, free, a, b, n)
+    settle(m, e, free, 1)
+    out[null] += posterior(m, e, free, plan[TERMS] + null)
+    add_product(m, e, outer, plan[TERMS] + null, a, n)
+
+
+@njit(cache=True, nogil=True)
+def _open_row(plan, rows, m, e, i, k, j, outs, most, out):
+    """From W, SL and VR of a row to its terminals, its nulls and its two sequences, which are left in S and V.
+
+    The chart of a symbol is at ``base + symbol * cells``, seen from outside it is at ``seen + symbol * most``.
+    """
+    n_source, cells, s = plan[N_SOURCE], plan[CELLS], span(plan[N_SOURCE], i, k)
+    first, last, start = rows[s, j, LOW], rows[s, j, HIGH], rows[s, j, START]
+    base, seen, width = plan[CHART] + start, outs + start, last - first
+    nulls = plan[NULLS] - plan[TERMS]
+    _drop_unbuilt(m, e, base + first, plan[OUTER] + start + first, width)
+    for symbol in (SL, VR):
+        _drop_unbuilt(m, e, base + symbol * cells + first, seen + symbol * most + first, width)
+    if j + 1 < plan[N_TARGET]:
+        h, end = max(first, rows[s, j + 1, LOW]), min(last, rows[s, j + 1, HIGH])
+        below = rows[s, j + 1, START] + h
+        inner, outer = plan[CHART] + SL * cells + below, outs + SL * most + below
+        _take_null(plan, m, e, nulls + n_source + j, seen + SL * most + h, inner, end - h, outer, out)
+    at, outer = base + VR * cells, seen + VR * most
+    for h in range(last - 1, first, -1):
+        _take_null(plan, m, e, nulls + n_source + h - 1, outer + h, at + h - 1, 1, outer + h - 1, out)
+        settle(m, e, outer + h - 1, 1)
+    for symbol in (S, V):
+        outer = seen + symbol * most
+        add_product(m, e, outer + first, ONE, outer + 2 * most + first, width)
+        _drop_unbuilt(m, e, base + symbol * cells + first, outer + first, width)
+        if k - i > 1:
+            h, end = max(first, rows[s - 1, j, LOW]), min(last, rows[s - 1, j, HIGH])
+            before = rows[s - 1, j, START] + h
+            inner, past = plan[CHART] + symbol * cells + before, outs + symbol * most + before
+            _take_null(plan, m, e, nulls + k - 1, outer + h, inner, end - h, past, out)
+    _join_row(plan, m, e, i, k, j, first, last, seen + S * most, seen + V * most, plan[OUTER] + start, out)
+
+
+@njit(cache=True, nogil=True)
+def _join_row(plan, m, e, i, k, j, first, last, straight, inverted, whole, out):
+    """What W, S and V are worth together goes to terminals and sequences."""
+    free, width = plan[FREE], last - first
+    for h in range(first, min(last, j + plan[SIZE] + 2)):
+        at = terminal(plan, i, k, j, h)
+        if at >= 0:
+            clear(m, e, free, 1)
+            for outer in (whole, straight, inverted):
+                add_product(m, e, free, ONE, outer + h, 1)
+            settle(m, e, free, 1)
+            out[at] += posterior(m, e, free, plan[TERMS] + at)
+    if not plan[NORMAL]:
+        add_product(m, e, whole + first, ONE, straight + first, width)
+        add_product(m, e, whole + first, ONE, inverted + first, width)
+        settle(m, e, whole + first, width)
+        clear(m, e, straight + first, width)
+        clear(m, e, inverted + first, width)
+    for outer in (straight, inverted):
+        add_product(m, e, outer + first, ONE, whole + first, width)
+        settle(m, e, outer + first, width)
+
+
+@njit(cache=True, nogil=True)
+def _unmultiply(plan, rows, m, e, c, at_c, a, at_a, from_a, outer_a, b, at_b, from_b, outer_b):
+    """The derivative of C = A B: what C is worth goes to A and to B."""
+    n, zero = plan[N_TARGET], m[ZERO]
+    for j in range(n):
+        first, last = rows[c, j, LOW], rows[c, j, HIGH]
+        if first >= last:
+            continue
+        row_a, row_c = rows[a, j, START], at_c + rows[c, j, START]
+        for q in range(rows[a, j, from_a], min(rows[a, j, from_a + 1], n)):
+            if m[at_a + row_a + q] == zero:
+                continue
+            h, end = max(first, rows[b, q, from_b]), min(last, rows[b, q, from_b + 1])
+            if h < end:
+                row_b = rows[b, q, START] + h
+                add_dot(m, e, outer_a + row_a + q, row_c + h, at_b + row_b, end - h)
+                add_product(m, e, outer_b + row_b, at_a + row_a + q, row_c + h, end - h)
+
+
+@njit(cache=True, nogil=True)
+def outside(plan, rows, m, e, out):
+    """Add to `out`, laid out as the terms, the posterior of each; memory is as `inside` left it, and changes."""
+    n_source, cells, chart, outer = plan[N_SOURCE], plan[CELLS], plan[CHART], plan[OUTER]
+    clear(m, e, outer, len(m) - outer)
+    invert(m, e, plan[GOAL])
+    _root(plan, rows, m, e, out)
+    begins, most = _extents(plan, rows)
+    for i in range(n_source):
+        outs = outer + cells - most - begins[i]
+        clear(m, e, outer + cells, 4 * most)
+        for k in range(n_source, i, -1):
+            s = span(n_source, i, k)
+            for j in range(plan[N_TARGET]):
+                if rows[s, j, LOW] < rows[s, j, HIGH]:
+                    _open_row(plan, rows, m, e, i, k, j, outs, most, out)
+            for p in range(i + 1, k):
+                a, b = span(n_source, i, p), span(n_source, p, k)
+                _unmultiply(
+                    plan, rows, m, e, s, outs + S * most, a, chart + VR * cells, VR_FROM, outs + VR * most,
+                    b, chart, W_FROM, outer,
+                )  # fmt: skip
+                _unmultiply(
+                    plan, rows, m, e, s, outs + V * most, b, chart, W_FROM, outer,
+                    a, chart + SL * cells, SL_FROM, outs + SL * most,
+                )  # fmt: skip
