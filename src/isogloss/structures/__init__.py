@@ -11,6 +11,10 @@ from isogloss.structures.base import Flat, InfeasibleError, Structure
 from isogloss.structures.batch import Stack
 from isogloss.structures.chain import Chain, Chains
 from isogloss.structures.factored_chain import FactoredChain, FactoredChains
+from isogloss.structures.factorgraph import FactorGraph
+from isogloss.structures.itg import Itg
+from isogloss.structures.itg_batch import Itgs
+from isogloss.structures.itg_parts import Blocks, Terminal
 from isogloss.structures.matching import Fertility, Matching, Matchings, Pairs, neighbour_pairs
 from isogloss.structures.projective import ProjectiveTree
 from isogloss.structures.projective_batch import ProjectiveTrees
@@ -18,13 +22,17 @@ from isogloss.structures.spanning import SpanningTree, SpanningTrees
 
 __all__ = [
     "AlignmentChain",
+    "Blocks",
     "Chain",
     "Chains",
+    "FactorGraph",
     "FactoredChain",
     "FactoredChains",
     "Fertility",
     "Flat",
     "InfeasibleError",
+    "Itg",
+    "Itgs",
     "Matching",
     "Matchings",
     "Pairs",
@@ -34,5 +42,6 @@ __all__ = [
     "SpanningTrees",
     "Stack",
     "Structure",
+    "Terminal",
     "neighbour_pairs",
 ]
