@@ -49,12 +49,13 @@ def odds(true, false):
 
 
 @njit(cache=True, nogil=True)
-def cell_sums(prior, cell, messages, finite, below, above):
+def cell_sums(prior, told, cell, messages, finite, below, above):
     """Add up what is said about every cell: the finite part, and how often −∞ and +∞ were said.
 
     Parameters
     ----------
-    prior : float64[n_cells]
+    prior, told : float64[n_cells]
+        Scores of single variables, and what was observed: 0, or −∞ or +∞.
     cell : int64[n_messages]
     messages : float64[n_messages]
     finite, below, above : float64[n_cells], int32[n_cells], int32[n_cells]
@@ -69,10 +70,12 @@ def cell_sums(prior, cell, messages, finite, below, above):
         below[c], above[c], finite[c] = 0, 0, 0.0
         if prior[c] == -np.inf:
             below[c] = 1
-        elif prior[c] == np.inf:
-            above[c] = 1
         else:
             finite[c] = prior[c]
+        if told[c] == -np.inf:
+            below[c] += 1
+        elif told[c] == np.inf:
+            above[c] += 1
     for e in range(len(cell)):
         m, c = messages[e], cell[e]
         if m == -np.inf:
@@ -148,20 +151,28 @@ def log_masses(finite, below, above, maximise):
 
 
 @njit(cache=True, nogil=True)
-def _from_partner(a, score, maximise):
+def _from_partner(a, score, worth, maximise):
+    """log((1 + e^(a + score)) / (1 + e^a)); `worth` is e^score, or −1 where that is too large or small to be used."""
     if a == np.inf:
         return score
     if a == -np.inf:
         return 0.0
-    return plus(0.0, a + score, maximise) - plus(0.0, a, maximise)
+    if maximise or worth < 0.0:
+        return plus(0.0, a + score, maximise) - plus(0.0, a, maximise)
+    if a <= 0.0:
+        small = np.exp(a)
+        return np.log((1.0 + small * worth) / (1.0 + small))
+    small = np.exp(-a)
+    return np.log((small + worth) / (1.0 + small))
 
 
 @njit(cache=True, nogil=True)
 def pairs(scores, first, second, to_first, to_second, maximise):
     """Messages of factors worth exp(score) when both of two Booleans are true, and 1 otherwise."""
     for f in range(len(scores)):
-        to_first[f] = _from_partner(second[f], scores[f], maximise)
-        to_second[f] = _from_partner(first[f], scores[f], maximise)
+        worth = np.exp(scores[f]) if -600.0 < scores[f] < 600.0 else -1.0
+        to_first[f] = _from_partner(second[f], scores[f], worth, maximise)
+        to_second[f] = _from_partner(first[f], scores[f], worth, maximise)
 
 
 @njit(cache=True, nogil=True)

@@ -40,7 +40,7 @@ class Beliefs:
     @cached_property
     def _gathered(self) -> tuple[Evidence, Incoming]:
         wiring = self.graph._wiring
-        evidence, bad = wiring.gather(self.graph._prior, self.messages)
+        evidence, bad = wiring.gather(self.graph._prior, self.graph._evidence, self.messages)
         if bad < 0:
             heard, _, bad = wiring.incoming(self.messages, evidence)
         if bad >= 0:

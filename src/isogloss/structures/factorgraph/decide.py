@@ -31,12 +31,9 @@ def decide(graph: FactorGraph, rng: np.random.Generator | None) -> NDArray[np.in
     maximise, exact = rng is None, graph.exact
     options = replace(graph.options, iterations=None, damping=0.0) if exact else graph.options
     values = np.full(graph.n_variables, -1, np.int64)
-    current, first = graph, True
+    found = graph._run(options, True) if maximise else graph.beliefs
+    found.log_partition()  # raises where some factor allows nothing
     while True:
-        found = current._run(options, maximise)
-        if first:
-            found.log_partition()  # raises where some factor allows nothing
-            first = False
         _read_certain(found, values)
         if exact and maximise and all(family.maximises for family in graph._families):
             _read_clear(found, values)
@@ -47,7 +44,7 @@ def decide(graph: FactorGraph, rng: np.random.Generator | None) -> NDArray[np.in
             values[numbers] = picked
         if (values >= 0).all():
             break
-        current = _observed(graph, values)
+        found = _observed(graph, values)._run(options, maximise)
     if not exact and graph.score(values) == -np.inf:
         raise InfeasibleError(
             f"{graph!r}: belief propagation ran into a contradiction while deciding factor by factor. The graph has "
@@ -138,4 +135,6 @@ def _observed(graph: FactorGraph, values: Ints) -> FactorGraph:
         evidence[cells] = np.where(values[numbers][:, None] == np.arange(block.k), 0.0, -np.inf)
     other = graph._copy()
     other._evidence = kept(evidence)
+    if graph.exact:
+        other.__dict__["exact"] = True  # observing makes no cycles
     return other

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,9 @@ from isogloss.structures.factorgraph.family import Ints, Unary
 from isogloss.structures.factorgraph.passing import Options, pass_messages
 from isogloss.structures.factorgraph.variables import Variables
 from isogloss.structures.semiring import LOG, Log, Max
+
+if TYPE_CHECKING:
+    from isogloss.structures.factorgraph.batch import FactorGraphs
 
 __all__ = ["FactorGraph"]
 
@@ -111,16 +114,12 @@ class FactorGraph(Builder, Distribution[NDArray[np.int64]]):
 
     @cached_property
     def _prior(self) -> Array:
-        """float64[n_cells]: observations and unary scores."""
-        prior = np.array(self._evidence)
+        """float64[n_cells]: the sums of unary scores."""
+        prior = np.zeros(self._wiring.n_cells)
         unary = [at for at, family in enumerate(self._families) if isinstance(family, Unary)]
         for at in unary:
             cells = self._wiring.cells(self._families[at].slots[0])
-            scores = self._factors[at].of(self.scores)
-            broken = (prior[cells] == np.inf) & (scores == -np.inf)
-            if broken.any():
-                self._wiring.raise_contradiction(int(cells[broken][0]), self._blocks)
-            np.add.at(prior, cells.ravel(), scores.ravel())
+            np.add.at(prior, cells.ravel(), self._factors[at].of(self.scores).ravel())
         return prior
 
     @cached_property
@@ -132,7 +131,7 @@ class FactorGraph(Builder, Distribution[NDArray[np.int64]]):
 
         wiring = self._wiring
         factor, variable = wiring.pairs
-        open_ = self._undecided(self._prior)[variable]
+        open_ = self._undecided(np.where(np.isinf(self._evidence), self._evidence, self._prior))[variable]
         factor, variable = factor[open_], variable[open_]
         size = wiring.n_factors + self.n_variables
         ends = (factor, variable + wiring.n_factors)
@@ -194,7 +193,15 @@ class FactorGraph(Builder, Distribution[NDArray[np.int64]]):
     def _run(self, options: Options, maximise: bool, start: Array | None = None) -> Beliefs:
         scores = [factors.of(self.scores) for factors in self._factors]
         messages, report = pass_messages(
-            self._wiring, scores, self._prior, self._blocks, options, maximise=maximise, exact=self.exact, start=start
+            self._wiring,
+            scores,
+            self._prior,
+            self._evidence,
+            self._blocks,
+            options,
+            maximise=maximise,
+            exact=self.exact,
+            start=start,
         )
         return Beliefs(self, messages, report, maximise)
 
@@ -296,6 +303,13 @@ class FactorGraph(Builder, Distribution[NDArray[np.int64]]):
         from isogloss.structures.factorgraph.plain import to_arrays
 
         return to_arrays(self)
+
+    @staticmethod
+    def batch(graphs: Iterable[FactorGraph]) -> FactorGraphs:
+        """Many graphs, one for each sentence, with the methods of one for all."""
+        from isogloss.structures.factorgraph.batch import FactorGraphs
+
+        return FactorGraphs(graphs)
 
     @classmethod
     def from_arrays(cls, header: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:

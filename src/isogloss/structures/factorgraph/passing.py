@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple, NoReturn
 
@@ -16,6 +16,7 @@ from isogloss.structures.factorgraph.variables import Variables
 
 __all__ = ["ConvergenceReport", "Evidence", "Incoming", "Options", "Wiring", "pass_messages"]
 
+EXACT = 1e-13  # without cycles messages come to rest but for the last digits
 BULK = 0.5  # the residual schedule renews the factors whose news is at least this share of the greatest
 
 
@@ -45,6 +46,8 @@ class ConvergenceReport:
         How many times a factor sent its messages.
     exact : bool
         The graph has no cycles, so that what converged is right; otherwise it is an approximation.
+    largest : float
+        The largest finite message, log-odds or log weight, by absolute value.
     """
 
     iterations: int
@@ -52,6 +55,7 @@ class ConvergenceReport:
     converged: bool
     updates: int
     exact: bool
+    largest: float = 0.0
 
     @property
     def remedy(self) -> str:
@@ -60,6 +64,11 @@ class ConvergenceReport:
             return ""
         if self.exact:
             return "the graph has no cycles: leave iterations at None, and damping at 0, and it will converge"
+        if self.largest > 1e4:
+            return (
+                "messages grow without end, as they do where two factors state the same constraint: leave one out, or "
+                "ask for a few rounds with iterations=5, tolerance=0"
+            )
         recent = [change for change in self.changes[-10:] if math.isfinite(change)]
         if len(recent) > 1 and recent[-1] < 0.8 * recent[0]:
             return "the changes still shrink: give more iterations"
@@ -141,13 +150,13 @@ class Wiring:
         first = self.first[variables.numbers]
         return first[..., None] + np.arange(variables.k) if variables.k else first
 
-    def gather(self, prior: Array, messages: Array) -> tuple[Evidence, int]:
+    def gather(self, prior: Array, told: Array, messages: Array) -> tuple[Evidence, int]:
         """Sums at all cells, and a cell at which two sayings contradict each other, or −1."""
         from isogloss.structures._numba.messages import cell_sums
 
         n = self.n_cells
         evidence = Evidence(np.empty(n), np.empty(n, np.int32), np.empty(n, np.int32))
-        return evidence, int(cell_sums(prior, self.cell, messages, *evidence))
+        return evidence, int(cell_sums(prior, told, self.cell, messages, *evidence))
 
     def incoming(self, messages: Array, evidence: Evidence) -> tuple[Incoming, Array, int]:
         """What every family hears, the sums without its own words; the same as one vector; a hopeless cell, or −1."""
@@ -198,16 +207,17 @@ class _Passing:
         wiring: Wiring,
         scores: Sequence[Array],
         prior: Array,
+        told: Array,
         names: Sequence[Variables],
         options: Options,
         maximise: bool,
         messages: Array,
     ) -> None:
-        self.wiring, self.scores, self.prior, self.names = wiring, scores, prior, names
+        self.wiring, self.scores, self.prior, self.told, self.names = wiring, scores, prior, told, names
         self.options, self.maximise, self.messages = options, maximise, messages
 
     def listen(self) -> tuple[Incoming, Array]:
-        evidence, bad = self.wiring.gather(self.prior, self.messages)
+        evidence, bad = self.wiring.gather(self.prior, self.told, self.messages)
         if bad >= 0:
             self.wiring.raise_contradiction(bad, self.names)
         heard, flat, bad = self.wiring.incoming(self.messages, evidence)
@@ -300,6 +310,7 @@ def pass_messages(
     wiring: Wiring,
     scores: Sequence[Array],
     prior: Array,
+    told: Array,
     names: Sequence[Variables],
     options: Options,
     *,
@@ -309,13 +320,16 @@ def pass_messages(
 ) -> tuple[Array, ConvergenceReport]:
     """Run belief propagation; messages, and how it went."""
     messages = np.zeros(len(wiring.cell)) if start is None else np.array(start)
-    run = _Passing(wiring, scores, prior, names, options, maximise, messages)
-    limit = options.iterations
-    if limit is None:  # news crosses a graph without cycles in no more rounds than it has factors
-        limit = wiring.n_factors + 2 if exact and not options.damping else 200
+    limit, tolerance = options.iterations, options.tolerance
+    if exact and not options.damping:  # news crosses a graph without cycles in no more rounds than it has factors
+        limit = wiring.n_factors + 2 if limit is None else limit
+        options = replace(options, tolerance=min(tolerance, EXACT))
+    run = _Passing(wiring, scores, prior, told, names, options, maximise, messages)
+    limit = 200 if limit is None else limit
     if wiring.n_factors == 0:
         run.listen()
         return kept(messages), ConvergenceReport(0, (), True, 0, exact)
     trace, updates = (run.synchronous if options.schedule == "synchronous" else run.residual)(limit)
-    converged = bool(trace) and trace[-1] <= options.tolerance
-    return kept(run.messages), ConvergenceReport(len(trace), tuple(trace), converged, updates, exact)
+    converged = bool(trace) and trace[-1] <= tolerance
+    largest = float(np.abs(run.messages[np.isfinite(run.messages)]).max(initial=0.0))
+    return kept(run.messages), ConvergenceReport(len(trace), tuple(trace), converged, updates, exact, largest)

@@ -15,6 +15,7 @@ from isogloss.structures.factorgraph.variables import Variables
 
 __all__ = ["NoCross", "Tree"]
 
+MOST = 1e6  # log-odds beyond this count as this: they only arise where messages grow without end
 LEAST = 1e-300  # a spanning tree's link probability below this is not known any better
 
 
@@ -51,7 +52,7 @@ class Tree(Family):
 
     def _dist(self, log_odds: Array) -> Any:
         """The tree distribution whose scores are the log-odds; a certain link leaves its child no other head."""
-        scores = np.where(self._never, -np.inf, log_odds)
+        scores = np.where(self._never | (log_odds == -np.inf), -np.inf, np.clip(log_odds, -MOST, MOST))
         certain = log_odds == np.inf
         if certain.any():
             heads = certain.sum(axis=0)
@@ -77,7 +78,7 @@ class Tree(Family):
         open_ = np.isfinite(a) & ~self._never
         out = np.where(self._never, -np.inf, 0.0)
         with np.errstate(invalid="ignore"):  # NaN where a word has no possible head: the caller raises
-            out[open_] = (log_true - log_false)[open_] - a[open_]
+            out[open_] = (log_true - log_false)[open_] - np.clip(a[open_], -MOST, MOST)
         return (out,)
 
     def _log_marginals(self, dist: Any, a: Array) -> tuple[Array, Array]:
