@@ -306,7 +306,7 @@ def test_crossing_links(data, maximise):
     rng = np.random.default_rng(data.draw(st.integers(0, 99)))
     penalties = np.where(rng.random((n, n)) < 0.2, -INF, rng.normal(0, 3, (n, n)))
     family, scores = family_of(lambda g: g.no_cross(g.links(n), penalties))
-    a = data.draw(log_odds((len(scores), 2, n + 1)))
+    a = data.draw(log_odds((len(scores), 2, n + 1))) * data.draw(st.sampled_from([1.0, 10.0]))  # plain sums, and logs
     first, second = np.triu_indices(n, 1)
     for f, (j, other) in enumerate(zip(first + 1, second + 1, strict=True)):
         a[f, 0, j] = a[f, 1, other] = -INF

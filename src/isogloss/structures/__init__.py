@@ -11,7 +11,7 @@ from isogloss.structures.base import Flat, InfeasibleError, Structure
 from isogloss.structures.batch import Stack
 from isogloss.structures.chain import Chain, Chains
 from isogloss.structures.factored_chain import FactoredChain, FactoredChains
-from isogloss.structures.factorgraph import FactorGraph
+from isogloss.structures.factorgraph import FactorGraph, FactorGraphs
 from isogloss.structures.itg import Itg
 from isogloss.structures.itg_batch import Itgs
 from isogloss.structures.itg_parts import Blocks, Terminal
@@ -26,6 +26,7 @@ __all__ = [
     "Chain",
     "Chains",
     "FactorGraph",
+    "FactorGraphs",
     "FactoredChain",
     "FactoredChains",
     "Fertility",
