@@ -16,8 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 from isogloss.data.ragged import Ragged
 from isogloss.engine.threads import run_blocks, using_threads
 from isogloss.errors import ModelError, ParameterError
+from isogloss.learners._vectors import dot
 from isogloss.learners.sparse import ENTRIES_PER_BLOCK, ROWS_PER_BLOCK, Sparse
 from isogloss.structures import FactoredChain, FactoredChains
+from isogloss.structures.factored_chain import StepCounts
 
 __all__ = ["ChainModel", "LabelPairs", "NodeFeatures"]
 
@@ -119,24 +121,44 @@ class NodeFeatures:
             raise ParameterError(f"{self!r}: weights should be {self.n_weights} numbers, not {list(vector.shape)}")
         A, n = self.attributes, len(rows) or self.attributes.n_rows
         out = np.empty((n, self.k))
-        args = (rows, A.indptr, A.indices, A.dense, self.pairs.starts, self.pairs.labels, vector, self.k, out)
+        args = (
+            rows,
+            A.indptr,
+            A.indices,
+            A.dense,
+            self.pairs.starts,
+            self.pairs.labels,
+            vector,
+            self.k,
+            out.reshape(-1),
+        )
+        blocks = 8 * n // ROWS_PER_BLOCK
+        if blocks <= 1:
+            node_scores(0, 1, *args)
+            return out
         with using_threads():
-            run_blocks(node_scores, max(1, 8 * n // ROWS_PER_BLOCK), *args)
+            run_blocks(node_scores, blocks, *args)
         return out
 
-    def add_totals(self, x: Array, out: Array, rows: Integers = ALL) -> None:
-        """Add Aᵀ x, float64[n_weights], to `out`; x is float64[n, k] over the positions `rows`, or over all."""
+    def add_totals(self, x: Array, out: Array, rows: Integers = ALL, scale: float = 1.0) -> None:
+        """Add scale · Aᵀ x, float64[n_weights], to `out`; x is float64[n, k] over the positions `rows`, or over all."""
         from isogloss.learners._numba.nodes import gather_nodes, gather_real, scatter_nodes
 
         A, starts, labels = self.attributes, self.pairs.starts, self.pairs.labels
+        flat = np.ascontiguousarray(x, np.float64).reshape(-1)
+        flat.flags.writeable = False  # of this view: so that kernels are compiled for one type, that of marginals
+        by_rows = (rows, A.indptr, A.indices, A.dense, starts, labels, scale, flat, self.k, out)
+        if len(rows) or len(A.indices) < ENTRIES_PER_BLOCK:
+            scatter_nodes(*by_rows)
+            return
         with using_threads() as threads:
-            if threads == 1 or len(rows) or len(A.indices) < ENTRIES_PER_BLOCK:
-                scatter_nodes(rows, A.indptr, A.indices, A.dense, starts, labels, x, self.k, out)
+            if threads == 1:
+                scatter_nodes(*by_rows)
                 return
             columns, positions, _, cuts = A.by_column
-            run_blocks(gather_nodes, len(cuts) - 1, cuts, columns, positions, starts, labels, x, self.k, out)
+            run_blocks(gather_nodes, len(cuts) - 1, cuts, columns, positions, starts, labels, scale, flat, self.k, out)
             if A.dense.shape[1]:
-                run_blocks(gather_real, A.dense.shape[1], A.dense, x, self.k, out[len(labels) :])
+                run_blocks(gather_real, A.dense.shape[1], A.dense, scale, flat, self.k, out[len(labels) :])
 
     def support(self, ranges: Iterable[tuple[int, int]]) -> Integers:
         """The weights on which the scores in the given ranges of positions depend."""
@@ -159,10 +181,11 @@ class _Shared(NamedTuple):
 
 
 class _Target(NamedTuple):
-    """Labels, or expected labels and steps."""
+    """Labels of all positions, or distributions over them; and the features of all of them together."""
 
     labels: Integers | None
     q: FactoredChains | None
+    totals: Array
 
 
 class ChainModel:
@@ -286,73 +309,97 @@ class ChainModel:
             at = int(np.flatnonzero(~self.allowed[np.arange(len(labels)), labels])[0])
             s = int(np.searchsorted(self._starts, at, side="right")) - 1
             raise ParameterError(f"{self!r}: sentence {s}, position {at - self._starts[s]}: the label is not allowed")
-        return _Target(labels, None)
+        nodes = np.zeros((len(labels), self.k))
+        nodes[np.arange(len(labels)), labels] = 1.0
+        return _Target(labels, None, self._totals(nodes, self._steps_of(labels, np.arange(len(labels)))))
 
     def soft(self, expected: FactoredChains) -> _Target:
         """Distributions over the labels of every sentence, such as those that a projection gives."""
         if not np.array_equal(expected.lengths, self.lengths) or expected.k != self.k or expected.order != self.order:
             raise ParameterError(f"{self!r}: {expected!r} is of other sentences, labels or order")
-        return _Target(None, expected)
+        nodes = expected.marginals().values.reshape(-1, self.k)
+        return _Target(None, expected, self._totals(nodes, self._steps(expected.counts())))
 
-    def _target(self, target: _Target, items: Integers | None) -> tuple[Array, list[Array]]:
-        """What the target has of each label at each position, float64[n, k], and of each shared step."""
-        lengths = self.lengths if items is None else self.lengths[items]
-        rows = np.arange(self._starts[-1]) if items is None else self._rows(items)
-        if target.q is not None:
-            q = target.q
-            if items is None:
-                return q.marginals().values.reshape(-1, self.k), self._steps(q.counts())
-            some = [q[int(s)] for s in items]
-            nodes = np.concatenate([np.zeros((0, self.k)), *(one.marginals() for one in some)])
-            each = [self._steps(one.counts()) for one in some]
-            return nodes, [np.sum(tables, axis=0) for tables in zip(*each, strict=True)]
-        assert target.labels is not None
-        labels = target.labels[rows]
-        nodes = np.zeros((len(rows), self.k))
-        nodes[np.arange(len(rows)), labels] = 1.0
-        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        bare = FactoredChains.packed(nodes, lengths, np.zeros(self._shapes[0]))
-        return nodes, self._steps(bare.counts_of(Ragged(labels, offsets)))
+    def _totals(self, nodes: Array, steps: Array) -> Array:
+        out = np.zeros(self.n_weights)
+        self._add(nodes, steps, out, None, 1.0)
+        return out
 
-    def _steps(self, counts: Any) -> list[Array]:
-        """Counts in the order of the weights."""
+    def _steps(self, counts: StepCounts) -> Array:
+        """Counts of shared steps in the order of the weights."""
         tables = [counts.transitions, *([counts.pairs] if self.order == 2 else [])]
-        return [*tables, *([counts.start, counts.end] if self.ends else [])]
+        return np.concatenate(
+            [table.ravel() for table in (*tables, *([counts.start, counts.end] if self.ends else []))]
+        )
+
+    def _steps_of(self, labels: Integers, rows: Integers) -> Array:
+        """The same for label sequences: ``labels[rows]``, where `rows` are whole sentences; `labels` has all."""
+        k, since = self.k, self._since[rows]
+        second = rows[since >= 1]
+        pairs = labels[second - 1] * k + labels[second]
+        codes, sizes = [pairs], [k * k]
+        if self.order == 2:
+            third = rows[since >= 2]
+            codes, sizes = [labels[third - 2] * k * k + labels[third - 1] * k + labels[third], pairs], [k**3, k * k]
+        if self.ends:
+            codes += [labels[rows[since == 0]], labels[rows[self._until[rows] == 1]]]
+            sizes += [k, k]
+        tables = [np.bincount(code, minlength=size) for code, size in zip(codes, sizes, strict=True)]
+        return np.concatenate(tables).astype(np.float64)
+
+    @cached_property
+    def _since(self) -> Integers:
+        """Positions before each one in its sentence."""
+        return np.arange(self._starts[-1]) - np.repeat(self._starts[:-1], self.lengths)
+
+    @cached_property
+    def _until(self) -> Integers:
+        """Positions from each one to the end of its sentence."""
+        return np.repeat(self.lengths, self.lengths) - self._since
 
     # --- sums
 
-    def _add(self, nodes: Array, steps: list[Array], out: Array, items: Integers | None) -> None:
+    def _add(self, nodes: Array, steps: Array, out: Array, rows: Integers | None, share: float) -> None:
         own = self.features.n_weights
-        if items is None or len(nodes):
-            self.features.add_totals(nodes, out[:own], ALL if items is None else self._rows(items))
-        out[own:] += np.concatenate([table.ravel() for table in steps])
+        if len(nodes):
+            self.features.add_totals(nodes, out[:own], ALL if rows is None else rows, share)
+        out[own:] += share * steps
+
+    def add_log_partition(self, weights: Array, out: Array, items: Integers | None, share: float) -> float:
+        """share · Σ log Z, and its gradient."""
+        chains = self.distributions(weights, items)
+        nodes = chains.marginals().values.reshape(-1, self.k)
+        self._add(nodes, self._steps(chains.counts()), out, None if items is None else self._rows(items), share)
+        return share * float(chains.log_partition().sum())
 
     def add_likelihood(
         self, weights: Array, target: _Target, out: Array, items: Integers | None, share: float
     ) -> float:
         """share · Σ (E_target[score] − log Z), and its gradient."""
+        if items is None:
+            out += share * target.totals
+            return share * dot(weights, target.totals) + self.add_log_partition(weights, out, None, -share)
+        rows = self._rows(items)
+        if target.labels is not None:
+            nodes = np.zeros((len(rows), self.k))
+            nodes[np.arange(len(rows)), target.labels[rows]] = 1.0
+            steps = self._steps_of(target.labels, rows)
+        else:
+            assert target.q is not None
+            nodes = target.q.marginals().values.reshape(-1, self.k)[rows]
+            steps = np.sum([self._steps(target.q[int(s)].counts()) for s in items], axis=0)
         chains = self.distributions(weights, items)
-        total = float(chains.log_partition().sum())
-        nodes, steps = self._target(target, items)
-        scores = chains.scores.values.reshape(-1, self.k)
-        wanted = float(scores[nodes > 0] @ nodes[nodes > 0])
-        wanted += float(weights[self.features.n_weights :] @ np.concatenate([table.ravel() for table in steps]))
+        used = nodes > 0
+        value = float(nodes[used] @ chains.scores.values.reshape(-1, self.k)[used])
+        value += float(weights[self.features.n_weights :] @ steps)
         residual = nodes - chains.marginals().values.reshape(-1, self.k)
-        steps = [share * (have - want) for have, want in zip(steps, self._steps(chains.counts()), strict=True)]
-        self._add(residual if share == 1 else share * residual, steps, out, items)
-        return share * (wanted - total)
-
-    def add_log_partition(self, weights: Array, out: Array, items: Integers | None, share: float) -> float:
-        """share · Σ log Z, and its gradient."""
-        chains = self.distributions(weights, items)
-        nodes = share * chains.marginals().values.reshape(-1, self.k)
-        self._add(nodes, [share * table for table in self._steps(chains.counts())], out, items)
-        return share * float(chains.log_partition().sum())
+        self._add(residual, steps - self._steps(chains.counts()), out, rows, share)
+        return share * (value - float(chains.log_partition().sum()))
 
     def difference(self, item: int, first: ArrayLike, second: ArrayLike) -> tuple[Integers, Array]:
         """Features of one label sequence less those of another, for one sentence."""
-        items, scratch = np.array([item]), self._scratch
-        one, other = np.asarray(first, np.int64), np.asarray(second, np.int64)
+        scratch = self._scratch
+        one, other = (_labels(y, int(self.lengths[item]), self.k) for y in (first, second))
         differs = np.flatnonzero(one != other)
         start = int(self._starts[item])
         at = self.features.support((start + int(t), start + int(t) + 1) for t in differs)
@@ -361,14 +408,16 @@ class ChainModel:
         nodes[np.arange(len(differs)), other[differs]] -= 1.0
         if len(differs):
             self.features.add_totals(nodes, scratch[: self.features.n_weights], start + differs)
-        lengths = self.lengths[items]
-        bare = FactoredChains.packed(np.zeros((len(one), self.k)), lengths, np.zeros(self._shapes[0]))
-        tables = (self._steps(bare.counts_of([labels])) for labels in (one, other))
-        steps = np.concatenate([(plus - minus).ravel() for plus, minus in zip(*tables, strict=True)])
         much = scratch[at]
         scratch[at] = 0.0
+        steps = self._steps_alone(one) - self._steps_alone(other)
         used = np.flatnonzero(steps)
         return np.concatenate([at, self.features.n_weights + used]), np.concatenate([much, steps[used]])
+
+    def _steps_alone(self, labels: Integers) -> Array:
+        """Shared steps of one sequence."""
+        bare = FactoredChains.packed(np.zeros((len(labels), self.k)), [len(labels)], np.zeros(self._shapes[0]))
+        return self._steps(bare.counts_of([labels]))
 
     @cached_property
     def _scratch(self) -> Array:

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from isogloss.engine.threads import using_threads
 from isogloss.errors import ParameterError
 from isogloss.learners.models import Model
 from isogloss.structures import Structure
@@ -177,6 +178,10 @@ class Perceptron:
 
     def step(self, state: State) -> tuple[State, Info]:
         """One pass over all items, in an order that the seed and the iteration decide."""
+        with using_threads():  # asked for once, not for every item
+            return self._pass(state)
+
+    def _pass(self, state: State) -> tuple[State, Info]:
         weights, late, met = state.weights.copy(), state.late.copy(), state.met
         n, augmentation = len(self.model), self.schedule(state.iteration)
         order = np.random.default_rng([self.seed, state.iteration]).permutation(n) if self.shuffle else np.arange(n)

@@ -14,17 +14,16 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isogloss.engine.threads import run_blocks, using_threads
+from isogloss.engine.threads import using_threads
 from isogloss.errors import ParameterError
 from isogloss.learners._search import search
+from isogloss.learners._vectors import dot, summed
 
 __all__ = ["AdaGrad", "Info", "Lbfgs", "LbfgsState", "Objective", "Sgd", "StochasticState"]
 
 Array = NDArray[np.float64]
 Items = NDArray[np.int64]
 Dumped = tuple[dict[str, NDArray[Any]], dict[str, Any]]
-
-NUMBERS_PER_BLOCK = 1 << 15
 
 
 class Objective(Protocol):
@@ -146,7 +145,7 @@ class Lbfgs:
         cost = -self.objective.add_gradient(weights, slope)
         np.negative(slope, out=slope)
         if self.l2:
-            cost += 0.5 * self.l2 * _dot(weights, weights)
+            cost += 0.5 * self.l2 * dot(weights, weights)
             slope += self.l2 * weights
         if self.l1:
             cost += self.l1 * float(np.abs(weights).sum())
@@ -166,24 +165,24 @@ class Lbfgs:
         direction = _direction(steepest, state.moves, state.changes)
         if self.l1:
             direction[direction * steepest >= 0] = 0.0
-        downhill = _dot(direction, steepest)
+        downhill = dot(direction, steepest)
         if not downhill < 0:  # nothing to gain, or a history that misleads
             direction = -steepest
-            downhill = -_dot(steepest, steepest)
+            downhill = -dot(steepest, steepest)
         if downhill == 0:
             return self._stay(state, 0)
-        first = 1.0 if state.moves else min(1.0, 1.0 / np.sqrt(_dot(steepest, steepest)))
+        first = 1.0 if state.moves else min(1.0, 1.0 / np.sqrt(dot(steepest, steepest)))
         if self.l1:
             found, spent = self._backtrack(state, steepest, direction, first)
         else:
             begin = (-state.value, downhill)
-            found, spent = search(self._cost, _dot, state.weights, direction, begin, first, self.evaluations)
+            found, spent = search(self._cost, dot, state.weights, direction, begin, first, self.evaluations)
         if found is None:
             return self._stay(state, spent)
         weights, cost, new_slope = found
         move, change = weights - state.weights, new_slope - slope
         moves, changes = state.moves, state.changes
-        if _dot(move, change) > 1e-10 * _dot(change, change):
+        if dot(move, change) > 1e-10 * dot(change, change):
             moves, changes = (*moves, move)[-self.history :], (*changes, change)[-self.history :]
         after = LbfgsState(weights, state.iteration + 1, -cost, -new_slope, moves, changes)
         return after, self._info(after, spent)
@@ -207,7 +206,7 @@ class Lbfgs:
             trial = state.weights + length * direction
             trial[trial * orthant <= 0] = 0.0
             cost, slope = self._cost(trial)
-            promised = _dot(steepest, trial - state.weights)
+            promised = dot(steepest, trial - state.weights)
             if promised < 0 and cost <= -state.value + 1e-4 * promised:
                 return (trial, cost, slope), spent
             length /= 2 if state.moves or spent > 1 else 10
@@ -237,36 +236,18 @@ def _direction(steepest: Array, moves: tuple[Array, ...], changes: tuple[Array, 
     out = -steepest
     if not moves:
         return out
-    products = [_dot(move, change) for move, change in zip(moves, changes, strict=True)]
+    products = [dot(move, change) for move, change in zip(moves, changes, strict=True)]
     shares = [0.0] * len(moves)
-    share = _dot(moves[-1], out)
+    share = dot(moves[-1], out)
     for i in range(len(moves) - 1, -1, -1):
         shares[i] = share / products[i]
         following = moves[i - 1] if i else changes[-1]
-        share = _sum(add_and_dot, -shares[i], changes[i], out, following)
-    share = _sum(scale_and_dot, products[-1] / _dot(changes[-1], changes[-1]), out, changes[0])
+        share = summed(add_and_dot, -shares[i], changes[i], out, following)
+    share = summed(scale_and_dot, products[-1] / dot(changes[-1], changes[-1]), out, changes[0])
     for i in range(len(moves)):
         following = changes[i + 1] if i + 1 < len(moves) else out
-        share = _sum(add_and_dot, shares[i] - share / products[i], moves[i], out, following)
+        share = summed(add_and_dot, shares[i] - share / products[i], moves[i], out, following)
     return out
-
-
-def _dot(a: Array, b: Array) -> float:
-    from isogloss.learners._numba.vectors import dot
-
-    return _sum(dot, a, b)
-
-
-def _sum(kernel: Any, *args: Any) -> float:
-    """Run a kernel over blocks of its last vector and add up what each leaves, in order."""
-    blocks = max(1, len(args[-1]) // NUMBERS_PER_BLOCK)
-    shares = np.zeros(blocks)
-    with using_threads():
-        run_blocks(kernel, blocks, *args, shares)
-    total = 0.0
-    for share in shares:
-        total += float(share)
-    return total
 
 
 # --- a few items at a time -----------------------------------------------------------------------------------------
@@ -303,6 +284,10 @@ class _Stochastic:
 
     def step(self, state: StochasticState) -> tuple[StochasticState, Info]:
         """One pass over all items, in an order that the seed and the iteration decide."""
+        with using_threads():  # asked for once, not for every item
+            return self._pass(state)
+
+    def _pass(self, state: StochasticState) -> tuple[StochasticState, Info]:
         n = len(self.objective)
         weights, squares = state.weights.copy(), state.squares.copy()
         order = np.random.default_rng([self.seed, state.iteration]).permutation(n)
@@ -318,7 +303,7 @@ class _Stochastic:
             gradient[at] = 0.0
             self._move(weights, squares, at, slope, now, schedule)
         self._penalise(weights, squares, np.arange(len(weights)), last, self._batches, schedule)
-        penalty = 0.5 * self.l2 * _dot(weights, weights) + self.l1 * float(np.abs(weights).sum())
+        penalty = 0.5 * self.l2 * dot(weights, weights) + self.l1 * float(np.abs(weights).sum())
         info = Info(value - penalty, evaluations=1, nonzero=int(np.count_nonzero(weights)))
         return StochasticState(weights, state.iteration + 1, squares), info
 

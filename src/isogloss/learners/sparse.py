@@ -112,8 +112,12 @@ class Sparse:
         last = self.n_rows if stop is None else stop
         out = np.empty(last - start)
         args = (self.indptr[start : last + 1], self.indices, self.values, self.dense[start:last], vector, out)
+        blocks = len(out) // ROWS_PER_BLOCK
+        if blocks <= 1:  # asking for threads takes longer
+            multiply(0, 1, *args)
+            return out
         with using_threads():
-            run_blocks(multiply, max(1, len(out) // ROWS_PER_BLOCK), *args)
+            run_blocks(multiply, blocks, *args)
         return out
 
     def totals(self, parts: ArrayLike) -> Array:
@@ -128,10 +132,13 @@ class Sparse:
 
         last = self.n_rows if stop is None else stop
         x = self._checked(parts, last - start, "parts")
+        by_rows = (start, last, start, self.indptr, self.indices, self.values, self.dense, x, out)
+        if last - start < self.n_rows or len(self.indices) < ENTRIES_PER_BLOCK:
+            scatter_rows(*by_rows)
+            return
         with using_threads() as threads:
-            if threads == 1 or last - start < self.n_rows or len(self.indices) < ENTRIES_PER_BLOCK:
-                args = (self.indptr, self.indices, self.values, self.dense, x, out)
-                scatter_rows(start, last, start, *args)
+            if threads == 1:
+                scatter_rows(*by_rows)
                 return
             starts, rows, values, cuts = self.by_column
             run_blocks(gather_columns, len(cuts) - 1, cuts, starts, rows, values, x, out)

@@ -202,10 +202,10 @@ def multiply(block, count, indptr, indices, values, dense, weights, out):
         score = 0.0
         if len(values):
             for i in range(indptr[r], indptr[r + 1]):
-                score += values[i] * weights[indices[i]]
+                score += values[i] * weights[np.uint64(indices[i])]
         else:
             for i in range(indptr[r], indptr[r + 1]):
-                score += weights[indices[i]]
+                score += weights[np.uint64(indices[i])]
         for d in range(dense.shape[1]):
             score += dense[r, d] * weights[tail + d]
         out[r] = score
@@ -221,10 +221,10 @@ def scatter_rows(first, last, shift, indptr, indices, values, dense, x, out):
             continue
         if len(values):
             for i in range(indptr[r], indptr[r + 1]):
-                out[indices[i]] += values[i] * much
+                out[np.uint64(indices[i])] += values[i] * much
         else:
             for i in range(indptr[r], indptr[r + 1]):
-                out[indices[i]] += much
+                out[np.uint64(indices[i])] += much
         for d in range(dense.shape[1]):
             out[tail + d] += dense[r, d] * much
 
@@ -271,10 +271,10 @@ def gather_columns(block, count, cuts, starts, rows, values, x, out):
         much = out[c]
         if len(values):
             for i in range(starts[c], starts[c + 1]):
-                much += values[i] * x[rows[i]]
+                much += values[i] * x[np.uint64(rows[i])]
         else:
             for i in range(starts[c], starts[c + 1]):
-                much += x[rows[i]]
+                much += x[np.uint64(rows[i])]
         out[c] = much
 
 
