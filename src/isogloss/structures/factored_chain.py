@@ -537,7 +537,7 @@ class FactoredChain(Distribution[Labels]):
 
 def _added(counts: Array) -> Array:
     """The sum over the first axis, always in the same order."""
-    out = counts[0].copy()
+    out: Array = counts[0].copy()
     for more in counts[1:]:
         out += more
     return out

@@ -10,20 +10,45 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
+from numba.extending import overload
 
 from isogloss.structures._numba.semiring import total, weights
+from isogloss.structures.semiring import Max
 
 __all__ = ["chain", "chains", "factored", "factored_chains", "k_best"]
 
 
-@njit(cache=True, nogil=True)
 def _forward(sr, before, table, k, contexts, x, after):
-    """after[i, j] = ⊕_h before[h, i] + table[h, i, j]."""
+    """after[i, j] = ⊕_h before[h, i] + table[h, i, j]; replaced at compile time."""
+    raise NotImplementedError
+
+
+@njit(cache=True, nogil=True)
+def _forward_sum(sr, before, table, k, contexts, x, after):
     for i in range(contexts):
         for j in range(k):
             for h in range(k):
                 x[h] = before[h * contexts + i] + table[(h * contexts + i) * k + j]
             after[i * k + j] = total(sr, x)
+
+
+@njit(cache=True, nogil=True)
+def _forward_best(sr, before, table, k, contexts, x, after):
+    after[:] = -np.inf
+    for h in range(k):
+        for i in range(contexts):
+            here = before[h * contexts + i]
+            row, into = table[(h * contexts + i) * k : (h * contexts + i + 1) * k], after[i * k : (i + 1) * k]
+            for j in range(k):  # row by row, which vectorises
+                way = here + row[j]
+                into[j] = way if way > into[j] else into[j]
+
+
+@overload(_forward)
+def _compiled_forward(sr, before, table, k, contexts, x, after):
+    if sr.instance_class is Max:
+        return lambda sr, before, table, k, contexts, x, after: _forward_best(sr, before, table, k, contexts, x, after)
+    return lambda sr, before, table, k, contexts, x, after: _forward_sum(sr, before, table, k, contexts, x, after)
 
 
 @njit(cache=True, nogil=True)

@@ -40,8 +40,8 @@ LEAST = np.exp(LOWEST)
 
 
 @njit(cache=True, nogil=True)
-def combine(out, at, weights, weight, stride, rows, row, step, count, width, adding):
-    """out[at + j] (+)= Σ_r weights[weight + r·stride] · rows[row + r·step + j], for 0 ≤ j < width.
+def combine(out, at, weights, weight, stride, rows, row, step, count, width):
+    """out[at + j] = Σ_r weights[weight + r·stride] · rows[row + r·step + j], for 0 ≤ j < width.
 
     Three vectors at a time, even and odd r apart: enough sums in flight to hide how long one takes.
     """
@@ -61,13 +61,9 @@ def combine(out, at, weights, weight, stride, rows, row, step, count, width, add
             a = multiply_add(x, load_eight(rows, p), a)
             b = multiply_add(x, load_eight(rows, p + 8), b)
             c = multiply_add(x, load_eight(rows, p + 16), c)
-        a, b, c = add(a, d), add(b, e), add(c, f)
-        if adding:
-            a, b = add(a, load_eight(out, at + j)), add(b, load_eight(out, at + j + 8))
-            c = add(c, load_eight(out, at + j + 16))
-        store(out, at + j, a)
-        store(out, at + j + 8, b)
-        store(out, at + j + 16, c)
+        store(out, at + j, add(a, d))
+        store(out, at + j + 8, add(b, e))
+        store(out, at + j + 16, add(c, f))
         j += 24
     while j < width:
         a, b = zero, zero
@@ -78,8 +74,7 @@ def combine(out, at, weights, weight, stride, rows, row, step, count, width, add
             w, p = w + 2 * stride, p + 2 * step
         if count % 2:
             a = multiply_add(spread_eight(weights, w), load_eight(rows, p), a)
-        a = add(a, b)
-        store(out, at + j, add(a, load_eight(out, at + j)) if adding else a)
+        store(out, at + j, add(a, b))
         j += 8
 
 
@@ -164,7 +159,7 @@ def _forward(n, k, order, contexts, width, weights, shifts, b, q):
         value += shifts[which]
         for i in range(contexts):
             rows = (which * contexts + i) * k * width
-            combine(q, here + i * width, q, here - size + i, stride, weights, rows, width, k, width, False)
+            combine(q, here + i * width, q, here - size + i, stride, weights, rows, width, k, width)
         if mass <= 0.0:
             break
         product *= mass
@@ -213,7 +208,7 @@ def _backward(n, k, order, contexts, width, transposed, b, q, v, beta, back, now
 
     The posterior of step (h, i, j) into t is then q[t-1, h, i] · weights[h, i, j] · v[t, i, j].
     """
-    size = contexts * width
+    size, unit = contexts * width, 1 if k > 0 else 0  # were it plainly 1, `combine` would be compiled again for it
     last = splat_eight(1.0 / mass_of(q, (n - 1) * size, size))
     for j in range(0, size, 8):
         store(beta, j, where_positive(load_eight(q, (n - 1) * size + j), last))
@@ -230,7 +225,7 @@ def _backward(n, k, order, contexts, width, transposed, b, q, v, beta, back, now
                 store(v, here + i, multiply(weight, inverse))
         for i in range(contexts):
             rows = (which * contexts + i) * k * width
-            combine(back, i * width, now, i * width, 1, transposed, rows, width, k, width, False)
+            combine(back, i * width, now, i * width, unit, transposed, rows, width, k, width)
         if contexts > 1:  # from [i, h] to [h, i]
             for i in range(k):
                 for h in range(k):
@@ -242,66 +237,54 @@ def _backward(n, k, order, contexts, width, transposed, b, q, v, beta, back, now
 
 @njit(cache=True, nogil=True)
 def _outer(sums, at, q, state, stride, v, row, size, count, k, width):
-    """sums[at + h·width + j] += Σ_t q[state + h·stride + t·size] · v[row + t·size + j], for 0 ≤ h < k.
+    """sums[at + h·width + j] += Σ_t q[state + h·stride + t·size] · v[row + t·size + j], for 0 ≤ h < k, 0 ≤ j < width.
 
-    `combine` for every h; four at a time where j allows, so that v is read less often.
+    Three h and three vectors at a time, so that each is read once for three uses.
     """
-    h = 0
-    while h + 4 <= k:
-        j, out, p = 0, at + h * width, state + h * stride
-        while j + 24 <= width:
-            a, b, c = load_eight(sums, out + j), load_eight(sums, out + j + 8), load_eight(sums, out + j + 16)
-            o = out + width + j
-            d, e, f = load_eight(sums, o), load_eight(sums, o + 8), load_eight(sums, o + 16)
-            o += width
-            g, m, r = load_eight(sums, o), load_eight(sums, o + 8), load_eight(sums, o + 16)
-            o += width
-            s, t, u = load_eight(sums, o), load_eight(sums, o + 8), load_eight(sums, o + 16)
-            w = p
-            for y in range(row + j, row + j + count * size, size):
-                x0, x1, x2 = load_eight(v, y), load_eight(v, y + 8), load_eight(v, y + 16)
-                z = spread_eight(q, w)
-                a, b, c = multiply_add(z, x0, a), multiply_add(z, x1, b), multiply_add(z, x2, c)
-                z = spread_eight(q, w + stride)
-                d, e, f = multiply_add(z, x0, d), multiply_add(z, x1, e), multiply_add(z, x2, f)
-                z = spread_eight(q, w + 2 * stride)
-                g, m, r = multiply_add(z, x0, g), multiply_add(z, x1, m), multiply_add(z, x2, r)
-                z = spread_eight(q, w + 3 * stride)
-                s, t, u = multiply_add(z, x0, s), multiply_add(z, x1, t), multiply_add(z, x2, u)
+    for top in range(0, k, 3):
+        three = top + 3 <= k
+        j = 0
+        while three and j + 24 <= width:
+            out, w = at + top * width + j, state + top * stride
+            a0, a1, a2 = load_eight(sums, out), load_eight(sums, out + 8), load_eight(sums, out + 16)
+            out += width
+            b0, b1, b2 = load_eight(sums, out), load_eight(sums, out + 8), load_eight(sums, out + 16)
+            out += width
+            c0, c1, c2 = load_eight(sums, out), load_eight(sums, out + 8), load_eight(sums, out + 16)
+            for p in range(row + j, row + j + count * size, size):
+                x, y, z = load_eight(v, p), load_eight(v, p + 8), load_eight(v, p + 16)
+                a, b, c = spread_eight(q, w), spread_eight(q, w + stride), spread_eight(q, w + 2 * stride)
+                a0, a1, a2 = multiply_add(a, x, a0), multiply_add(a, y, a1), multiply_add(a, z, a2)
+                b0, b1, b2 = multiply_add(b, x, b0), multiply_add(b, y, b1), multiply_add(b, z, b2)
+                c0, c1, c2 = multiply_add(c, x, c0), multiply_add(c, y, c1), multiply_add(c, z, c2)
                 w += size
-            o = out + j
-            store(sums, o, a), store(sums, o + 8, b), store(sums, o + 16, c)
-            o += width
-            store(sums, o, d), store(sums, o + 8, e), store(sums, o + 16, f)
-            o += width
-            store(sums, o, g), store(sums, o + 8, m), store(sums, o + 16, r)
-            o += width
-            store(sums, o, s), store(sums, o + 8, t), store(sums, o + 16, u)
+            store(sums, out, c0), store(sums, out + 8, c1), store(sums, out + 16, c2)
+            out -= width
+            store(sums, out, b0), store(sums, out + 8, b1), store(sums, out + 16, b2)
+            out -= width
+            store(sums, out, a0), store(sums, out + 8, a1), store(sums, out + 16, a2)
             j += 24
-        if j < width:
-            for one in range(4):
-                combine(
-                    sums, out + one * width + j, q, p + one * stride, size, v, row + j, size, count, width - j, True
-                )
-        h += 4
-    while h < k:
-        combine(sums, at + h * width, q, state + h * stride, size, v, row, size, count, width, True)
-        h += 1
+        for h in range(top, min(top + 3, k)):  # what is left over
+            for i in range(j, width, 8):
+                out, w = at + h * width + i, state + h * stride
+                a0 = load_eight(sums, out)
+                for p in range(row + i, row + i + count * size, size):
+                    a0 = multiply_add(spread_eight(q, w), load_eight(v, p), a0)
+                    w += size
+                store(sums, out, a0)
 
 
 @njit(cache=True, nogil=True)
 def _count(n, k, order, contexts, width, q, v, sums, at):
     """sums[which, i, h, j] += Σ_t q[t-1, h, i] v[t, i, j]: expected steps, once multiplied by the weights."""
-    size, stride, table = contexts * width, 1 if contexts == 1 else width, contexts * k * width
+    size, stride = contexts * width, 1 if contexts == 1 else width
     for i in range(contexts):
-        steps = at + i * k * width
-        if n > order:
-            _outer(
-                sums, steps + table, q, (order - 1) * size + i, stride,
-                v, order * size + i * width, size, n - order, k, width,
-            )  # fmt: skip
-        if order == 2 and n > 1:
-            _outer(sums, steps, q, i, stride, v, size + i * width, size, 1, k, width)
+        for which in range(order % 2, 2):  # order 1 knows no first step apart
+            first = 1 if which == 0 else order
+            count = max(0, min(n, 2) - 1 if which == 0 else n - order)
+            steps = at + (which * contexts + i) * k * width
+            before, here = (first - 1) * size + i, first * size + i * width
+            _outer(sums, steps, q, before, stride, v, here, size, count, k, width)
 
 
 @njit(cache=True, nogil=True)

@@ -78,7 +78,7 @@ def _forward(scores, at, n, k, order, contexts, width, holes, x, q, scales, grad
                 for j in range(width):
                     q[into + j] = grad[rows + j] if i == 0 and j < k else 0.0
                 continue
-            combine(q, into, q, here - size + i, stride, grad, rows, contexts * k, k, width, False)
+            combine(q, into, q, here - size + i, stride, grad, rows, contexts * k, k, width)
             for j in range(0, width, 8):
                 weight = multiply(load_eight(q, into + j), splat_eight(scales[t]))
                 store(q, into + j, where_positive(add(load_eight(holes, j), one), weight))

@@ -5,8 +5,8 @@ what is meant: a `Lanes` value is one 16-wide vector register of float32 (or sev
 has no wider), and arithmetic on it is one instruction. Arrays are flat and padded by the caller; loads need no
 alignment. The same code over float64 arrays computes in float64, which is how tests see that float32 is enough.
 
-Where rows are short, sixteen is too coarse a measure: `load_eight`, `splat_eight` and `spread_eight` make values of eight
-numbers, on which everything else works as well.
+Where rows are short, sixteen is too coarse a measure: `load_eight`, `splat_eight` and `spread_eight` make values of
+eight numbers, on which everything else works as well.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ def splat_eight(typing, value):
 
 @intrinsic
 def spread_eight(typing, array, index):
-    """Element `index` of a flat array in each of eight lanes; unlike indexing, without a thought for negative numbers."""
+    """Element `index` of a flat array, which is not negative, in each of eight lanes."""
     lanes = _lanes_of(array.dtype, 8)
 
     def code(context, builder, signature, args):
