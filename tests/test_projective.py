@@ -260,6 +260,17 @@ def test_weights_that_vanish_in_plain_probabilities(push):
     np.testing.assert_allclose(ProjectiveTree(scores).marginals(), marginals, atol=1e-10)
 
 
+@ROOTS
+@pytest.mark.parametrize(("n", "spread"), [(40, 20.0), (80, 8.0), (120, 5.0), (40, 30.0), (60, 12.0)])
+def test_plain_probabilities_near_the_end_of_their_range(n, spread, single_root):
+    """Scaled sums down to e^-600, on both sides of where logarithms take over."""
+    scores = normal(n, spread=spread, holes=0.05)
+    log_z, marginals = in_logs(scores, single_root)
+    dist = ProjectiveTree(scores, single_root=single_root)
+    assert dist.log_partition() == pytest.approx(log_z, rel=1e-13)
+    np.testing.assert_allclose(dist.marginals(), marginals, atol=1e-12)
+
+
 def test_a_tree_that_is_alone():
     heads = np.array([2, 0, 4, 2, 4])
     scores = np.where(tree_parts(heads) > 0, -7e3, -np.inf)

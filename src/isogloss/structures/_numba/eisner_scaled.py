@@ -5,9 +5,11 @@ word by the largest of them changes log Z by a known amount and marginals not at
 1, and sums of up to (27/4)ⁿ products fit into float64 for the lengths that sentences have. Where they may not, the
 kernel says so and the caller turns to logarithms.
 
-With u ≤ 1, what the rest of a tree can multiply a cell by is below (27/4)ⁿ, the growth of the number of trees, and the
-rounding of numbers near 0 adds at most 5e-324 to each of fewer than n³ products. So log Z ≥ n log(27/4) + 3 log n − 690
-keeps the relative error of what underflows below 1e-20, and every adjoint (an outside sum over Z) below 1e300.
+When do they fit? A product that underflows is wrong by at most 5e-324, and what it is wrong by enters log Z times the
+adjoint of its cell (the sum over all that can stand around the cell, over Z). Charts are below (27/4)ⁿ, the growth of
+the number of trees, and so are the sums around cells. Hence either of two conditions keeps what n³ underflows can do to
+log Z and marginals below 1e-15: log Z ≥ n log(27/4) + 3 log n − 690, known before the sweep back; or all adjoints, as
+they come out, below 1e290, if no weight is so small that it underflows itself.
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ __all__ = ["room", "scaled", "stride"]
 
 _GROWTH = 1.9095425048844386  # log(27/4)
 _REACH = 690.0  # a little below log(1.8e308), the largest float64
+_HIGHEST = 1e290  # adjoint
+_DEEPEST = -600.0  # logarithm of a weight, well above that of the smallest float64
 _CHARTS = 10  # weights, three charts, six adjoints
 
 
@@ -56,20 +60,22 @@ def _add(out, i, factor, b, k, length):
 
 @njit(cache=True, nogil=True)
 def _weights(scores, size, row, weight):
-    """Weights with each column divided by its largest; returns the sum of the logarithms of those."""
-    shift = 0.0
+    """Weights with each column divided by its largest; returns the sum of the logarithms of those, and the least weight
+    that is not forbidden, as a logarithm."""
+    shift = least = 0.0
     for child in range(1, size):
         top = -np.inf
         for head in range(size):
             if head != child and scores[head, child] > top:
                 top = scores[head, child]
         if top == -np.inf:
-            return top  # a word that no head may take
+            return top, least  # a word that no head may take
         shift += top
         for head in range(size):
-            if head != child:
+            if head != child and scores[head, child] > -np.inf:
                 weight[head * row + child] = np.exp(scores[head, child] - top)
-    return shift
+                least = min(least, scores[head, child] - top)
+    return shift, least
 
 
 @njit(cache=True, nogil=True)
@@ -99,7 +105,11 @@ def _inside(weight, closed, turned, open_, row, first, last):
 
 @njit(cache=True, nogil=True)
 def _outside(weight, charts, adjoints, row, first, last, grad):
-    """Adjoints, wide spans first; right and left apart, so that what is added beyond the end of a row is never read."""
+    """Adjoints, wide spans first; right and left apart, so that what is added beyond the end of a row is never read.
+
+    Returns the largest.
+    """
+    highest = 0.0
     closed, turned, open_ = charts
     row_right, row_left, turned_right, turned_left, open_right, open_left = adjoints
     for width in range(last - first, 0, -1):
@@ -107,6 +117,7 @@ def _outside(weight, charts, adjoints, row, first, last, grad):
             k = i + width
             right = row_right[i * row + k] + turned_right[k * row + i]
             left = row_left[k * row + i] + turned_left[i * row + k]
+            highest = max(highest, max(right, left))
             _add(open_right, i * row + i + 1, right, turned, k * row + i + 1, width)
             _add(turned_right, k * row + i + 1, right, open_, i * row + i + 1, width)
             _add(open_left, k * row + i, left, turned, i * row + i, width)
@@ -117,18 +128,20 @@ def _outside(weight, charts, adjoints, row, first, last, grad):
             grad[i, k] = min(1.0, right * open_[i * row + k])
             grad[k, i] = min(1.0, left * open_[k * row + i])
             inner = right * weight[i * row + k] + left * weight[k * row + i]
+            highest = max(highest, max(inner, max(right, left)))
             _add(row_right, i * row + i, inner, closed, k * row + i + 1, width)
             _add(row_left, k * row + i + 1, inner, closed, i * row + i, width)
+    return highest
 
 
 @njit(cache=True, nogil=True)
 def scaled(scores, single_root, grad, work):
-    """log Z and marginals, or NaN where the numbers might not fit (then `grad` is as before).
+    """log Z and marginals, or NaN where the numbers might not fit (then `grad` is zero).
 
     Parameters
     ----------
     scores, grad : float64[n+1, n+1]
-        The diagonal and column 0 of `grad` are left as they are; row 0 and the rest are written.
+        `grad` is zero before.
     work : float64[room(n+1)]
         Anything.
     """
@@ -146,7 +159,7 @@ def scaled(scores, single_root, grad, work):
     turned_right, turned_left = work[6 * area : 7 * area], work[7 * area : 8 * area]
     open_right, open_left = work[8 * area : 9 * area], work[9 * area : 10 * area]
     first = 1 if single_root else 0
-    shift = _weights(scores, size, row, weight)
+    shift, least = _weights(scores, size, row, weight)
     if shift == -np.inf:
         return np.nan
     _inside(weight, closed, turned, open_, row, first, n)
@@ -155,17 +168,25 @@ def scaled(scores, single_root, grad, work):
         z = 0.0
         for r in range(1, size):
             z += weight[r] * closed[r * row + 1] * closed[r * row + n]
-    if not (z > 0.0 and np.log(z) >= n * _GROWTH + 3 * np.log(size) - _REACH):
+    if z < 1.0 / _HIGHEST:
+        return np.nan
+    safe = np.log(z) >= n * _GROWTH + 3 * np.log(size) - _REACH
+    if not safe and least < _DEEPEST:
         return np.nan
     if single_root:
         for r in range(1, size):
             left, right = closed[r * row + 1], closed[r * row + n]
-            grad[0, r] = min(1.0, weight[r] * left * right / z)
-            row_left[r * row + 1] += weight[r] * right / z
-            row_right[r * row + n] += weight[r] * left / z
+            grad[0, r] = min(1.0, weight[r] / z * left * right)
+            row_left[r * row + 1] += weight[r] / z * right
+            row_right[r * row + n] += weight[r] / z * left
     else:
         row_right[n] = 1.0 / z
     charts = (closed, turned, open_)
     adjoints = (row_right, row_left, turned_right, turned_left, open_right, open_left)
-    _outside(weight, charts, adjoints, row, first, n, grad)
+    highest = _outside(weight, charts, adjoints, row, first, n, grad)
+    if not safe and not highest < _HIGHEST:
+        for head in range(size):
+            for child in range(size):
+                grad[head, child] = 0.0
+        return np.nan
     return shift + np.log(z)
