@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,15 +17,22 @@ __all__ = ["best_flow", "best_partners", "best_partners_of_required", "nearest_p
 SWEEPS = 100_000
 
 
+@cache
+def _kernels() -> Any:
+    """The compiled module, imported when first needed; looking it up anew would take as long as a small matching."""
+    from isogloss.structures._numba import matching
+
+    return matching
+
+
 def best_partners(scores: Array, source_null: Array, target_null: Array) -> NDArray[np.int64] | None:
     """int64[n_source]: the target word of each source word, or −1; None when nothing is allowed."""
-    from isogloss.structures._numba.matching import INFEASIBLE, SOLVED, best_matching
-
+    kernels = _kernels()
     partner = np.empty(len(scores), np.int64)
-    found = best_matching(scores, source_null, target_null, partner)
-    if found == SOLVED:
+    found = kernels.best_matching(scores, source_null, target_null, partner)
+    if found == kernels.SOLVED:
         return partner
-    return None if found == INFEASIBLE else best_partners_of_required(scores, source_null, target_null)
+    return None if found == kernels.INFEASIBLE else best_partners_of_required(scores, source_null, target_null)
 
 
 def best_partners_of_required(scores: Array, source_null: Array, target_null: Array) -> NDArray[np.int64] | None:
@@ -49,25 +57,19 @@ def best_partners_of_required(scores: Array, source_null: Array, target_null: Ar
 
 def best_flow(problem: Problem) -> NDArray[np.bool_] | None:
     """bool[n_source, n_target], or None when nothing is allowed."""
-    from isogloss.structures._numba.matching import INFEASIBLE
-    from isogloss.structures._numba.matching import best_flow as kernel
-
-    linked = np.zeros(problem.scores.shape, np.bool_)
-    found = kernel(problem.scores, problem.source_table, problem.target_table, linked)
-    return None if found == INFEASIBLE else linked
+    kernels, linked = _kernels(), np.zeros(problem.scores.shape, np.bool_)
+    found = kernels.best_flow(problem.scores, problem.source_table, problem.target_table, linked)
+    return None if found == kernels.INFEASIBLE else linked
 
 
 def nearest_point(point: Array, problem: Problem, tolerance: float, place: str) -> Array:
     """`point` (−∞ where 0 is all that is allowed) moved to the nearest point of the polytope."""
-    from isogloss.structures._numba.matching import nearest
-
-    kernel: Any = nearest
     bounds = []
     for table in (problem.source_table, problem.target_table):
         allowed = table > -np.inf
         bounds.append(allowed.argmax(axis=1).astype(np.float64))
         bounds.append(table.shape[1] - 1.0 - allowed[:, ::-1].argmax(axis=1))
-    sweeps = kernel(point, *bounds, tolerance, SWEEPS)
+    sweeps = _kernels().nearest(point, *bounds, tolerance, SWEEPS)
     if sweeps < 0:
         warnings.warn(f"{place}: the projection has not settled after {SWEEPS} sweeps", RuntimeWarning, stacklevel=3)
     return point

@@ -16,11 +16,21 @@ from isogloss.structures.batch import Batch, Stack, run_sentences
 from isogloss.structures.matching import sums
 from isogloss.structures.matching.assignment import best_partners_of_required
 from isogloss.structures.matching.distribution import Matching
-from isogloss.structures.matching.parts import Fertility, Pairs, checked_fertility, checked_pairs, concave
+from isogloss.structures.matching.parts import (
+    NO_PAIRS,
+    Fertility,
+    Pairs,
+    checked_fertility,
+    checked_pairs,
+    concave,
+    constant,
+)
 from isogloss.structures.matching.search import Links, links_at
 from isogloss.structures.matching.sums import Convergence, Inference, Sums
 
 __all__ = ["Matchings"]
+
+FEW_CELLS = 2**18  # below, all matchings take a few milliseconds, and handing them to threads would take as long
 
 
 class Matchings(Batch[Links]):
@@ -70,8 +80,8 @@ class Matchings(Batch[Links]):
     def __getitem__(self, s: int) -> Matching:
         scores = self.scores[s]
         n, m = scores.shape
-        steps = self._steps[s] if self._steps is not None else (kept(np.zeros((n, 0))), kept(np.zeros((m, 0))))
-        pairs = self._pairs[s] if self._pairs is not None else (np.zeros((0, 2), np.int64), kept(np.zeros(0)))
+        steps = self._steps[s] if self._steps is not None else (constant((n, 0)), constant((m, 0)))
+        pairs = self._pairs[s] if self._pairs is not None else (NO_PAIRS, constant((0,)))
         one = Matching._made(
             scores=scores, source_null=self.source_null[s], target_null=self.target_null[s], _source_steps=steps[0],
             _target_steps=steps[1], _pair_links=pairs[0], _pair_scores=pairs[1], _least=None, inference=self.inference,
@@ -111,10 +121,12 @@ class Matchings(Batch[Links]):
         nulls = self.source_null, self.target_null
         partner, found = np.empty(len(nulls[0].values), np.int64), np.empty(len(self), np.int64)
         stack = self.scores.values, self.scores.offsets, self.scores.shapes
-        run_sentences(
-            best_matchings, len(self), *stack, *(null.values for null in nulls), *(null.offsets for null in nulls),
-            partner, found,
-        )  # fmt: skip
+        words = *(null.values for null in nulls), *(null.offsets for null in nulls)
+        if len(self.scores.values) < FEW_CELLS:
+            kernel: Any = best_matchings
+            kernel(0, 1, *stack, *words, partner, found)
+        else:
+            run_sentences(best_matchings, len(self), *stack, *words, partner, found)
         for s in np.flatnonzero(found == BOTH_REQUIRED).tolist():
             own = best_partners_of_required(self.scores[s], nulls[0][s], nulls[1][s])
             if own is not None:

@@ -15,13 +15,17 @@ from isogloss.structures.kbest import checked_k
 from isogloss.structures.matching import search, sums
 from isogloss.structures.matching.assignment import best_partners, nearest_point
 from isogloss.structures.matching.parts import (
+    NO_PAIRS,
     Fertility,
+    Indices,
     Pairs,
     Problem,
     checked_fertility,
+    checked_links,
     checked_null,
     checked_pairs,
     checked_steps,
+    constant,
     degree_table,
 )
 from isogloss.structures.matching.search import Links, Method, Relaxation, Solution, links_at
@@ -82,17 +86,19 @@ class Matching(Distribution[Links]):
         *,
         inference: Inference = "auto",
     ) -> None:
-        self.scores = checked_scores(scores, "Matching: scores", (None, None))
+        self.scores = checked_links(scores, "Matching: scores")
         n_source, n_target = self.scores.shape
         self.source_null = checked_null(source_null, "Matching: source_null", n_source)
         self.target_null = checked_null(target_null, "Matching: target_null", n_target)
         self._source_steps, self._target_steps = checked_fertility(fertility, n_source, n_target)
-        self._pair_links, self._pair_scores = checked_pairs(pairs, (n_source, n_target))
-        self._least: tuple[NDArray[np.int64], NDArray[np.int64]] | None = None
+        if pairs is not None:
+            self._pair_links, self._pair_scores = checked_pairs(pairs, (n_source, n_target))
         if inference not in ("auto", "exact", "bp"):
             raise ParameterError(f'Matching: inference should be "auto", "exact" or "bp", not {inference!r}')
         self.inference: Inference = inference
 
+    _pair_links, _pair_scores = NO_PAIRS, constant((0,))
+    _least: tuple[Indices, Indices] | None = None
     _FIELDS = (
         "scores", "source_null", "target_null", "_source_steps", "_target_steps", "_pair_links", "_pair_scores",
         "_least", "inference",
@@ -107,7 +113,7 @@ class Matching(Distribution[Links]):
 
     def _but(self, **fields: Any) -> Self:
         """A copy with other fields."""
-        return self._made(**({name: self.__dict__[name] for name in self._FIELDS} | fields))
+        return self._made(**({name: getattr(self, name) for name in self._FIELDS} | fields))
 
     @classmethod
     def batch(
@@ -172,12 +178,8 @@ class Matching(Distribution[Links]):
     @property
     def _plain(self) -> bool:
         """One link a word, no pairs: assignment will do."""
-        return (
-            self._source_steps.shape[1] == 0
-            and self._target_steps.shape[1] == 0
-            and self._least is None
-            and len(self._pair_scores) == 0
-        )
+        further = self._source_steps.size or self._target_steps.size
+        return not (further or self._pair_scores.size or self._least is not None)
 
     # --- the best
 
@@ -187,7 +189,7 @@ class Matching(Distribution[Links]):
             partner = best_partners(self.scores, self.source_null, self.target_null)
             if partner is None:
                 self._raise_infeasible()
-            return frozenset([(i, j) for i, j in enumerate(partner.tolist()) if j >= 0])
+            return frozenset([link for link in enumerate(partner.tolist()) if link[1] >= 0])
         return self.solve(method, time_limit=time_limit, repair=repair).links
 
     def solve(self, method: Method = "auto", *, time_limit: float | None = None, repair: bool = True) -> Solution:
@@ -202,8 +204,9 @@ class Matching(Distribution[Links]):
         time_limit : float, optional
             Seconds for the integer program, then the better of its best answer so far and the rounded relaxation.
         repair : bool
-            With "lp", leave out links that break a limit, least certain first. Without, as in the paper, the result
-            may have more links a word than allowed; it is no structure then, and its score is −∞.
+            With "lp", leave out links that break a limit, least certain first, then switch open links while that pays.
+            Without, as in the paper, the result may have more links a word than allowed; it is no structure then, and
+            its score is −∞.
         """
         return search.solve(self, method, time_limit=time_limit, repair=repair)
 
@@ -370,7 +373,7 @@ class Matching(Distribution[Links]):
         return self._but(scores=scores)
 
     def _without_pairs(self) -> Self:
-        return self._but(_pair_links=np.zeros((0, 2), np.int64), _pair_scores=kept(np.zeros(0)))
+        return self._but(_pair_links=NO_PAIRS, _pair_scores=constant((0,)))
 
     def clamp(self, y: Any) -> Self:
         """The distribution in which `y` alone is allowed, with the score it has here."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -12,11 +13,12 @@ from isogloss.errors import ParameterError
 from isogloss.structures.base import Array, checked_scores, kept
 
 __all__ = [
-    "Fertility", "Indices", "Pairs", "Problem", "checked_fertility", "checked_null", "checked_pairs", "checked_steps",
-    "concave", "degree_table", "neighbour_pairs",
+    "NO_PAIRS", "Fertility", "Indices", "Pairs", "Problem", "checked_fertility", "checked_links", "checked_null",
+    "checked_pairs", "checked_steps", "concave", "constant", "degree_table", "neighbour_pairs",
 ]  # fmt: skip
 
 Indices = NDArray[np.int64]
+NO_PAIRS: Indices = np.zeros((0, 2), np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,8 +108,25 @@ def neighbour_pairs(
     return Pairs(kept(np.concatenate(links)), kept(np.concatenate(scores)))
 
 
+def checked_links(scores: ArrayLike, place: str) -> Array:
+    """`checked_scores` of two axes, with little to do when all is well: small matchings take a few microseconds."""
+    array = np.array(scores, dtype=np.float64, order="C")
+    if array.ndim != 2 or (array.size and not array.item(array.argmax()) < np.inf):  # the quickest; a NaN comes first
+        return checked_scores(array, place, (None, None))
+    array.flags.writeable = False
+    return array
+
+
+@lru_cache(maxsize=1024)
+def constant(shape: tuple[int, ...], value: float = 0.0) -> Array:
+    """A read-only array of one number; what many matchings share."""
+    return kept(np.full(shape, value))
+
+
 def checked_null(null: ArrayLike, place: str, count: int) -> Array:
     """float64[count], from one score or one for each word."""
+    if isinstance(null, (int, float)) and null < np.inf:
+        return constant((count,), null)
     array = np.asarray(null, np.float64)
     return checked_scores(np.broadcast_to(array, (count,)) if array.ndim == 0 else array, place, (count,))
 
@@ -115,12 +134,11 @@ def checked_null(null: ArrayLike, place: str, count: int) -> Array:
 def checked_fertility(fertility: Fertility | int | None, n_source: int, n_target: int) -> tuple[Array, Array]:
     """Scores of further links (penalties, sign turned), float64[n_source, D − 1] and float64[n_target, D′ − 1]."""
     if fertility is None:
-        fertility = 1
+        return constant((n_source, 0)), constant((n_target, 0))
     if isinstance(fertility, int) and not isinstance(fertility, bool):
         if fertility < 1:
             raise ParameterError(f"Matching: fertility should be 1 or more links a word, not {fertility}")
-        shape = (n_source, fertility - 1), (n_target, fertility - 1)
-        return kept(np.zeros(shape[0])), kept(np.zeros(shape[1]))
+        return constant((n_source, fertility - 1)), constant((n_target, fertility - 1))
     if not isinstance(fertility, Fertility):
         raise ParameterError(f"Matching: fertility should be a Fertility, a number of links or None, not {fertility!r}")
     sides = (("source", fertility.source, n_source), ("target", fertility.target, n_target))
@@ -150,10 +168,10 @@ def checked_steps(steps: ArrayLike, side: str, count: int) -> Array:
     return array
 
 
-def checked_pairs(pairs: Pairs | None, shape: tuple[int, int]) -> tuple[NDArray[np.int64], Array]:
+def checked_pairs(pairs: Pairs | None, shape: tuple[int, int]) -> tuple[Indices, Array]:
     """int64[n_pairs, 2], the two links of each pair counted in C order, and float64[n_pairs]."""
     if pairs is None:
-        return np.zeros((0, 2), np.int64), kept(np.zeros(0))
+        return NO_PAIRS, constant((0,))
     if not isinstance(pairs, Pairs):
         raise ParameterError(f"Matching: pairs should be Pairs(links, scores), not {type(pairs).__name__}")
     links = np.asarray(pairs.links, np.int64)

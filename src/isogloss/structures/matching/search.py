@@ -17,6 +17,7 @@ from isogloss.structures.matching.parts import Indices, concave
 
 if TYPE_CHECKING:
     from isogloss.structures.matching.distribution import Matching
+    from isogloss.structures.matching.programs import LinkProgram
 
 __all__ = ["Links", "Method", "Relaxation", "Solution", "k_best_links", "links_at", "relaxation", "solve"]
 
@@ -88,44 +89,77 @@ def _by_flow(dist: Matching) -> Solution:
 
 
 def _by_program(dist: Matching, time_limit: float | None) -> Solution:
+    """The relaxation first, which is often integral; then the integer program, as long as time allows."""
     from isogloss.structures.matching.programs import link_program
 
-    start = time.monotonic()
-    program = link_program(dist._problem)
-    status, _, bound, x = program.solve(integral=True, time_limit=time_limit)
+    start, program = time.monotonic(), link_program(dist._problem)
+    rounded = _rounded(dist, program, time_limit, repair=True)
+    if rounded is not None and rounded.optimal:
+        return rounded._replace(method="milp")
+    left = None if time_limit is None else max(0.1 * time_limit, time_limit - (time.monotonic() - start))
+    status, _, bound, x = program.solve(integral=True, time_limit=left)
     if status == "infeasible":
         dist._raise_infeasible()
-    links = None if x is None else _links_of_cells(dist, program.cells[x > 0.5])
-    if status == "optimal" and links is not None:
+    found = [] if rounded is None else [rounded]
+    if x is not None:
+        links = _links_of_cells(dist, program.cells[x > 0.5])
         score = dist.score(links)
-        return Solution(links, score, max(score, bound), "milp", True)
-    left = None if time_limit is None else max(0.1 * time_limit, time_limit - (time.monotonic() - start))
-    rounded = _by_rounding(dist, left, repair=True)
-    if links is not None and dist.score(links) >= rounded.score:
-        return Solution(links, dist.score(links), min(bound, rounded.bound), "milp", False)
-    return rounded._replace(bound=min(bound, rounded.bound))
+        found.append(Solution(links, score, max(score, bound), "milp", status == "optimal"))
+        if status == "optimal":
+            return found[-1]
+    best = max(found, key=lambda solution: solution.score, default=_best_without_pairs(dist))
+    if best.score == -np.inf:  # an answer is owed: there are words that must have a link
+        return _by_program(dist, None)
+    return best._replace(bound=min(bound, *(solution.bound for solution in found), np.inf))
 
 
 def _by_rounding(dist: Matching, time_limit: float | None, repair: bool) -> Solution:
+    from isogloss.structures.matching.programs import link_program
+
+    found = _rounded(dist, link_program(dist._problem), time_limit, repair) or _best_without_pairs(dist)
+    if repair and found.score == -np.inf:  # some word was left without the link that it must have
+        return _by_program(dist, None)
+    return found
+
+
+def _best_without_pairs(dist: Matching) -> Solution:
+    """What there is when time is up before anything else is found."""
+    links = solve(dist._without_pairs(), "auto", time_limit=None, repair=True).links
+    return Solution(links, dist.score(links), np.inf, "flow", False)
+
+
+def _rounded(dist: Matching, program: LinkProgram, time_limit: float | None, repair: bool) -> Solution | None:
+    """Links of a half or more in the relaxation; None when time is up."""
     from isogloss.structures.matching.programs import INTEGRAL, greedy
 
-    found = _relaxed(dist, time_limit)
-    if found is None:  # out of time even so: what is best without pairs
-        bound, fractions = np.inf, dist.parts(dist._without_pairs().solve().links)
-    else:
-        bound, fractions = found
-    linked = greedy(dist._problem, fractions) if repair else fractions >= 0.5 - INTEGRAL
+    found = _relaxed(dist, program, time_limit)
+    if found is None:
+        return None
+    bound, fractions = found
+    linked = fractions >= 0.5 - INTEGRAL
+    if repair:
+        linked = greedy(dist._problem, fractions)
+        _settle(dist, linked, np.argwhere((fractions > INTEGRAL) & (fractions < 1 - INTEGRAL)))
     score = dist._score_of(linked)
-    if repair and score == -np.inf:  # some word was left without the link that it must have
-        return _by_program(dist, None)
     return Solution(links_at(linked), score, max(score, bound), "lp", bound <= score + 1e-9 * (1 + abs(score)))
 
 
-def _relaxed(dist: Matching, time_limit: float | None = None) -> tuple[float, Array] | None:
-    """Value and links of the relaxation, or None when time is up."""
-    from isogloss.structures.matching.programs import link_program
+def _settle(dist: Matching, linked: NDArray[np.bool_], loose: Indices) -> None:
+    """Switch links that the relaxation left open, one at a time, as long as that pays."""
+    best, paid = dist._score_of(linked), True
+    while paid:
+        paid = False
+        for i, j in loose.tolist():
+            linked[i, j] ^= True
+            score = dist._score_of(linked)
+            if score > best + 1e-9:
+                best, paid = score, True
+            else:
+                linked[i, j] ^= True
 
-    program = link_program(dist._problem)
+
+def _relaxed(dist: Matching, program: LinkProgram, time_limit: float | None = None) -> tuple[float, Array] | None:
+    """Value and links of the relaxation, or None when time is up."""
     status, value, _, x = program.solve(integral=False, time_limit=time_limit)
     if status == "infeasible":
         dist._raise_infeasible()
@@ -138,7 +172,9 @@ def _relaxed(dist: Matching, time_limit: float | None = None) -> tuple[float, Ar
 
 def relaxation(dist: Matching) -> Relaxation:
     """See `Matching.relaxation`."""
-    found = _relaxed(dist)
+    from isogloss.structures.matching.programs import link_program
+
+    found = _relaxed(dist, link_program(dist._problem))
     assert found is not None  # there was no time limit
     value, links = found
     first, second = (links.ravel()[dist._pair_links[:, end]] for end in (0, 1))
