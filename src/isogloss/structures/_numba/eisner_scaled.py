@@ -51,11 +51,12 @@ def _dot(a, i, b, k, length):
 
 
 @njit(cache=True, nogil=True)
-def _add(out, i, factor, b, k, length):
-    """out[i + t] += factor b[k + t] for t < length, and on to a whole vector."""
+def _add(a, i, b, k, factor, d_a, d_b, length):
+    """The derivative of factor · Σ a[i + t] b[k + t]: into d_a[i + t] and d_b[k + t], and on to a whole vector."""
     factors = splat(factor)
     for t in range(0, length, WIDTH):
-        store(out, i + t, multiply_add(factors, load(b, k + t), load(out, i + t)))
+        store(d_a, i + t, multiply_add(factors, load(b, k + t), load(d_a, i + t)))
+        store(d_b, k + t, multiply_add(factors, load(a, i + t), load(d_b, k + t)))
 
 
 @njit(cache=True, nogil=True)
@@ -118,10 +119,8 @@ def _outside(weight, charts, adjoints, row, first, last, grad):
             right = row_right[i * row + k] + turned_right[k * row + i]
             left = row_left[k * row + i] + turned_left[i * row + k]
             highest = max(highest, max(right, left))
-            _add(open_right, i * row + i + 1, right, turned, k * row + i + 1, width)
-            _add(turned_right, k * row + i + 1, right, open_, i * row + i + 1, width)
-            _add(open_left, k * row + i, left, turned, i * row + i, width)
-            _add(turned_left, i * row + i, left, open_, k * row + i, width)
+            _add(open_, i * row + i + 1, turned, k * row + i + 1, right, open_right, turned_right, width)
+            _add(open_, k * row + i, turned, i * row + i, left, open_left, turned_left, width)
         for i in range(first, last + 1 - width):
             k = i + width
             right, left = open_right[i * row + k], open_left[k * row + i]
@@ -129,8 +128,7 @@ def _outside(weight, charts, adjoints, row, first, last, grad):
             grad[k, i] = min(1.0, left * open_[k * row + i])
             inner = right * weight[i * row + k] + left * weight[k * row + i]
             highest = max(highest, max(inner, max(right, left)))
-            _add(row_right, i * row + i, inner, closed, k * row + i + 1, width)
-            _add(row_left, k * row + i + 1, inner, closed, i * row + i, width)
+            _add(closed, i * row + i, closed, k * row + i + 1, inner, row_right, row_left, width)
     return highest
 
 
