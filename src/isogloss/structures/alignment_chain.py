@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isogloss.errors import ParameterError
-from isogloss.structures.base import Array, checked_scores
+from isogloss.structures.base import Array, Distribution, checked_scores
 from isogloss.structures.chain import Chain
 
 __all__ = ["AlignmentChain"]
 
 
-class AlignmentChain:
+class AlignmentChain(Distribution[NDArray[np.int64]]):
     r"""Which word of the generating sentence (m words) each word of the generated sentence (n words) comes from.
 
     .. math:: p(a, words) = final[pos(a_{n-1})] \prod_t p(a_t \mid pos(a_{t-1}))\, emission[t, a_t]
@@ -128,15 +128,14 @@ class AlignmentChain:
     def _links(self, states: NDArray[np.int64]) -> NDArray[np.int64]:
         return np.where(states < self.m, states, -1)
 
-    def log_partition(self) -> float:
-        """Log probability of the generated sentence."""
-        return self.chain.log_partition() + (0.0 if self.n else float(self.final[self.m]))
+    def _solve(self) -> tuple[float, Array]:
+        """Log probability of the generated sentence, and the posterior of each link, float64[n, m]."""
+        value = self.chain.log_partition() + (0.0 if self.n else float(self.final[self.m]))
+        return value, self.chain.node_marginals()[:, : self.m]
 
-    def marginals(self) -> Array:
-        """float64[n, m]: posterior of each link, the derivative of `log_partition` by `scores`."""
-        return self.chain.node_marginals()[:, : self.m]
-
-    posterior = marginals
+    def posterior(self) -> Array:
+        """float64[n, m]: posterior of each link; the same as `marginals`."""
+        return self.marginals()
 
     def null_posterior(self) -> Array:
         """float64[n]: posterior of null for each generated word."""
@@ -172,10 +171,6 @@ class AlignmentChain:
         """Log probability of the generated sentence together with the alignment."""
         return self.chain.score(self._states(alignment)) + (0.0 if self.n else float(self.final[self.m]))
 
-    def log_prob(self, alignment: ArrayLike) -> float:
-        """Log posterior of an alignment."""
-        return self.score(alignment) - self.log_partition()
-
     def entropy(self) -> float:
         """Entropy of the posterior over alignments, in nats."""
         return self.chain.entropy()
@@ -193,6 +188,9 @@ class AlignmentChain:
         parts = np.asarray(parts, np.float64)
         if parts.shape != self.scores.shape or not np.isin(parts, (0, 1)).all() or (parts.sum(axis=1) > 1).any():
             raise ParameterError(f"{self!r}: parts should be [{self.n}, {self.m}], 0 or 1, with one 1 a row at most")
+        return self._read(parts)
+
+    def _read(self, parts: Array) -> NDArray[np.int64]:
         if self.m == 0:
             return np.full(self.n, -1, np.int64)
         return np.where(parts.any(axis=1), parts.argmax(axis=1), -1)
@@ -200,8 +198,11 @@ class AlignmentChain:
     def with_scores(self, emission: ArrayLike, null_emission: ArrayLike | None = None) -> AlignmentChain:
         """The same sentence pair under other emission scores; jumps and, unless given, null keep theirs."""
         new = checked_scores(emission, f"{self!r}: emission", self.scores.shape)
+        return self._remake(new, null_emission)
+
+    def _remake(self, scores: Array, null_emission: ArrayLike | None = None) -> AlignmentChain:
         null = self.null_emission if null_emission is None else null_emission
-        return AlignmentChain(new, null, self.initial, self.jump, self.null_weight, self.final)
+        return AlignmentChain(scores, null, self.initial, self.jump, self.null_weight, self.final)
 
     def clamp(self, alignment: ArrayLike) -> AlignmentChain:
         """The same sentence pair with one alignment allowed, which keeps the score it has here."""

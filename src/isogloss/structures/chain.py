@@ -142,21 +142,20 @@ class Chain(Program[Labels]):
     def _sweep(self, semiring: Semiring, u: Array) -> tuple[float, Array]:
         from isogloss.structures._numba.chain import chain
 
-        if semiring is LOG:
-            values, stack = self._alone._solve()
-            return float(values[0]), stack.values.reshape(self.scores.shape)
         grad = np.zeros(self.scores.size)
-        value = chain(semiring, self.scores.ravel(), self.n, self.k, self._contexts, grad, u)
+        value = chain(semiring, self.scores.reshape(-1), self.n, self.k, self._contexts, grad, u)
         return float(value), grad.reshape(self.scores.shape)
 
-    @property
-    def _alone(self) -> Chains:
-        """The batch of this one sentence."""
-        made = Chains.__new__(Chains)
-        shapes = np.array([self.scores.shape], np.int64)
-        made.scores = Stack(self.scores.reshape(-1), np.array([0, self.scores.size], np.int64), shapes)
-        made.masks = None
-        return made
+    def _solve(self) -> tuple[float, Array]:
+        from isogloss.structures._numba.chain_scaled_steps import chains_log
+
+        size = self.scores.size
+        offsets, shapes = np.array([0, size]), np.array([[self.n, self.k, self._contexts]])
+        grad, values = np.empty(size + 8), np.empty(1)  # the kernel reads eight at a time
+        chains_log(0, 1, LOG, self.order, self.scores.reshape(-1), offsets, shapes, grad, values)
+        if values[0] == -np.inf:
+            self._raise_infeasible()
+        return float(values[0]), grad[:size].reshape(self.scores.shape)
 
     @property
     def _contexts(self) -> int:

@@ -7,7 +7,7 @@ table of expected transitions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple, NoReturn, Self
 
@@ -224,8 +224,7 @@ class FactoredChains(Batch[Labels]):
         blocks = self._blocks
         counts = np.zeros((blocks, *steps.tables.shape))
         given = (self.scores.values, self._starts, steps.k, steps.contexts, steps.tables, steps.start, steps.end)
-        with using_threads():
-            run_blocks(factored_chains, blocks, semiring, *given, grad, counts, u, values)
+        _run(factored_chains, blocks, semiring, *given, grad, counts, u, values)
         return values, grad, _added(counts)
 
     @cached_property
@@ -239,8 +238,7 @@ class FactoredChains(Batch[Labels]):
         sizes = (steps.k, steps.order, steps.contexts)
         given = (self.scores.values, self._starts, *sizes, steps.tables, steps.start, steps.end)
         flat = (weights.plain.reshape(-1), weights.transposed.reshape(-1), weights.shifts, weights.safe)
-        with using_threads():
-            run_blocks(factored_log, blocks, LOG, *given, *flat, grad, sums.reshape(-1), counts, values)
+        _run(factored_log, blocks, LOG, *given, *flat, grad, sums.reshape(-1), counts, values)
         expected = (_added(sums) * weights.plain)[..., : steps.k].transpose(0, 2, 1, 3)
         return values, grad, _added(counts) + expected.reshape(steps.tables.shape)
 
@@ -533,6 +531,15 @@ class FactoredChain(Distribution[Labels]):
     ) -> FactoredChain:
         """The same sentence with other scores of all kinds of parts."""
         return FactoredChain(nodes, transitions, start, end, pairs=pairs)
+
+
+def _run(kernel: Callable[..., object], blocks: int, *args: Any) -> None:
+    """The blocks on threads; one alone right here, since asking how many threads there are takes longer."""
+    if blocks == 1:
+        kernel(0, 1, *args)
+        return
+    with using_threads():
+        run_blocks(kernel, blocks, *args)
 
 
 def _added(counts: Array) -> Array:
