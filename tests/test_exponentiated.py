@@ -217,6 +217,17 @@ def test_trees_too():
     check_optimum(together, features, penalty, 3.0, brute_force=lambda s: brute_force_trees(s, projective=True))
 
 
+def test_chains_of_order_two():
+    rng = np.random.default_rng(4)
+    together = Together(Chain.batch([rng.normal(size=(n, 2, 2, 2)) for n in LENGTHS]))
+    features = label_features(together, VERTICES, 4, 2)
+    nodes = np.concatenate([dist.node_marginals() for dist in together])
+    flat = np.array([v for sentence in VERTICES for v in sentence])
+    want = np.array([nodes[flat == vertex].sum(axis=0) for vertex in range(4)])
+    assert features.expectations(together.marginals()) == pytest.approx(want.ravel())
+    check_optimum(together, features, GraphLaplacian(graph(), counts_of(VERTICES, 4), 2), 2.0)
+
+
 def test_every_step_is_the_multiplicative_update_of_the_enumerated_q():
     together = text(13)
     features = label_features(together, VERTICES, 4, 2)

@@ -380,6 +380,30 @@ def test_a_text_without_coupling_is_one_sentence_after_the_other():
     assert found.divergence == pytest.approx(sum(one.divergence for one in alone), abs=1e-9)
 
 
+def test_trees_keep_a_share_of_projected_edges():
+    """At least η of the edges that another language suggests, in each sentence (Ganchev et al. 2009)."""
+    together = Together(ProjectiveTree.batch(tree_scores(6, (3, 2, 1))))
+    projected, share = [[(0, 2), (2, 1), (2, 3)], [(2, 1)], [(0, 1)]], 0.9
+    conserved = np.zeros((3, together.scores.size))
+    for s, edges in enumerate(projected):
+        for head, child in edges:
+            conserved[s, together.offsets[s] + head * together.shapes[s][1] + child] = -1 / len(edges)
+    bound = np.full(3, -share)
+    found = project(together, conserved, bound, tolerance=1e-9)
+    truths = enumerated(together, projective)
+    features = Features(lambda m: conserved @ m, lambda x: x @ conserved)
+    solved = project_listed([t.probabilities for t in truths], listed_features(together, features, truths), bound)
+    check_against(together, features, solved, found.q, truths)
+    kept = -(conserved @ found.q.marginals())
+    assert (kept >= share - 1e-8).all() and kept[2] == pytest.approx(1.0)  # one word has one head
+    crossing = np.zeros((1, together.scores.size))
+    crossing[0, [1, 2 * 4 + 1]] = -0.5  # two heads for one word: never more than half of that
+    with pytest.raises(InfeasibleError):
+        project(together, crossing, [-share])
+    bought = regularise(together, crossing, Groups([0], 5.0, [-share]), tolerance=1e-8)
+    assert bought.converged and bought.multipliers == pytest.approx([5.0]) and bought.cost >= 5 * 0.4
+
+
 def graph(seed=0, n_vertices=4):
     rng = np.random.default_rng(seed)
     dense = np.triu(rng.random((n_vertices, n_vertices)), 1)
@@ -458,6 +482,7 @@ def test_bad_arguments_are_refused_by_name():
         (lambda: regularise(together, np.zeros((3, size)), Groups([0, 1], 1.0)), "features should be"),
         (lambda: regularise(together, np.zeros((2, size)), Groups([0, 1], 1.0), optimiser="newton"), "quasi-newton"),
         (lambda: label_features(together, [[0, 0], [], [0, 0], [0]], 1, 2), "sentence 2"),
+        (lambda: regularise(together, np.ones((2, size)), Groups([0, 1], 1.0), start=[1.0]), "2 multipliers"),
     ):
         with pytest.raises(ParameterError, match=message):
             call()

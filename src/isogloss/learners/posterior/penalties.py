@@ -19,7 +19,6 @@ penalty          R(m)                                                 R*(λ), an
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -72,17 +71,13 @@ def _bounds(bound: ArrayLike, place: str) -> Array:
     return limits
 
 
-@dataclass(frozen=True)
 class _Constraint:
-    bound: Array
-    slack: float = 0.0
-
     hard = True
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "bound", _bounds(self.bound, "project"))
-        if not self.slack >= 0:
-            raise ParameterError(f"project: slack should be 0.0 or more, not {self.slack!r}")
+    def __init__(self, bound: ArrayLike, slack: float = 0.0) -> None:
+        self.bound, self.slack = _bounds(bound, "project"), slack
+        if not slack >= 0:
+            raise ParameterError(f"project: slack should be 0.0 or more, not {slack!r}")
 
     @property
     def size(self) -> int:
@@ -110,7 +105,6 @@ class _Constraint:
         return np.asarray(self.slack * broken / max(float(np.linalg.norm(broken)), self.slack, 1e-300) - excess)
 
 
-@dataclass(frozen=True)
 class AtMost(_Constraint):
     """E_q[f] ≤ bound, up to `slack` in the 2-norm."""
 
@@ -128,7 +122,6 @@ class AtMost(_Constraint):
         return np.zeros(self.size), np.full(self.size, np.inf)
 
 
-@dataclass(frozen=True)
 class Exactly(_Constraint):
     """E_q[f] = bound, up to `slack` in the 2-norm."""
 
@@ -211,7 +204,6 @@ def capped(values: ArrayLike, groups: ArrayLike, caps: ArrayLike) -> Array:
     return point
 
 
-@dataclass(frozen=True)
 class Groups(_Soft):
     r"""The l1/linf penalty :math:`\sum_g \sigma_g \max_{i \in g} (E_q[f_i] - b_i)_+`.
 
@@ -232,26 +224,19 @@ class Groups(_Soft):
     Gillenwater, Ganchev, Graça, Pereira and Taskar, Sparsity in Dependency Grammar Induction, ACL 2010, section 3.
     """
 
-    groups: NDArray[np.int64]
-    strength: Array | float
-    bound: Array = field(default_factory=lambda: np.zeros(0))
-    caps: Array = field(init=False)
-
-    def __post_init__(self) -> None:
-        groups = np.asarray(self.groups, np.int64)
-        if groups.ndim != 1 or (groups < 0).any():
+    def __init__(self, groups: ArrayLike, strength: ArrayLike | float, bound: ArrayLike | None = None) -> None:
+        self.groups: NDArray[np.int64] = np.asarray(groups, np.int64)
+        if self.groups.ndim != 1 or (self.groups < 0).any():
             raise ParameterError("Groups: groups should be one number from 0 up for each feature")
-        strength, count = np.asarray(self.strength, np.float64), int(groups.max(initial=-1)) + 1
-        if strength.ndim and strength.shape != (count,):
+        sigma, count = np.asarray(strength, np.float64), int(self.groups.max(initial=-1)) + 1
+        if sigma.ndim and sigma.shape != (count,):
             raise ParameterError(f"Groups: there are {count} groups, so strength should be 1 or {count} numbers")
-        if not (strength >= 0).all() or np.isinf(strength).any():
-            raise ParameterError(f"Groups: strength should be 0 or more, and finite, not {self.strength!r}")
-        bound = np.asarray(self.bound, np.float64)
-        bound = _bounds(bound, "Groups") if bound.size else np.zeros(len(groups))
-        if bound.shape != groups.shape:
-            raise ParameterError(f"Groups: {len(groups)} features, but {len(bound)} entries of bound")
-        for name, value in (("groups", groups), ("bound", bound), ("caps", np.broadcast_to(strength, (count,)))):
-            object.__setattr__(self, name, value)
+        if not (sigma >= 0).all() or np.isinf(sigma).any():
+            raise ParameterError(f"Groups: strength should be 0 or more, and finite, not {strength!r}")
+        self.caps: Array = np.broadcast_to(sigma, (count,))
+        self.bound = np.zeros(len(self.groups)) if bound is None else _bounds(bound, "Groups")
+        if self.bound.shape != self.groups.shape:
+            raise ParameterError(f"Groups: {len(self.groups)} features, but {len(self.bound)} entries of bound")
 
     def largest(self, expectations: Array) -> Array:
         """float64[n_groups]: max_{i ∈ g} (m_i − b_i)₊."""
@@ -271,17 +256,13 @@ class Groups(_Soft):
         return np.zeros(self.size), self.caps[self.groups]
 
 
-@dataclass(frozen=True)
 class Norm(_Soft):
     """The penalty σ ‖(E_q[f] − bound)₊‖₂."""
 
-    bound: Array
-    strength: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "bound", _bounds(self.bound, "Norm"))
-        if not 0 <= self.strength < np.inf:
-            raise ParameterError(f"Norm: strength should be 0 or more, and finite, not {self.strength!r}")
+    def __init__(self, bound: ArrayLike, strength: float) -> None:
+        self.bound, self.strength = _bounds(bound, "Norm"), strength
+        if not 0 <= strength < np.inf:
+            raise ParameterError(f"Norm: strength should be 0 or more, and finite, not {strength!r}")
 
     def cost(self, expectations: Array) -> float:
         return self.strength * float(np.linalg.norm(np.maximum(expectations - self.bound, 0.0)))
@@ -291,7 +272,6 @@ class Norm(_Soft):
         return point * min(1.0, self.strength / max(float(np.linalg.norm(point)), 1e-300))
 
 
-@dataclass(frozen=True)
 class Quadratic(_Soft):
     """½ Σ w_i (E_q[f_i] − b_i)²; with `hinge`, of the positive parts alone (a squared hinge).
 
@@ -304,16 +284,12 @@ class Quadratic(_Soft):
         Only what exceeds the bound costs.
     """
 
-    bound: Array
-    weights: Array | float = 1.0
-    hinge: bool = False
-
-    def __post_init__(self) -> None:
-        bound, weights = _bounds(self.bound, "Quadratic"), np.asarray(self.weights, np.float64)
-        if not (weights > 0).all() or np.isinf(weights).any() or weights.shape not in ((), bound.shape):
+    def __init__(self, bound: ArrayLike, weights: ArrayLike | float = 1.0, hinge: bool = False) -> None:
+        self.bound, self.hinge = _bounds(bound, "Quadratic"), hinge
+        given = np.asarray(weights, np.float64)
+        if not (given > 0).all() or np.isinf(given).any() or given.shape not in ((), self.bound.shape):
             raise ParameterError("Quadratic: weights should be one positive number, or one for each feature")
-        object.__setattr__(self, "bound", bound)
-        object.__setattr__(self, "weights", np.broadcast_to(weights, bound.shape))
+        self.weights: Array = np.broadcast_to(given, self.bound.shape)
 
     def __call__(self, expectations: Array) -> tuple[float, Array]:
         """Value and gradient."""
@@ -337,14 +313,11 @@ class Quadratic(_Soft):
         return np.full(self.size, 0.0 if self.hinge else -np.inf), np.full(self.size, np.inf)
 
 
-@dataclass(frozen=True)
 class Linear(_Soft):
     """costs · E_q[f]: nothing but a change of scores, for checks and for mixing with others."""
 
-    costs: Array
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "costs", _bounds(self.costs, "Linear"))
+    def __init__(self, costs: ArrayLike) -> None:
+        self.costs = _bounds(costs, "Linear")
 
     @property
     def size(self) -> int:

@@ -190,7 +190,10 @@ def regularise(
     if dual.origin.residual <= tolerance:
         return _report(dual, dual.origin, tolerance)
     first = dual.origin
-    begin = penalty.nearest(np.zeros(penalty.size) if start is None else np.asarray(start, np.float64).ravel())
+    given = np.zeros(penalty.size) if start is None else np.asarray(start, np.float64).ravel()
+    if len(given) != penalty.size:
+        raise ParameterError(f"project: start should be {penalty.size} multipliers, one a feature, not {len(given)}")
+    begin = penalty.nearest(given)
     if start is not None or begin.any():
         first = dual.at(begin)
     point = search(dual, first, optimiser, tolerance, steps, rate)
@@ -255,8 +258,7 @@ def project(
     >>> found.q.marginals()[0, 0].round(4).tolist(), found.multipliers.round(4).tolist()
     ([0.5, 0.5], [1.3863])
     """
-    limits = np.asarray(bound, np.float64)
-    penalty: Penalty = Exactly(limits, slack) if equality else AtMost(limits, slack)
+    penalty: Penalty = Exactly(bound, slack) if equality else AtMost(bound, slack)
     return regularise(
         dist, features, penalty, tolerance=tolerance, steps=steps, optimiser=optimiser, rate=rate, start=start
     )

@@ -24,7 +24,7 @@ Smooth: TypeAlias = Callable[[Array], tuple[float, Array]]
 
 def squared_hinge(bound: ArrayLike, weights: ArrayLike | float = 1.0) -> Quadratic:
     """½ Σ w_i (m_i − b_i)₊²: a constraint m ≤ b that may be bought off."""
-    return Quadratic(np.asarray(bound, np.float64), np.asarray(weights, np.float64), hinge=True)
+    return Quadratic(bound, weights, hinge=True)
 
 
 class GraphLaplacian:
