@@ -217,14 +217,14 @@ def _bethe(
 
 @njit(cache=True, nogil=True)
 def beliefs_of_many(
-    block, count, chosen, scores, offsets, shapes, tables, starts, sides, damping, tolerance, iterations,
-    links, degrees, values, info,
+    block, count, chosen, scores, offsets, shapes, tables, starts, sides, no_scores, damping, tolerance,
+    iterations, links, degrees, values, info,
 ):  # fmt: skip
     """`beliefs`, without pairs, on those of the sentences block, block + count, … of a batch that `chosen` marks.
 
-    `tables`, `starts` and `sides` are laid out as for `sums_of_many`.
+    `tables`, `starts` and `sides` are laid out as for `sums_of_many`; `no_scores` is an empty array of scores of pairs.
     """
-    nothing, no_scores = np.empty(0, np.int64), np.empty(0)
+    nothing, no_pairs = np.empty(0, np.int64), np.empty(0)
     for s in range(block, len(shapes), count):
         if not chosen[s]:
             continue
@@ -235,7 +235,7 @@ def beliefs_of_many(
         source, target = tables[a:b].reshape((n, sides[s, 0])), tables[b:c].reshape((m, sides[s, 1]))
         source_out, target_out = degrees[a:b].reshape((n, sides[s, 0])), degrees[b:c].reshape((m, sides[s, 1]))
         values[s] = beliefs(own, source, target, nothing, nothing, no_scores, damping, tolerance, iterations,
-                            out, source_out, target_out, no_scores, info[s])  # fmt: skip
+                            out, source_out, target_out, no_pairs, info[s])  # fmt: skip
 
 
 @njit(cache=True, nogil=True)

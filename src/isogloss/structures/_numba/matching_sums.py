@@ -59,21 +59,52 @@ def _forward(scores, row_table, column_table, alpha, layers, powers, last):
 
 
 @njit(cache=True, nogil=True)
-def sum_links(scores, row_table, column_table, links, row_degrees, column_degrees):
-    """Exact log Z and marginals, by a program whose states are the degrees of all columns: O(n k D (D' + 1)ᵏ).
+def _copied(scores, turned):
+    """A copy, or a copy of the transpose: one type of array for all that follows, so that it is compiled once."""
+    n, m = scores.shape
+    out = np.empty((m, n) if turned else (n, m))
+    for i in range(n):
+        for j in range(m):
+            if turned:
+                out[j, i] = scores[i, j]
+            else:
+                out[i, j] = scores[i, j]
+    return out
+
+
+@njit(cache=True, nogil=True)
+def sum_links(turned, scores, source_table, target_table, links, source_degrees, target_degrees):
+    """Exact log Z and marginals, by a program whose states are the degrees of all words of one side.
+
+    O(n_source n_target D (D′ + 1)ᵏ) with k words of the side that is in the states.
 
     Parameters
     ----------
-    scores, links : float64[n, k]
-        `links` is overwritten with the posterior of each link. Give the side with fewer words as columns.
-    row_table, row_degrees : float64[n, D + 1]
+    turned : bool
+        Whether the source words are that side; the one with fewer words should be.
+    scores, links : float64[n_source, n_target]
+        `links` is overwritten with the posterior of each link.
+    source_table, source_degrees : float64[n_source, D + 1]
         Score of having 0, 1, … links; overwritten, the posterior of it.
-    column_table, column_degrees : float64[k, D' + 1]
+    target_table, target_degrees : float64[n_target, D′ + 1]
 
     Returns
     -------
     log Z, −∞ when nothing is allowed.
     """
+    n, m = scores.shape
+    if not turned:
+        return _sum_rows(_copied(scores, False), source_table, target_table, links, source_degrees, target_degrees)
+    out = np.empty((m, n))
+    value = _sum_rows(_copied(scores, True), target_table, source_table, out, target_degrees, source_degrees)
+    for i in range(n):
+        for j in range(m):
+            links[i, j] = out[j, i]
+    return value
+
+
+@njit(cache=True, nogil=True)
+def _sum_rows(scores, row_table, column_table, links, row_degrees, column_degrees):
     n, k = scores.shape
     most, base = row_table.shape[1] - 1, column_table.shape[1]
     states = base**k
@@ -111,8 +142,24 @@ def sum_links(scores, row_table, column_table, links, row_degrees, column_degree
 
 
 @njit(cache=True, nogil=True)
-def draw_links(scores, row_table, column_table, u, linked):
-    """One exact draw: the forward pass of `sum_links`, and choices from the end; `u` holds 1 + n (k + 1) numbers."""
+def draw_links(turned, scores, source_table, target_table, u, linked):
+    """One exact draw: the forward pass of `sum_links`, then choices from the end.
+
+    `u` holds 1 + n_source · n_target + max(n_source, n_target) uniform numbers; `linked` is overwritten.
+    """
+    n, m = scores.shape
+    if not turned:
+        return _draw_rows(_copied(scores, False), source_table, target_table, u, linked)
+    out = np.empty((m, n), np.bool_)
+    value = _draw_rows(_copied(scores, True), target_table, source_table, u, out)
+    for i in range(n):
+        for j in range(m):
+            linked[i, j] = out[j, i]
+    return value
+
+
+@njit(cache=True, nogil=True)
+def _draw_rows(scores, row_table, column_table, u, linked):
     n, k = scores.shape
     most, base = row_table.shape[1] - 1, column_table.shape[1]
     states = base**k
@@ -170,14 +217,7 @@ def sums_of_many(block, count, chosen, scores, offsets, shapes, tables, starts, 
         a, b, c = starts[s, 0], starts[s, 1], starts[s + 1, 0]
         source, target = tables[a:b].reshape((n, sides[s, 0])), tables[b:c].reshape((m, sides[s, 1]))
         source_out, target_out = degrees[a:b].reshape((n, sides[s, 0])), degrees[b:c].reshape((m, sides[s, 1]))
-        if sides[s, 2]:
-            turned = np.empty((m, n))
-            values[s] = sum_links(np.ascontiguousarray(own.T), target, source, turned, target_out, source_out)
-            for i in range(n):
-                for j in range(m):
-                    out[i, j] = turned[j, i]
-        else:
-            values[s] = sum_links(own, source, target, out, source_out, target_out)
+        values[s] = sum_links(sides[s, 2] > 0, own, source, target, out, source_out, target_out)
 
 
 @njit(cache=True, nogil=True)

@@ -201,7 +201,7 @@ class Matchings(Batch[Links]):
         stack = self.scores.values, self.scores.offsets, self.scores.shapes, tables, starts, sides
         by_beliefs = ~self.exact
         run_sentences(sums_of_many, len(self), ~by_beliefs, *stack, links, degrees, values)
-        settings = sums.DAMPING, sums.TOLERANCE, sums.ITERATIONS
+        settings = constant((0,)), sums.DAMPING, sums.TOLERANCE, sums.ITERATIONS
         run_sentences(beliefs_of_many, len(self), by_beliefs, *stack, *settings, links, degrees, values, info)
         out = []
         for s, (n, m) in enumerate(self.scores.shapes.tolist()):

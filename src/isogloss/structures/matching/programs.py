@@ -154,14 +154,15 @@ def _worth(problem: Problem) -> NDArray[np.bool_]:
     scores, (n, m) = problem.scores, problem.scores.shape
     gains = np.zeros(n * m)
     np.add.at(gains, problem.pair_links.ravel(), np.repeat(np.maximum(problem.pair_scores, 0.0), 2))
-    bound = scores + gains.reshape(n, m)
+    bound, bests = scores + gains.reshape(n, m), []
     for table, axis in ((problem.source_table, 1), (problem.target_table, 0)):
         with np.errstate(invalid="ignore"):
             steps = np.diff(table, axis=1)
         must = table[:, 0] == -np.inf
         best = np.where(must, np.inf, np.where(np.isnan(steps), -np.inf, steps).max(axis=1, initial=-np.inf))
-        bound = bound + np.expand_dims(best, axis)
-    return np.asarray((bound > 0).ravel())
+        bests.append(np.expand_dims(best, axis))
+    with np.errstate(invalid="ignore"):  # a forbidden link of a word that must have one: not worth it
+        return np.asarray((bound + bests[0] + bests[1] > 0).ravel())
 
 
 def _step_variables(table: Array, must: Indices) -> tuple[Array, Array, Array, NDArray[np.bool_]]:

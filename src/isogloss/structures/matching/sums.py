@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isogloss.errors import ParameterError
-from isogloss.structures.base import Array, kept
+from isogloss.structures.base import Array
 from isogloss.structures.matching.parts import Indices, Problem
 
 __all__ = ["Convergence", "Inference", "Sums", "chosen_method", "draw", "program_cells", "sum_up", "walk_from"]
@@ -117,13 +117,8 @@ def _by_program(problem: Problem) -> Sums:
     from isogloss.structures._numba.matching_sums import sum_links
 
     links, source, target, pairs = _empty(problem)
-    if _turned(problem):
-        links = np.zeros(links.shape[::-1])
-        scores = kept(np.ascontiguousarray(problem.scores.T))
-        value = sum_links(scores, problem.target_table, problem.source_table, links, target, source)
-        links = np.ascontiguousarray(links.T)
-    else:
-        value = sum_links(problem.scores, problem.source_table, problem.target_table, links, source, target)
+    given = problem.scores, problem.source_table, problem.target_table
+    value = sum_links(_turned(problem), *given, links, source, target)
     return Sums(float(value), links, source, target, pairs, None)
 
 
@@ -157,7 +152,7 @@ def _by_beliefs(problem: Problem) -> Sums:
 
     links, source, target, pairs = _empty(problem)
     info = np.zeros(2)
-    first, second = (np.ascontiguousarray(problem.pair_links[:, end]) for end in (0, 1))
+    first, second = (problem.pair_links[:, end].copy() for end in (0, 1))
     damping = PAIR_DAMPING if len(pairs) else DAMPING
     value = beliefs(
         problem.scores, problem.source_table, problem.target_table, first, second, problem.pair_scores,
@@ -184,12 +179,11 @@ def draw(problem: Problem, method: str, rng: np.random.Generator) -> NDArray[np.
         return _draw_from_list(problem, rng)
     from isogloss.structures._numba.matching_sums import draw_links
 
-    turned = _turned(problem)
-    scores = kept(np.ascontiguousarray(problem.scores.T)) if turned else problem.scores
-    tables: Any = (problem.source_table, problem.target_table)[:: -1 if turned else 1]
-    linked = np.zeros(scores.shape, np.bool_)
-    value = draw_links(scores, tables[0], tables[1], rng.random(1 + len(scores) * (scores.shape[1] + 1)), linked)
-    return None if value == -np.inf else (linked.T if turned else linked)
+    n, m = problem.scores.shape
+    linked = np.zeros((n, m), np.bool_)
+    u = rng.random(1 + n * m + max(n, m))
+    value = draw_links(_turned(problem), problem.scores, problem.source_table, problem.target_table, u, linked)
+    return None if value == -np.inf else linked
 
 
 def _draw_from_list(problem: Problem, rng: np.random.Generator) -> NDArray[np.bool_] | None:
