@@ -326,22 +326,30 @@ class ProjectiveTree(Program[Heads]):
         """
         return self._moments(values, False)[0]
 
-    def hessian_vector(self, direction: ArrayLike) -> Array:
-        """float64[n+1, n+1]: d marginals(scores + ε direction) / dε at ε = 0, in O(n³); first order only.
+    def hessian_vector(self, vector: ArrayLike) -> Array:
+        """float64[n+1, n+1]: d marginals(scores + ε vector) / dε at ε = 0, in O(n³); first order only.
 
-        The Hessian of log Z times a vector: the covariance of each link with Σ direction over the links of a tree. With
-        the links of a gold tree as direction it is the gradient of the expected number of correct links.
+        The Hessian of log Z times a vector: the covariance of each link with Σ vector over the links of a tree. With
+        the links of a gold tree as vector it is the gradient of the expected number of correct links.
 
         Parameters
         ----------
-        direction : float64[n+1, n+1], finite
+        vector : float64[n+1, n+1], finite
             The diagonal and column 0 are not read.
         """
-        return self._moments(direction, True)[1]
+        return self._moments(vector, True)[1]
 
     def _moments(self, values: ArrayLike, derivative: bool) -> tuple[float, Array]:
         from isogloss.structures._numba.eisner_moments import moments
 
+        given, out = self._values(values), np.zeros(self.scores.shape)
+        log_z, mean = moments(self.scores, given, self.single_root, derivative, out)
+        if log_z == -np.inf:
+            self._raise_infeasible()
+        return float(mean), out
+
+    def _values(self, values: ArrayLike) -> Array:
+        """Values of links, finite, with 0 where no tree has a link."""
         if not self._first_order:
             raise ParameterError(f"{self!r}: this is for first order; use marginals or finite differences instead")
         given = np.array(values, np.float64)
@@ -352,11 +360,7 @@ class ProjectiveTree(Program[Heads]):
         given[self.scores == -np.inf] = 0.0  # so that the scores themselves may be given
         if not np.isfinite(given).all():
             raise ParameterError(f"{self!r}: values of links should be finite; {given[~np.isfinite(given)][0]} is not")
-        out = np.zeros(self.scores.shape)
-        log_z, mean = moments(self.scores, given, self.single_root, derivative, out)
-        if log_z == -np.inf:
-            self._raise_infeasible()
-        return float(mean), out
+        return kept(given)
 
     def k_best(self, k: int) -> list[tuple[float, Heads]]:
         """The `k` best allowed trees with their scores, or all if there are fewer, best first, each once.
@@ -365,13 +369,17 @@ class ProjectiveTree(Program[Heads]):
         split around each tree found, with at most k n searches.
         """
         checked_k(k, f"{self!r}: k_best")
-        if not self._first_order:
-            return [(score, np.array(heads, np.int64)) for score, heads in k_best(self._best, k)]
-        from isogloss.structures._numba.eisner_kbest import k_trees
+        if self._first_order:
+            from isogloss.structures._numba.eisner_kbest import k_trees
 
-        trees, values = np.empty((k, self.n), np.int64), np.empty(k)
-        found = k_trees(self.scores, self.single_root, k, trees, values)
-        return [(float(values[rank]), trees[rank].copy()) for rank in range(found)]
+            trees, values = np.empty((k, self.n), np.int64), np.empty(k)
+            count = k_trees(self.scores, self.single_root, k, trees, values)
+            found = [(float(values[rank]), trees[rank].copy()) for rank in range(count)]
+        else:
+            found = [(score, np.array(heads, np.int64)) for score, heads in k_best(self._best, k)]
+        if not found:
+            self._raise_infeasible()
+        return found
 
     def _best(self, fixed: Sequence[int], banned: frozenset[int]) -> tuple[float, list[int]] | None:
         restricted = self.scores.copy()

@@ -184,6 +184,18 @@ class ProjectiveTrees(ProgramBatch[Heads]):
             raise ParameterError(f"{self!r}: grandparents are not scored; give grandparents= (zeros will do)")
         return self.grandparents.like(self._sums[1][-1])
 
+    def hessian_vector(self, vectors: Stack | Iterable[ArrayLike]) -> Stack:
+        """d marginals(scores + ε vectors) / dε at ε = 0, laid out as `scores`; first order only."""
+        from isogloss.structures._numba.eisner_moments import many_moments
+
+        given = [self[s]._values(vector) for s, vector in enumerate(self._one_each(list(vectors)))]
+        stack, values = Stack.of(given, f"{self!r}: vectors", 2), np.empty(len(self))
+        out, sizes = np.zeros(len(self.scores.values)), np.ascontiguousarray(self.scores.shapes[:, 0])
+        layout = (self.scores.offsets, sizes, self.single_root)
+        _run(many_moments, len(self), self.scores.values, stack.values, *layout, out, values)
+        self._refuse_infeasible(values)
+        return self.scores.like(out)
+
     def entropy(self) -> Array:
         """float64[n_sentences]: −Σ p log p in nats."""
         values, grads = self._sums

@@ -14,7 +14,7 @@ from numba import njit
 from isogloss.structures._numba.semiring import total, weights
 from isogloss.structures.semiring import LOG
 
-__all__ = ["moments"]
+__all__ = ["many_moments", "moments"]
 
 CLOSED, TURNED, OPEN, MEAN_CLOSED, MEAN_TURNED, MEAN_OPEN, D_CLOSED, D_OPEN, T_CLOSED, T_OPEN = range(10)
 
@@ -128,3 +128,14 @@ def moments(scores, v, single_root, derivative, out):
     if derivative and value > -np.inf:
         _backward(first, c, x, e, w, out)
     return value, mean
+
+
+@njit(cache=True, nogil=True)
+def many_moments(block, count, scores, v, offsets, sizes, single_root, out, values):
+    """`moments` with derivatives on many sentences; `values` becomes log Z."""
+    for s in range(block, len(sizes), count):
+        size = sizes[s]
+        here = scores[offsets[s] : offsets[s + 1]].reshape((size, size))
+        there = v[offsets[s] : offsets[s + 1]].reshape((size, size))
+        into = out[offsets[s] : offsets[s + 1]].reshape((size, size))
+        values[s] = moments(here, there, single_root, True, into)[0]
