@@ -305,7 +305,7 @@ def test_crossing_links(data, maximise):
     n = data.draw(st.integers(2, 4))
     rng = np.random.default_rng(data.draw(st.integers(0, 99)))
     penalties = np.where(rng.random((n, n)) < 0.2, -INF, rng.normal(0, 3, (n, n)))
-    family, scores = family_of(lambda g: g.no_cross(g.links(n), penalties))
+    family, scores = family_of(lambda g: g.no_cross(g.links(n), penalties, one_head=True))
     a = data.draw(log_odds((len(scores), 2, n + 1))) * data.draw(st.sampled_from([1.0, 10.0]))  # plain sums, and logs
     first, second = np.triu_indices(n, 1)
     for f, (j, other) in enumerate(zip(first + 1, second + 1, strict=True)):
@@ -332,6 +332,38 @@ def test_crossing_links(data, maximise):
     assert value == pytest.approx(total, rel=1e-9, abs=1e-9)
     if not maximise and possible:
         assert expected == pytest.approx(beliefs, abs=1e-12)
+
+
+@settings(LAWS, max_examples=60)
+@given(st.data(), st.booleans())
+def test_crossing_links_of_words_with_any_number_of_heads(data, maximise):
+    n = data.draw(st.integers(2, 3))
+    rng = np.random.default_rng(data.draw(st.integers(0, 99)))
+    penalties = np.where(rng.random((n, n)) < 0.2, -INF, rng.normal(0, 3, (n, n)))
+    family, scores = family_of(lambda g: g.no_cross(g.links(n), penalties, one_head=False))
+    a = data.draw(log_odds((len(scores), 2, n + 1)))
+    first, second = np.triu_indices(n, 1)
+    total, have = 0.0, family.send(scores, (a,), maximise)[0]
+    for f, (j, other) in enumerate(zip(first + 1, second + 1, strict=True)):
+        a[f, 0, j] = a[f, 1, other] = -INF
+        free = np.array([[i != j for i in range(n + 1)], [k != other for k in range(n + 1)]])
+        values = assignments([2 if x else 1 for x in free.ravel()])
+        crossed = []
+        for row in values.reshape(-1, 2, n + 1):
+            one = (row.sum(axis=1) == 1).all()
+            crossed.append(one and crosses(int(row[0].argmax()), j, int(row[1].argmax()), other))
+        worth = np.where(crossed, penalties[j - 1, other - 1], 0.0)
+        value, weights = totals_of(values, worth, a[f], maximise)
+        total += value
+        if value == -INF:
+            return
+        said = as_odds(brute_force_messages(values, worth, as_weights(a[f].ravel()), maximise=maximise))
+        said = [x for x, y in zip(said, free.ravel(), strict=True) if y]
+        assert have[f].ravel()[free.ravel()] == pytest.approx(said, rel=1e-7, abs=1e-9)
+        if not maximise:
+            belief = family.believe(scores, (a,), False)[1][f]
+            assert belief == pytest.approx(weights[np.array(crossed, bool)].sum(), abs=1e-12)
+    assert family.believe(scores, (a,), maximise)[0] == pytest.approx(total, rel=1e-9, abs=1e-9)
 
 
 @pytest.mark.parametrize("projective", [True, False])

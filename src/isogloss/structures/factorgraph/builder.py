@@ -113,14 +113,18 @@ class Builder:
         float64[n − 2, k, k, k] for every three."""
         return self._add(ChainFactor(self._own(tags), np.ndim(scores) - 2), scores)
 
-    def no_cross(self, links: Variables, scores: ArrayLike) -> Factors:
+    def no_cross(self, links: Variables, scores: ArrayLike, *, one_head: bool = False) -> Factors:
         """For any two of n words, a score where the links into them cross: float64[n, n], of which word j < l is read;
-        the handle's share of `scores` is those pairs in order, n(n − 1)/2 numbers. Both words must have one head."""
+        the handle's share of `scores` is those pairs in order, n(n − 1)/2 numbers (NOCROSS).
+
+        Meant for use beside `tree`, or `exactly_one` for every word. With `one_head` each factor itself demands that
+        its words have one head, as in the reference; beside a tree that is said too often, and beliefs suffer.
+        """
         n = links_grid(links, "no_cross")
         penalties = np.asarray(scores, np.float64)
         if penalties.shape != (n, n):
             raise ParameterError(f"FactorGraph.no_cross: scores should be [{n}, {n}], not {list(penalties.shape)}")
-        return self._add(NoCross(self._own(links)), penalties[np.triu_indices(n, 1)])
+        return self._add(NoCross(self._own(links), bool(one_head)), penalties[np.triu_indices(n, 1)])
 
     def child_sequence(self, links: Variables, scores: ArrayLike) -> Factors:
         """Bigrams of the children of each head, outward on either side: float64[2, n + 1, n + 1, n + 1], indexed (left

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from isogloss.structures.base import InfeasibleError, kept
 from isogloss.structures.factorgraph.beliefs import Beliefs
 from isogloss.structures.factorgraph.family import Choice, Ints
+from isogloss.structures.factorgraph.passing import Options
 from isogloss.structures.semiring import DRAW, MAX, weights
 
 if TYPE_CHECKING:
@@ -22,35 +23,98 @@ TIE = 1e-9  # values nearer to each other than this, relative to what was added 
 
 
 def decide(graph: FactorGraph, rng: np.random.Generator | None) -> NDArray[np.int64]:
-    """Pass messages, settle one factor in every connected part of what is open, observe that, and go on.
+    """The best assignment (rng None), or a draw; with cycles, one that keeps the hard factors.
 
-    Conditioning on what was settled leaves the rest a graph of the same kind, so that without cycles the outcome is the
-    best assignment (rng None), or an exact draw. A factor that cannot send maxima is settled first in its part, by what
-    it hears, and then need not send any.
+    Without cycles `_by_factors` is exact. With cycles it may settle a factor in a way that others cannot follow; then
+    variables are settled one by one, the surest first, and what leads to a contradiction is taken back.
     """
-    maximise, exact = rng is None, graph.exact
+    exact = graph.exact
     options = replace(graph.options, iterations=None, damping=0.0) if exact else graph.options
-    values = np.full(graph.n_variables, -1, np.int64)
-    found = graph._run(options, True) if maximise else graph.beliefs
+    found = graph._run(options, True) if rng is None else graph.beliefs
     found.log_partition()  # raises where some factor allows nothing
-    while True:
-        _read_certain(found, values)
-        if exact and maximise and all(family.maximises for family in graph._families):
-            _read_clear(found, values)
-        chosen = _settle(found, values, rng)
-        if not chosen:
-            break
-        for numbers, picked in chosen:
-            values[numbers] = picked
-        if (values >= 0).all():
-            break
-        found = _observed(graph, values)._run(options, maximise)
-    if not exact and graph.score(values) == -np.inf:
+    if exact:
+        return _by_factors(found, options, rng)
+    try:
+        values = _by_factors(found, options, rng)
+        if graph.score(values) > -np.inf:
+            return values
+    except InfeasibleError:
+        pass
+    values = _one_by_one(graph, options)
+    if graph.score(values) == -np.inf:
         raise InfeasibleError(
-            f"{graph!r}: belief propagation ran into a contradiction while deciding factor by factor. The graph has "
-            f"cycles, so this need not mean that nothing is allowed; try damping, or softer factors"
+            f"{graph!r}: no assignment was found that keeps all hard factors. The graph has cycles, so that this need "
+            f"not mean that there is none; try damping, or softer factors"
         )
     return values
+
+
+def _by_factors(found: Beliefs, options: Options, rng: np.random.Generator | None) -> NDArray[np.int64]:
+    """Settle one factor in every connected part of what is open, observe that, pass messages, and go on.
+
+    Conditioning on what was settled leaves the rest a graph of the same kind, so that without cycles the outcome is the
+    best assignment, or an exact draw. A factor that cannot send maxima is settled first in its part, by what it hears,
+    and then need not send any.
+    """
+    graph = found.graph
+    values = np.full(graph.n_variables, -1, np.int64)
+    while True:
+        _read_certain(found, values)
+        if rng is None and graph.exact and all(family.maximises for family in graph._families):
+            _read_clear(found, values)
+        for numbers, picked in _settle(found, values, rng):
+            values[numbers] = picked
+        if (values >= 0).all():
+            return values
+        found = _observed(graph, values)._run(options, rng is None)
+
+
+def _one_by_one(graph: FactorGraph, options: Options) -> NDArray[np.int64]:
+    """Settle the surest variable by its belief, or otherwise if that leads to a contradiction, and go on."""
+    values = np.full(graph.n_variables, -1, np.int64)
+    current = graph
+    found = current._run(options, False)
+    while True:
+        _read_certain(found, values)
+        open_ = np.flatnonzero(values < 0)
+        if not len(open_):
+            return values
+        surest, value = _surest(found, open_)
+        try:
+            attempt = _told(current, surest, value, True)
+            found = attempt._run(options, False)
+            found.log_partition()
+        except InfeasibleError:
+            attempt = _told(current, surest, value, False)
+            found = attempt._run(options, False)
+        current = attempt
+
+
+def _surest(found: Beliefs, open_: Ints) -> tuple[int, int]:
+    """The open variable whose best value is farthest from the next, and that value."""
+    wiring = found.graph._wiring
+    best = (-np.inf, 0, 0)
+    for variable in open_:
+        logs = found._totals[wiring.first[variable] : wiring.first[variable + 1]]
+        if wiring.sizes[variable] == 0:
+            logs = np.array([0.0, logs[0]])
+        order = np.argsort(-logs, kind="stable")
+        best = max(best, (float(logs[order[0]] - logs[order[1]]), -int(variable), int(order[0])))
+    return -best[1], best[2]
+
+
+def _told(graph: FactorGraph, variable: int, value: int, so: bool) -> FactorGraph:
+    """The graph in which a variable has a value, or does not."""
+    wiring = graph._wiring
+    evidence = np.array(graph._evidence)
+    cells = slice(wiring.first[variable], wiring.first[variable + 1])
+    if wiring.sizes[variable] == 0:
+        evidence[cells] = np.inf if (value == 1) == so else -np.inf
+    else:
+        evidence[cells][(np.arange(wiring.sizes[variable]) == value) != so] = -np.inf
+    other = graph._copy()
+    other._evidence = kept(evidence)
+    return other
 
 
 def _read_certain(found: Beliefs, values: Ints) -> None:

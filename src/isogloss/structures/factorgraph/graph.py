@@ -223,8 +223,8 @@ class FactorGraph(Builder, Distribution[NDArray[np.int64]]):
         """int64[n_variables]: the best assignment.
 
         Exact where there are no cycles (with nonprojective trees: no more than one to a connected part). Elsewhere
-        factors are decided one after the other, largest first, each by the max-product messages that it then hears: all
-        hard factors hold in what comes back, but it need not be the best.
+        factors are settled one after the other, largest first, each by the max-product messages that it then hears, or
+        variables, surest first: all hard factors hold in what comes back, but it need not be the best.
         """
         from isogloss.structures.factorgraph.decide import decide
 
