@@ -36,8 +36,9 @@ class SpanningTree(Distribution[Heads]):
 
     Notes
     -----
-    Everything is exact. `log_partition`, `marginals`, `sample` and `hessian_vector` take O(n³), `argmax` O(n²), `k_best`
-    O(k n³). A tree is an int64[n] array, entry w − 1 the head of word w. Without words there is one tree, the empty one.
+    Everything is exact. `log_partition`, `marginals`, `sample` and `hessian_vector` take O(n³), `argmax` O(n²),
+    `k_best` O(k n³). A tree is an int64[n] array, entry w − 1 the head of word w. Without words there is one tree, the
+    empty one.
 
     Z is the determinant of the Kirchhoff matrix [1]_ (section 3.2), and marginals follow from its inverse. We compute
     both without forming it and without one subtraction, so that near-singular matrices lose no digits: every marginal

@@ -8,8 +8,8 @@ it,
 .. math:: u'(i, j) = u(i, j) + u(i, k)\, u(k, j) / d_k,
 
 which is a step of Gaussian elimination on the Kirchhoff matrix, its pivot :math:`d_k` found as a sum of what is left
-instead of as a difference (Grassmann, Taksar and Heyman). The product of the pivots is Z. With all words but j out, what
-is left of j is :math:`N_j = \sum_i u(i, j)\, e_j(i)`, where :math:`e_j(i)` is the probability that the walk from i
+instead of as a difference (Grassmann, Taksar and Heyman). The product of the pivots is Z. With all words but j out,
+the pivot of j is :math:`N_j = \sum_i u(i, j)\, e_j(i)`, where :math:`e_j(i)` is the probability that the walk from i
 comes to the root before it comes to j, and
 
 .. math:: p(i \to j) = u(i, j)\, e_j(i) / N_j .
@@ -102,8 +102,8 @@ def _follow(ar, steps, root, keep, size, left, right, escape):
 
 @njit(**KERNEL)
 def escapes(ar, weights, root, single, escape, last):
-    """Fill escape[i, j], the probability of coming from i to the root before j, and last[j], the pivot of j when it goes
-    last; return log Z.
+    """Fill escape[i, j], the probability of coming from i to the root before j, and last[j], the pivot of j when all
+    others are out; return log Z.
 
     Parameters
     ----------

@@ -126,8 +126,11 @@ def gather(scores, words, tops, single, weights, root):
 
 @njit(**KERNEL)
 def _walk(ar, weights, root, single, escape, whole):
-    """Fill escape[i, j] = e_j(i) and whole[j] = N_j. Returns log Z, the log of the largest e / N and the largest |log N|;
-    NaN for the last two if the two roads to N do not agree or anything is not finite."""
+    """Fill escape[i, j] = e_j(i) and whole[j] = N_j.
+
+    Returns log Z, the log of the largest e / N and the largest |log N|; NaN for the last two if the two roads to N do
+    not agree or anything is not finite.
+    """
     m, last = len(root), np.empty(len(root), root.dtype)
     log_z = escapes(ar, weights, root, single, escape, last)
     largest, range_n = 0.0, 0.0
@@ -161,17 +164,23 @@ def _shares(scores, tops, child, shares):
 
 @njit(**KERNEL)
 def _fill(ar, scores, words, tops, weights, root, escape, whole, marginals):
-    """Posteriors of the links of one piece."""
+    """Posteriors of the links of one piece; for each child they add up to 1, also where rounding has moved N."""
     shares = np.empty(len(tops))
     for a in range(len(words)):
         child = words[a]
         _shares(scores, tops, child, shares)
-        for t in range(len(tops)):
-            marginals[tops[t], child] = number(ar, divide(ar, root[a], whole[a])) * shares[t]
+        above = number(ar, divide(ar, root[a], whole[a]))
+        total = above
         for b in range(len(words)):
             if b != a:
-                mass = times(ar, weights[a, b], escape[b, a])
-                marginals[words[b], child] = number(ar, divide(ar, mass, whole[a]))
+                mass = number(ar, divide(ar, times(ar, weights[a, b], escape[b, a]), whole[a]))
+                marginals[words[b], child] = mass
+                total += mass
+        for b in range(len(words)):
+            if b != a:
+                marginals[words[b], child] /= total
+        for t in range(len(tops)):
+            marginals[tops[t], child] = above / total * shares[t]
 
 
 @njit(**KERNEL)

@@ -87,7 +87,7 @@ def _decide(ar, inner, first, keep, size, start, half, heads, entry, entry_root)
 
 @njit(**KERNEL)
 def _enter(ar, inner, first, keep, size, left, right, start, entry, entry_root, out, out_root):
-    """Where walks enter the words left … left + keep − 1 of the part, the rest of which, from `right` on, is now out."""
+    """Where walks enter the words left … left + keep − 1 of the part; the rest, from `right` on, is now out."""
     for k in range(keep, size):  # from words of the part that are out
         row, step = out[right + k - keep], inner[k]
         for t in range(keep):
