@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from isogloss.errors import ParameterError
 from isogloss.structures.base import Array, Distribution, InfeasibleError, checked_scores, kept
 from isogloss.structures.itg_parts import (
-    Blocks, Links, Pruning, Terminal, checked_blocks, checked_nulls, is_separable, lifted, make_pruning, spread,
-    terminals,
+    Blocks, Links, Pruning, Terminal, checked_blocks, checked_nulls, is_separable, lifted, make_pruning, shifted,
+    spread, terminals,
 )  # fmt: skip
 from isogloss.structures.semiring import DRAW, LOG, MAX, Draw, Log, Max, Semiring
 
@@ -57,9 +57,9 @@ class Itg(Distribution[Links]):
     Notes
     -----
     A chart of n_source² n_target² / 4 cells in O(n_source³ n_target³ / 18) steps; 16 bytes a number, `chart_bytes` says
-    how many in all. `pruned` cuts cells and links away with the posteriors of two directional models. Sums are in
-    floating point with an exponent of 64 bits: scores of any size are right. Where everything is forbidden,
-    `InfeasibleError` is raised.
+    how many in all. `pruned` cuts cells and links away with the posteriors of two directional models. Sums that leave
+    the range of float64 are done again with exponents of 64 bits: scores of any size are right. Where everything is
+    forbidden, `InfeasibleError` is raised.
 
     `marginals` and `parts` are about links, in terminals of one word each and in blocks alike; without blocks they are
     the derivatives by `scores`. Learners that score blocks take ``Flat(dist)``, in which every terminal is a part.
@@ -81,6 +81,7 @@ class Itg(Distribution[Links]):
 
     chart_limit = 2**31
     """Bytes that a chart may take; more is an error that says what to do."""
+    _wide = False  # sums in numbers of any range at once, without trying plain ones first; for tests
 
     def __init__(
         self,
@@ -215,13 +216,17 @@ class Itg(Distribution[Links]):
         from isogloss.structures._numba.itg import itg
 
         self._refuse_large(pruning)
-        levels = NO_LEVELS if self._levels is None else self._levels
-        if semiring is MAX and self._levels is not None:
+        shift, levels = 0.0, NO_LEVELS if self._levels is None else self._levels
+        if semiring is not MAX:
+            scores, shift = shifted(scores, self.n_source, self.n_target, self._size)
+        elif self._levels is not None:
             scores = lifted(scores, self._levels)
+        if shift == -np.inf:
+            return shift, out, 0
         limit, counts = (-1, NO_COUNTS) if pruning is None else (pruning.limit, pruning.counts)
-        want = WANTED[type(semiring)]
-        value, level = itg(want, self._shape, self.normal_form, scores, levels, counts, limit, u, out)
-        return float(value), out, int(level)
+        want, wide = WANTED[type(semiring)], self._wide
+        value, level = itg(want, self._shape, self.normal_form, scores, levels, counts, limit, wide, u, out)
+        return float(value) + shift, out, int(level)
 
     def _swept(self, semiring: Semiring, u: Array) -> tuple[float, Array, int]:
         """`_run`, on the unpruned chart if the pruned one derives nothing."""

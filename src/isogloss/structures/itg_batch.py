@@ -13,7 +13,7 @@ from isogloss.errors import ParameterError
 from isogloss.structures.base import Array, InfeasibleError, kept
 from isogloss.structures.batch import Batch, Stack, run_sentences
 from isogloss.structures.itg import WANTED, Itg
-from isogloss.structures.itg_parts import Blocks, Links, lifted, spread
+from isogloss.structures.itg_parts import Blocks, Links, lifted, shifted, spread
 from isogloss.structures.semiring import DRAW, LOG, MAX, Semiring
 
 __all__ = ["Itgs"]
@@ -57,8 +57,12 @@ class Itgs(Batch[Links]):
             except ParameterError as finding:
                 raise ParameterError(f"sentence {s}: {finding}") from finding
         terms = [one._allowed for one in ones]
-        if semiring is MAX:
-            terms = [t if one._levels is None else lifted(t, one._levels) for t, one in zip(terms, ones, strict=True)]
+        shifts = np.zeros(len(ones))
+        for s, (one, term) in enumerate(zip(ones, terms, strict=True)):
+            if semiring is not MAX:
+                terms[s], shifts[s] = shifted(term, one.n_source, one.n_target, one._size)
+            elif one._levels is not None:
+                terms[s] = lifted(term, one._levels)
         scores = Stack.of(terms, "Itgs", 1)
         levels, level_offsets = _joined([None if semiring is MAX else one._levels for one in ones])
         counts, count_offsets = _joined([None if one._pruning is None else one._pruning.counts.ravel() for one in ones])
@@ -68,8 +72,9 @@ class Itgs(Batch[Links]):
         out, values, tops = np.zeros(len(scores.values)), np.empty(len(ones)), np.zeros(len(ones), np.int64)
         run_sentences(
             itgs, len(ones), WANTED[type(semiring)], shapes, normal, scores.values, scores.offsets, levels,
-            level_offsets, counts, count_offsets, limits, u, starts, out, values, tops,
+            level_offsets, counts, count_offsets, limits, False, u, starts, out, values, tops,
         )  # fmt: skip
+        values += shifts
         parts = scores.like(out)
         for s in map(
             int, np.flatnonzero(values == -np.inf)

@@ -204,6 +204,48 @@ def spread(vector: NDArray[Any], n_source: int, n_target: int, size: int) -> NDA
     return out
 
 
+def shifted(terms: Array, n_source: int, n_target: int, size: int) -> tuple[Array, float]:
+    """Terms of at most 0 that differ from `terms` by one constant an alignment, and that constant.
+
+    Every alignment has each word in exactly one terminal or null, so that a potential taken from each word changes no
+    posterior. The potentials are feasible for the dual of the assignment problem: no term exceeds those of its words.
+    Blocks have them raised to equal shares; links then have them lowered as far as they allow, one side at a time. The
+    closer to the optimum, the closer the best alignment is to 0. −∞ when some word can be nowhere.
+    """
+    cells, words = n_source * n_target, n_source + n_target
+    links = terms[:cells].reshape(n_source, n_target)
+    floors = [terms[cells : cells + n_source].copy(), terms[cells + n_source : cells + words].copy()]
+    sides = terms[cells + words :].reshape(2, n_source, n_target, size)
+    windows = [(axis, m, (n_source, n_target)[axis] - m - 1) for axis in range(2) for m in range(size)]
+    windows = [(axis, m, room) for axis, m, room in windows if room > 0 and cells]
+    for axis, m, room in windows:
+        share = sides[axis, :, :, m] / (m + 3)
+        many, one = share.max(axis=1 - axis)[:room], share.max(axis=axis)
+        for step in range(m + 2):
+            np.maximum(floors[axis][step : step + room], many, out=floors[axis][step : step + room])
+        np.maximum(floors[1 - axis], one, out=floors[1 - axis])
+    alpha, beta = floors
+    if cells:
+        alpha, beta = np.maximum(alpha, links.max(axis=1) / 2), np.maximum(beta, links.max(axis=0) / 2)
+    if -np.inf in alpha or -np.inf in beta:
+        return terms, -np.inf
+    for _ in range(2 if cells else 0):
+        beta = np.maximum(floors[1], (links - alpha[:, None]).max(axis=0))
+        alpha = np.maximum(floors[0], (links - beta).max(axis=1))
+    out = terms.copy()
+    out[:cells] = (links - alpha[:, None] - beta).ravel()
+    out[cells : cells + n_source] -= alpha
+    out[cells + n_source : cells + words] -= beta
+    sides = out[cells + words :].reshape(2, n_source, n_target, size)
+    for axis, m, room in windows:
+        taken = np.sum([(alpha, beta)[axis][step : step + room] for step in range(m + 2)], axis=0)
+        if axis == 0:
+            sides[0, :room, :, m] -= taken[:, None] + beta
+        else:
+            sides[1, :, :room, m] -= alpha[:, None] + taken
+    return kept(out), float(alpha.sum() + beta.sum())
+
+
 def checked_nulls(values: ArrayLike, n: int, name: str) -> Array:
     array = np.asarray(values, np.float64)
     return checked_scores(np.broadcast_to(array, (n,)) if array.ndim == 0 else array, f"Itg: {name}", (n,))

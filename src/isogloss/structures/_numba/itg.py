@@ -10,12 +10,16 @@ from numba import njit
 
 from isogloss.structures._numba.itg_chart import GOAL, OUTER, inside, make_plan, make_rows
 from isogloss.structures._numba.itg_outside import more_memory, outside
-from isogloss.structures._numba.itg_rows import level_of, log_of
+from isogloss.structures._numba.itg_rows import PADDING, level_of, log_of
 from isogloss.structures._numba.itg_walk import walk
 
 __all__ = ["BEST", "DRAW", "POSTERIORS", "chart_cells", "itg", "itgs"]
 
-POSTERIORS, BEST, DRAW = 0, 1, 2
+POSTERIORS, BEST, DRAW = (np.int64(want) for want in range(3))
+
+# With terms of at most 1, a number that falls below 2e-308 was worth less than that, times the ways to complete it:
+# with so many words, fewer than 1e180. Against a total of 1e-100 that is nothing. Nor can the sum overflow.
+PLAIN_WORDS, PLAIN_LEAST, PLAIN_MOST = 200, 1e-100, 1e300
 
 
 @njit(cache=True, nogil=True)
@@ -25,7 +29,7 @@ def chart_cells(n_source, n_target, counts, limit):
 
 
 @njit(cache=True, nogil=True)
-def itg(want, shape, normal, scores, levels, counts, limit, u, out):
+def itg(want, shape, normal, scores, levels, counts, limit, exact, u, out):
     """log of the sum over all alignments of the highest level, and that level; or the best score, and 0.
 
     −∞ when nothing is allowed.
@@ -43,6 +47,9 @@ def itg(want, shape, normal, scores, levels, counts, limit, u, out):
         What each term adds to the level; empty when all have the same. BEST does not read it.
     counts, limit : int64[n_source + 1, n_target + 1], int
         Cumulative counts of confident links, and how many of them a cell may break; negative: any number.
+    exact : bool
+        Do not try plain numbers first. They are tried when no levels are given, are meant for scores of at most 0, of
+        which the best alignments come close to 0, and give way to wide numbers when that does not hold.
     u : float64[n]
         Uniform on [0, 1), read by DRAW only.
     out : float64[n_terms]
@@ -50,9 +57,15 @@ def itg(want, shape, normal, scores, levels, counts, limit, u, out):
     """
     rows, cells = make_rows(shape[0], shape[1], counts, limit)
     plan = make_plan(shape, normal, limit, cells)
-    size = plan[OUTER] + (more_memory(plan, rows) if want == POSTERIORS else 0)
-    m, e = np.empty(size), np.empty(size if want != BEST else 0, np.int64)
-    inside(plan, scores, levels, counts, rows, m, e)
+    size = plan[OUTER] + (more_memory(plan, rows) if want == POSTERIORS else 0) + PADDING
+    m, e = np.empty(size), np.empty(0, np.int64)
+    wide = want != BEST and (exact or len(levels) > 0 or shape[0] + shape[1] > PLAIN_WORDS)
+    if not wide:
+        inside(plan, scores, levels, counts, rows, m, e, -np.inf if want == BEST else 0.0)
+        wide = want != BEST and not PLAIN_LEAST <= m[plan[GOAL]] <= PLAIN_MOST
+    if wide:
+        e = np.empty(size, np.int64)
+        inside(plan, scores, levels, counts, rows, m, e, 0.0)
     value, level = log_of(m, e, plan[GOAL]), level_of(m, e, plan[GOAL])
     if value > -np.inf:
         if want == POSTERIORS:
@@ -65,7 +78,7 @@ def itg(want, shape, normal, scores, levels, counts, limit, u, out):
 @njit(cache=True, nogil=True)
 def itgs(
     block, count, want, shapes, normal, scores, offsets, levels, level_offsets, counts, count_offsets, limits,
-    u, starts, out, values, tops,
+    exact, u, starts, out, values, tops,
 ):  # fmt: skip
     """`itg` on sentences block, block + count, … of many.
 
@@ -79,6 +92,6 @@ def itgs(
             table = here.reshape((shapes[s, 0] + 1, shapes[s, 1] + 1))
         values[s], tops[s] = itg(
             want, shapes[s], normal[s], scores[offsets[s] : offsets[s + 1]],
-            levels[level_offsets[s] : level_offsets[s + 1]], table, limits[s], u[starts[s] : starts[s + 1]],
+            levels[level_offsets[s] : level_offsets[s + 1]], table, limits[s], exact, u[starts[s] : starts[s + 1]],
             out[offsets[s] : offsets[s + 1]],
         )  # fmt: skip

@@ -29,18 +29,23 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from isogloss.structures._numba.itg_rows import ONE, ZERO, add_product, clear, put, settle
+from isogloss.structures._numba.itg_rows import ONE, SINGLE, ZERO, add_product, between, clear, put, settle
+from isogloss.structures._numba.lanes import WIDTH as LANES
+from isogloss.structures._numba.lanes import add, load, maximum, multiply_add, splat, store
 
 __all__ = ["around", "inside", "make_plan", "make_rows", "span", "terminal"]
 
-W, S, V, SL, VR = 0, 1, 2, 3, 4  # symbols, in the order of their numbers in memory
+W, S, V, SL, VR = (np.int64(symbol) for symbol in range(5))  # in the order of their numbers in memory
 
-# A row: bounds that pruning leaves, where it stands, and from where to where W, SL and VR were built.
-LOW, HIGH, START, W_FROM, W_TO, SL_FROM, SL_TO, VR_FROM, VR_TO = 0, 1, 2, 3, 4, 5, 6, 7, 8
+# A row: bounds that pruning leaves, where it stands, and from where to where W, SL and VR were built. One more row for
+# each source span says from which to which row something was built at all.
+LOW, HIGH, START, W_FROM, W_TO, SL_FROM, SL_TO, VR_FROM, VR_TO = (np.int64(column) for column in range(9))
 
 # The plan: sizes, options, and where things begin in memory. EDGES are products of nulls: before each place and from
 # each place on, first on the source side and then on the target side, WIDTH numbers each. OUTER is W seen from outside.
-N_SOURCE, N_TARGET, SIZE, NORMAL, LIMIT, CELLS, TERMS, NULLS, EDGES, WIDTH, GOAL, FREE, CHART, OUTER = range(14)
+N_SOURCE, N_TARGET, SIZE, NORMAL, LIMIT, CELLS, TERMS, NULLS, EDGES, WIDTH, GOAL, FREE, CHART, OUTER = (
+    np.int64(entry) for entry in range(14)
+)
 
 
 @njit(cache=True, nogil=True)
@@ -81,7 +86,7 @@ def _pruned(counts, limit, i, k, j, h):
 @njit(cache=True, nogil=True)
 def make_rows(n_source, n_target, counts, limit):
     """The rows that pruning leaves, and how many cells they hold. A negative `limit` prunes nothing."""
-    rows = np.empty((n_source * (n_source + 1) // 2, n_target, 9), np.int64)
+    rows = np.empty((n_source * (n_source + 1) // 2, n_target + 1, 9), np.int64)
     total = 0
     for i in range(n_source):
         for k in range(i + 1, n_source + 1):
@@ -117,11 +122,39 @@ def make_plan(shape, normal, limit, cells):
 
 
 @njit(cache=True, nogil=True)
+def _multiply_lanes(rows, m, plain, c, base_c, a, base_a, from_a, b, base_b, from_b):
+    """`_multiply` without exponents: sixteen numbers of a row of C at a time, kept in registers until they are done.
+
+    Loads may reach into neighbouring rows; what they find there is not used.
+    """
+    n, zero = rows.shape[1] - 1, m[ZERO]
+    for j in range(rows[a, n, from_a], rows[a, n, from_a + 1]):
+        last, row_a = rows[c, j, HIGH], base_a + rows[a, j, START]
+        first_q, last_q = rows[a, j, from_a], min(rows[a, j, from_a + 1], n)
+        for h in range(rows[c, j, LOW], last, LANES):
+            at = base_c + rows[c, j, START] + h
+            sums = load(m, at)
+            for q in range(first_q, last_q):
+                x, low, high = m[row_a + q], rows[b, q, from_b] - h, rows[b, q, from_b + 1] - h
+                if x == zero or low >= high or low >= LANES or high <= 0:
+                    continue
+                others = load(m, base_b + rows[b, q, START] + h)
+                if plain:
+                    sums = between(low, high, multiply_add(splat(x), others, sums), sums)
+                else:
+                    sums = between(low, high, maximum(add(splat(x), others), sums), sums)
+            store(m, at, between(ZERO, last - h, sums, load(m, at)))
+
+
+@njit(cache=True, nogil=True)
 def _multiply(plan, rows, m, e, c, symbol_c, a, symbol_a, from_a, b, symbol_b, from_b):
     """C ⊕= A B, matrices of source spans c, a and b; rows of A and B as far as they were built."""
     n, cells, chart, zero = plan[N_TARGET], plan[CELLS], plan[CHART], m[ZERO]
     base_a, base_b, base_c = chart + symbol_a * cells, chart + symbol_b * cells, chart + symbol_c * cells
-    for j in range(n):
+    if len(e) == 0:
+        _multiply_lanes(rows, m, zero == 0.0, c, base_c, a, base_a, from_a, b, base_b, from_b)
+        return
+    for j in range(rows[a, n, from_a], rows[a, n, from_a + 1]):
         first, last = rows[c, j, LOW], rows[c, j, HIGH]
         if first >= last:
             continue
@@ -144,6 +177,10 @@ def _note_built(rows, m, s, j, base, first_at):
     while h < end and m[base + end - 1] == zero:
         end -= 1
     rows[s, j, first_at], rows[s, j, first_at + 1] = h, end
+    if h < end:
+        extent = rows[s, rows.shape[1] - 1]
+        extent[first_at] = j  # rows come last first
+        extent[first_at + 1] = max(extent[first_at + 1], j + 1)
 
 
 @njit(cache=True, nogil=True)
@@ -159,7 +196,7 @@ def _finish_row(plan, counts, rows, m, e, i, k, j):
         at = terminal(plan, i, k, j, h)
         if at >= 0:
             for symbol in (W, S, V):
-                add_product(m, e, base + symbol * cells + h, ONE, plan[TERMS] + at, 1)
+                add_product(m, e, base + symbol * cells + h, ONE, plan[TERMS] + at, SINGLE)
     settle(m, e, base + first, width)
     for symbol in (S, V):
         here = base + symbol * cells
@@ -181,20 +218,24 @@ def _finish_row(plan, counts, rows, m, e, i, k, j):
         at = base + VR * cells + h
         if limit >= 0 and _pruned(counts, limit, i, k, j, h):
             for symbol in range(5):
-                clear(m, e, base + symbol * cells + h, 1)
+                clear(m, e, base + symbol * cells + h, SINGLE)
         elif h > first:
-            add_product(m, e, at, plan[NULLS] + n_source + h - 1, at - 1, 1)
-            settle(m, e, at, 1)
+            add_product(m, e, at, plan[NULLS] + n_source + h - 1, at - 1, SINGLE)
+            settle(m, e, at, SINGLE)
 
 
 @njit(cache=True, nogil=True)
-def inside(plan, scores, levels, counts, rows, m, e):
-    """Fill memory with terms, edges and chart; the total is number ``plan[GOAL]``."""
+def inside(plan, scores, levels, counts, rows, m, e, zero):
+    """Fill memory with terms, edges and chart; the total is number ``plan[GOAL]``.
+
+    `zero` is that of the arithmetic: −∞ for the best, 0 for sums.
+    """
     n_source, n_target, cells, chart = plan[N_SOURCE], plan[N_TARGET], plan[CELLS], plan[CHART]
-    put(m, e, ZERO, -np.inf, 0)
-    put(m, e, ONE, 0.0, 0)
+    m[ZERO] = zero
+    clear(m, e, ZERO, SINGLE)
+    put(m, e, ONE, 0.0, ZERO)
     for t in range(len(scores)):
-        put(m, e, plan[TERMS] + t, scores[t], levels[t] if len(levels) else 0)
+        put(m, e, plan[TERMS] + t, scores[t], levels[t] if len(levels) else ZERO)
     clear(m, e, plan[EDGES], chart - plan[EDGES] + 5 * cells)
     for i in range(n_source - 1, -1, -1):
         for k in range(i + 1, n_source + 1):
@@ -203,6 +244,8 @@ def inside(plan, scores, levels, counts, rows, m, e):
                 a, b = span(n_source, i, p), span(n_source, p, k)
                 _multiply(plan, rows, m, e, s, S, a, VR, VR_FROM, b, W, W_FROM)
                 _multiply(plan, rows, m, e, s, V, b, W, W_FROM, a, SL, SL_FROM)
+            for column in range(W_FROM, VR_TO + 1):
+                rows[s, n_target, column] = 0
             for j in range(n_target - 1, -1, -1):
                 if rows[s, j, LOW] < rows[s, j, HIGH]:
                     _finish_row(plan, counts, rows, m, e, i, k, j)
@@ -220,24 +263,24 @@ def _edges(plan, m, e):
         n, nulls = plan[N_SOURCE + side], plan[NULLS] + side * plan[N_SOURCE]
         before = plan[EDGES] + 2 * side * plan[WIDTH]
         after = before + plan[WIDTH]
-        add_product(m, e, before, ONE, ONE, 1)
-        add_product(m, e, after + n, ONE, ONE, 1)
+        add_product(m, e, before, ONE, ONE, SINGLE)
+        add_product(m, e, after + n, ONE, ONE, SINGLE)
         for t in range(n):
-            add_product(m, e, before + t + 1, nulls + t, before + t, 1)
-            add_product(m, e, after + n - 1 - t, nulls + n - 1 - t, after + n - t, 1)
-            settle(m, e, before + t + 1, 1)
-            settle(m, e, after + n - 1 - t, 1)
+            add_product(m, e, before + t + 1, nulls + t, before + t, SINGLE)
+            add_product(m, e, after + n - 1 - t, nulls + n - 1 - t, after + n - t, SINGLE)
+            settle(m, e, before + t + 1, SINGLE)
+            settle(m, e, after + n - 1 - t, SINGLE)
 
 
 @njit(cache=True, nogil=True)
 def around(plan, m, e, i, k, j):
     """Into number ``plan[FREE] + 1``: the nulls around source span [i, k) and before target word j."""
     free, edges, width = plan[FREE], plan[EDGES], plan[WIDTH]
-    clear(m, e, free, 2)
-    add_product(m, e, free, edges + i, edges + width + k, 1)
-    settle(m, e, free, 1)
-    add_product(m, e, free + 1, edges + 2 * width + j, free, 1)
-    settle(m, e, free + 1, 1)
+    clear(m, e, free, SINGLE + 1)
+    add_product(m, e, free, edges + i, edges + width + k, SINGLE)
+    settle(m, e, free, SINGLE)
+    add_product(m, e, free + 1, edges + 2 * width + j, free, SINGLE)
+    settle(m, e, free + 1, SINGLE)
 
 
 @njit(cache=True, nogil=True)
@@ -245,7 +288,7 @@ def _goal(plan, rows, m, e):
     """All nulls, or some cell and nulls around it."""
     n_source, goal, free = plan[N_SOURCE], plan[GOAL], plan[FREE] + 2
     tail = plan[EDGES] + 3 * plan[WIDTH]
-    add_product(m, e, goal, plan[EDGES] + plan[WIDTH], tail, 1)
+    add_product(m, e, goal, plan[EDGES] + plan[WIDTH], tail, SINGLE)
     for i in range(n_source):
         for k in range(i + 1, n_source + 1):
             s = span(n_source, i, k)
@@ -254,8 +297,8 @@ def _goal(plan, rows, m, e):
                     continue
                 around(plan, m, e, i, k, j)
                 for h in range(rows[s, j, W_FROM], rows[s, j, W_TO]):
-                    clear(m, e, free, 1)
-                    add_product(m, e, free, free - 1, tail + h, 1)
-                    settle(m, e, free, 1)
-                    add_product(m, e, goal, free, plan[CHART] + rows[s, j, START] + h, 1)
-    settle(m, e, goal, 1)
+                    clear(m, e, free, SINGLE)
+                    add_product(m, e, free, free - 1, tail + h, SINGLE)
+                    settle(m, e, free, SINGLE)
+                    add_product(m, e, goal, free, plan[CHART] + rows[s, j, START] + h, SINGLE)
+    settle(m, e, goal, SINGLE)

@@ -10,10 +10,14 @@ import numpy as np
 from numba import njit
 
 from isogloss.structures._numba.itg_chart import (
-    CELLS, CHART, EDGES, FREE, GOAL, HIGH, LOW, N_SOURCE, N_TARGET, NORMAL, NULLS, OUTER, SIZE, SL, SL_FROM, START,
-    TERMS, VR, VR_FROM, W_FROM, WIDTH, S, V, around, span, terminal,
+    CELLS, CHART, EDGES, FREE, GOAL, HIGH, LOW, N_SOURCE, N_TARGET, NORMAL, NULLS, OUTER, SIZE, SL, SL_FROM, SL_TO,
+    START, TERMS, VR, VR_FROM, VR_TO, W_FROM, W_TO, WIDTH, S, V, around, span, terminal,
 )  # fmt: skip
-from isogloss.structures._numba.itg_rows import ONE, ZERO, add_dot, add_product, clear, invert, posterior, settle
+from isogloss.structures._numba.itg_rows import (
+    ONE, SINGLE, ZERO, add_dot, add_product, between, clear, invert, posterior, settle,
+)  # fmt: skip
+from isogloss.structures._numba.lanes import WIDTH as LANES
+from isogloss.structures._numba.lanes import add, load, multiply, multiply_add, splat, store, total
 
 __all__ = ["more_memory", "outside"]
 
@@ -43,7 +47,7 @@ def _drop_unbuilt(m, e, at, outer, n):
     """Nothing flows into what is zero, for instance into a pruned cell; the rest is made ready to multiply."""
     for t in range(n):
         if m[at + t] == m[ZERO]:
-            clear(m, e, outer + t, 1)
+            clear(m, e, outer + t, SINGLE)
     settle(m, e, outer, n)
 
 
@@ -53,19 +57,21 @@ def _root(plan, rows, m, e, out):
     n_source, n_target, free, width = plan[N_SOURCE], plan[N_TARGET], plan[FREE] + 2, plan[WIDTH]
     tail = plan[EDGES] + 3 * width
     before, after = np.zeros((2, width)), np.zeros((2, width))
-    clear(m, e, free, 1)
-    add_product(m, e, free, plan[EDGES] + width, tail, 1)
-    settle(m, e, free, 1)
+    clear(m, e, free, SINGLE)
+    add_product(m, e, free, plan[EDGES] + width, tail, SINGLE)
+    settle(m, e, free, SINGLE)
     none = posterior(m, e, free, plan[GOAL])
     for i in range(n_source):
         for k in range(i + 1, n_source + 1):
             s = span(n_source, i, k)
             for j in range(n_target):
-                first, last, base = rows[s, j, LOW], rows[s, j, HIGH], plan[OUTER] + rows[s, j, START]
+                first, last, base = rows[s, j, W_FROM], rows[s, j, W_TO], plan[OUTER] + rows[s, j, START]
+                if first >= last:
+                    continue
                 around(plan, m, e, i, k, j)
-                clear(m, e, free, 1)
-                add_product(m, e, free, free - 1, plan[GOAL], 1)
-                settle(m, e, free, 1)
+                clear(m, e, free, SINGLE)
+                add_product(m, e, free, free - 1, plan[GOAL], SINGLE)
+                settle(m, e, free, SINGLE)
                 add_product(m, e, base + first, free, tail + first, last - first)
                 settle(m, e, base + first, last - first)
                 for h in range(first, last):
@@ -91,9 +97,9 @@ def _take_null(plan, m, e, null, a, b, n, outer, out):
     if n <= 0:
         return
     free = plan[FREE]
-    clear(m, e, free, 1)
+    clear(m, e, free, SINGLE)
     add_dot(m, e, free, a, b, n)
-    settle(m, e, free, 1)
+    settle(m, e, free, SINGLE)
     out[null] += posterior(m, e, free, plan[TERMS] + null)
     add_product(m, e, outer, plan[TERMS] + null, a, n)
 
@@ -118,8 +124,8 @@ def _open_row(plan, rows, m, e, i, k, j, outs, most, out):
         _take_null(plan, m, e, nulls + n_source + j, seen + SL * most + h, inner, end - h, outer, out)
     at, outer = base + VR * cells, seen + VR * most
     for h in range(last - 1, first, -1):
-        _take_null(plan, m, e, nulls + n_source + h - 1, outer + h, at + h - 1, 1, outer + h - 1, out)
-        settle(m, e, outer + h - 1, 1)
+        _take_null(plan, m, e, nulls + n_source + h - 1, outer + h, at + h - 1, SINGLE, outer + h - 1, out)
+        settle(m, e, outer + h - 1, SINGLE)
     for symbol in (S, V):
         outer = seen + symbol * most
         add_product(m, e, outer + first, ONE, outer + 2 * most + first, width)
@@ -139,10 +145,10 @@ def _join_row(plan, m, e, i, k, j, first, last, straight, inverted, whole, out):
     for h in range(first, min(last, j + plan[SIZE] + 2)):
         at = terminal(plan, i, k, j, h)
         if at >= 0:
-            clear(m, e, free, 1)
+            clear(m, e, free, SINGLE)
             for outer in (whole, straight, inverted):
-                add_product(m, e, free, ONE, outer + h, 1)
-            settle(m, e, free, 1)
+                add_product(m, e, free, ONE, outer + h, SINGLE)
+            settle(m, e, free, SINGLE)
             out[at] += posterior(m, e, free, plan[TERMS] + at)
     if not plan[NORMAL]:
         add_product(m, e, whole + first, ONE, straight + first, width)
@@ -156,10 +162,38 @@ def _join_row(plan, m, e, i, k, j, first, last, straight, inverted, whole, out):
 
 
 @njit(cache=True, nogil=True)
+def _unmultiply_lanes(rows, m, c, at_c, a, at_a, from_a, outer_a, b, at_b, from_b, outer_b):
+    """`_unmultiply` without exponents, sixteen numbers of a row of B at a time."""
+    n, nothing = rows.shape[1] - 1, splat(0.0)
+    first_j, last_j = rows[a, n, from_a], rows[a, n, from_a + 1]
+    for q in range(rows[b, n, from_b], rows[b, n, from_b + 1]):
+        last, start = rows[b, q, from_b + 1], rows[b, q, START]
+        for h in range(rows[b, q, from_b], last, LANES):
+            inner = between(ZERO, last - h, load(m, at_b + start + h), nothing)
+            sums = nothing
+            for j in range(first_j, min(last_j, q)):
+                low, high = rows[c, j, LOW] - h, rows[c, j, HIGH] - h
+                if not rows[a, j, from_a] <= q < rows[a, j, from_a + 1] or low >= LANES or high <= 0:
+                    continue
+                x, at = m[at_a + rows[a, j, START] + q], outer_a + rows[a, j, START] + q
+                if x == 0.0:
+                    continue
+                worth = between(low, high, load(m, at_c + rows[c, j, START] + h), nothing)
+                sums = multiply_add(splat(x), worth, sums)
+                m[at] += total(multiply(worth, inner))
+            at = outer_b + start + h
+            old = load(m, at)
+            store(m, at, between(ZERO, last - h, add(old, sums), old))
+
+
+@njit(cache=True, nogil=True)
 def _unmultiply(plan, rows, m, e, c, at_c, a, at_a, from_a, outer_a, b, at_b, from_b, outer_b):
     """The derivative of C = A B: what C is worth goes to A and to B."""
     n, zero = plan[N_TARGET], m[ZERO]
-    for j in range(n):
+    if len(e) == 0:
+        _unmultiply_lanes(rows, m, c, at_c, a, at_a, from_a, outer_a, b, at_b, from_b, outer_b)
+        return
+    for j in range(rows[a, n, from_a], rows[a, n, from_a + 1]):
         first, last = rows[c, j, LOW], rows[c, j, HIGH]
         if first >= last:
             continue
@@ -188,7 +222,7 @@ def outside(plan, rows, m, e, out):
         for k in range(n_source, i, -1):
             s = span(n_source, i, k)
             for j in range(plan[N_TARGET]):
-                if rows[s, j, LOW] < rows[s, j, HIGH]:
+                if rows[s, j, SL_FROM] < rows[s, j, SL_TO] or rows[s, j, VR_FROM] < rows[s, j, VR_TO]:
                     _open_row(plan, rows, m, e, i, k, j, outs, most, out)
             for p in range(i + 1, k):
                 a, b = span(n_source, i, p), span(n_source, p, k)

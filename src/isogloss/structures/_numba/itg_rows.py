@@ -1,17 +1,19 @@
-"""Rows of numbers in two arithmetics: what the sweeps of `itg` are made of.
+"""Rows of numbers in three arithmetics: what the sweeps of `itg` are made of.
 
-======== =================================== ============== ==========================================
+======== =================================== ============== ======================================================
           a number is                         zero           used for
-======== =================================== ============== ==========================================
-sums     m · 2^(256 e), 2⁻¹²⁸ <= m < 2¹²⁸    m = 0          sums of any range, or of the highest level
+======== =================================== ============== ======================================================
+plain    m                                   m = 0          sums, as long as nothing leaves the range of float64
+wide     m · 2^(256 e), 2⁻¹²⁸ <= m < 2¹²⁸    m = 0          sums of any range, or of the highest level
 best     its logarithm, m                    m = −∞         the best alignment
-======== =================================== ============== ==========================================
+======== =================================== ============== ======================================================
 
-All numbers of a sentence pair stand in one memory, mantissas `m` and exponents `e`; `e` is empty when the best is
-wanted. Number 0 is the zero and number 1 the one of the arithmetic.
+All numbers of a sentence pair stand in one memory, mantissas `m` and exponents `e`; `e` is empty but for wide numbers.
+Number 0 is the zero and number 1 the one of the arithmetic, and number 0 tells plain from best. Rows are worked on
+sixteen numbers at a time where there is no exponent, so that memory must go on for `PADDING` numbers after the last.
 
-In sums, `e` carries two integers: e = level · 2³² + exponent. A sum keeps its highest level and drops the rest, a
-product adds levels: the pair semiring of Haghighi and others (2009), whose items are (number of sure links, weight).
+In wide numbers, `e` carries two integers: e = level · 2³² + exponent. A sum keeps its highest level and drops the rest,
+a product adds levels: the pair semiring of Haghighi and others (2009), whose items are (number of sure links, weight).
 Without levels this is floating point with a 64-bit exponent: no logarithm in any loop, and nothing under- or overflows.
 
 Numba's cache notices a change in the file of the *kernel*, not in this one: after editing here, touch the kernels.
@@ -20,23 +22,21 @@ Numba's cache notices a change in the file of the *kernel*, not in this one: aft
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+
+from isogloss.structures._numba.lanes import WIDTH, add, load, maximum, multiply, multiply_add, splat, store, total
 
 __all__ = [
-    "ONE",
-    "ZERO",
-    "add_dot",
-    "add_product",
-    "clear",
-    "invert",
-    "level_of",
-    "log_of",
-    "posterior",
-    "put",
-    "settle",
-]
+    "ONE", "PADDING", "SINGLE", "ZERO", "add_dot", "add_product", "between", "clear", "invert", "level_of", "log_of",
+    "posterior", "put", "settle",
+]  # fmt: skip
 
-ZERO, ONE = 0, 1
+# Constants are NumPy integers throughout: Numba compiles a function again for every Python integer that it is given.
+ZERO, ONE = np.int64(0), np.int64(1)
+SINGLE = np.int64(1)  # a row of one number
+PADDING = np.int64(WIDTH)
 EMPTY = -(2**60)  # exponent of zero: below anything, and two of them can be added
 LEVEL = 2**32
 UP, DOWN = 2.0**128, 2.0**-128
@@ -44,27 +44,47 @@ STEP = 2.0**-256
 LOG_STEP = 256 * np.log(2.0)
 
 
+@intrinsic
+def between(typing, first, last, a, b):
+    """Lanes `first` to below `last` of a, and the others of b."""
+
+    def code(context, builder, signature, args):
+        kind = ir.VectorType(ir.IntType(64), WIDTH)
+        undefined, lanes = ir.Constant(kind, ir.Undefined), ir.Constant(kind, list(range(WIDTH)))
+        same = ir.Constant(ir.VectorType(ir.IntType(32), WIDTH), [0] * WIDTH)
+        low, high = (
+            builder.shuffle_vector(
+                builder.insert_element(undefined, bound, ir.Constant(ir.IntType(32), 0)), undefined, same
+            )
+            for bound in args[:2]
+        )
+        inside = builder.and_(builder.icmp_signed("<=", low, lanes), builder.icmp_signed("<", lanes, high))
+        return builder.select(inside, args[2], args[3])
+
+    return a(types.int64, types.int64, a, a), code
+
+
 @njit(cache=True, nogil=True)
 def put(m, e, at, score, level):
     """Number `at` becomes exp(score), of a level."""
     if len(e) == 0:
-        m[at] = score
+        m[at] = np.exp(score) if m[ZERO] == 0.0 else score
     elif score == -np.inf:
         m[at], e[at] = 0.0, EMPTY
     else:
-        exponent = np.int64(np.round(score / LOG_STEP))
+        exponent = np.int64(np.floor(score / LOG_STEP + 0.5))
         m[at], e[at] = np.exp(score - exponent * LOG_STEP), exponent + level * LEVEL
 
 
 @njit(cache=True, nogil=True)
 def clear(m, e, c, n):
     """Numbers c to c + n become zero."""
+    zero = m[ZERO]
+    for t in range(c, c + n):
+        m[t] = zero
     if len(e):
         for t in range(c, c + n):
-            m[t], e[t] = 0.0, EMPTY
-    else:
-        for t in range(c, c + n):
-            m[t] = -np.inf
+            e[t] = EMPTY
 
 
 @njit(cache=True, nogil=True)
@@ -80,15 +100,26 @@ def _sum(m, e, x, f):
 
 
 @njit(cache=True, nogil=True)
+def _add_product_lanes(m, c, x, b, n):
+    """`add_product` without exponents; lanes past the end of a row are written back as they were."""
+    factor = splat(x)
+    if m[ZERO] == 0.0:
+        for t in range(0, n, WIDTH):
+            old = load(m, c + t)
+            store(m, c + t, between(ZERO, n - t, multiply_add(factor, load(m, b + t), old), old))
+    else:
+        for t in range(0, n, WIDTH):
+            old = load(m, c + t)
+            store(m, c + t, between(ZERO, n - t, maximum(add(factor, load(m, b + t)), old), old))
+
+
+@njit(cache=True, nogil=True)
 def add_product(m, e, c, a, b, n):
     """The n numbers from c on ⊕= number a ⊗ the n numbers from b on."""
-    x = m[a]
     if len(e) == 0:
-        for t in range(n):
-            value = x + m[b + t]
-            m[c + t] = value if value > m[c + t] else m[c + t]
+        _add_product_lanes(m, c, m[a], b, n)
         return
-    f = e[a]
+    x, f = m[a], e[a]
     for t in range(n):
         y = x * m[b + t]
         if y != 0.0:
@@ -98,6 +129,13 @@ def add_product(m, e, c, a, b, n):
 @njit(cache=True, nogil=True)
 def add_dot(m, e, c, a, b, n):
     """Number c += Σ of the products of the n numbers from a and from b on; sums only."""
+    if len(e) == 0:
+        nothing = splat(0.0)
+        lanes = nothing
+        for t in range(0, n, WIDTH):
+            lanes = add(lanes, between(ZERO, n - t, multiply(load(m, a + t), load(m, b + t)), nothing))
+        m[c] += total(lanes)
+        return
     x, f = m[c], e[c]
     for t in range(n):
         y = m[a + t] * m[b + t]
@@ -123,7 +161,9 @@ def settle(m, e, c, n):
 @njit(cache=True, nogil=True)
 def invert(m, e, c):
     """Number c becomes its inverse; sums only."""
-    m[c], e[c] = 1.0 / m[c], -e[c]
+    m[c] = 1.0 / m[c]
+    if len(e):
+        e[c] = -e[c]
 
 
 @njit(cache=True, nogil=True)
@@ -135,16 +175,18 @@ def level_of(m, e, at):
 @njit(cache=True, nogil=True)
 def log_of(m, e, at):
     """The logarithm of a number, without the level."""
-    if len(e) == 0:
-        return m[at]
-    if m[at] == 0.0:
+    if m[at] == m[ZERO]:
         return -np.inf
+    if len(e) == 0:
+        return np.log(m[at]) if m[ZERO] == 0.0 else m[at]
     return np.log(m[at]) + (e[at] - level_of(m, e, at) * LEVEL) * LOG_STEP
 
 
 @njit(cache=True, nogil=True)
 def posterior(m, e, a, b):
     """The product of two numbers as an ordinary one, when it is a probability; sums only."""
+    if len(e) == 0:
+        return m[a] * m[b]
     x, f = m[a] * m[b], e[a] + e[b]
     if x == 0.0 or f < -4:
         return 0.0

@@ -13,6 +13,8 @@ from isogloss.structures._numba.itg_rows import ONE, ZERO, level_of, log_of
 
 __all__ = ["walk"]
 
+LEAF, NULL, SPLITS = (np.int64(option) for option in range(3))  # what a cell can be, in the order it is offered
+
 
 @njit(cache=True, nogil=True)
 def _pick(x, levels, n, u, best):
@@ -56,14 +58,14 @@ def _at(plan, rows, symbol, i, k, j, h):
 
 
 @njit(cache=True, nogil=True)
-def _splits(plan, rows, m, e, i, k, j, h, straight, x, levels, t):
-    """Options t and on: all ways to make two of the cell; returns the number after the last."""
+def _splits(plan, rows, m, e, i, k, j, h, symbol, x, levels, t):
+    """Options t and on: all cuts of the cell in two, a VR or an SL first; returns the number after the last."""
     for p in range(i + 1, k):
         for q in range(j + 1, h):
-            if straight:
-                left, right = _at(plan, rows, VR, i, p, j, q), _at(plan, rows, W, p, k, q, h)
+            if symbol == VR:
+                left, right = _at(plan, rows, symbol, i, p, j, q), _at(plan, rows, W, p, k, q, h)
             else:
-                left, right = _at(plan, rows, SL, i, p, q, h), _at(plan, rows, W, p, k, j, q)
+                left, right = _at(plan, rows, symbol, i, p, q, h), _at(plan, rows, W, p, k, j, q)
             _offer(m, e, x, levels, t, left, right)
             t += 1
     return t
@@ -81,24 +83,24 @@ def _open(plan, rows, m, e, best, x, levels, u, stack, depth, out):
     cell = stack[depth]
     symbol, i, k, j, h = cell[0], cell[1], cell[2], cell[3], cell[4]
     at, null = terminal(plan, i, k, j, h), plan[NULLS] + k - 1
-    _offer(m, e, x, levels, 0, ONE, plan[TERMS] + at if at >= 0 else ZERO)
-    _offer(m, e, x, levels, 1, null, _at(plan, rows, symbol, i, k - 1, j, h) if symbol != W else ZERO)
-    inverted = 2
+    _offer(m, e, x, levels, LEAF, ONE, plan[TERMS] + at if at >= 0 else ZERO)
+    _offer(m, e, x, levels, NULL, null, _at(plan, rows, symbol, i, k - 1, j, h) if symbol != W else ZERO)
+    inverted = SPLITS
     if symbol != V or not plan[NORMAL]:
-        inverted = _splits(plan, rows, m, e, i, k, j, h, True, x, levels, 2)
+        inverted = _splits(plan, rows, m, e, i, k, j, h, VR, x, levels, SPLITS)
     count = inverted
     if symbol != S or not plan[NORMAL]:
-        count = _splits(plan, rows, m, e, i, k, j, h, False, x, levels, inverted)
+        count = _splits(plan, rows, m, e, i, k, j, h, SL, x, levels, inverted)
     chosen = _pick(x, levels, count, u, best)
-    if chosen == 0:
+    if chosen == LEAF:
         out[at] = 1.0
         return depth
-    if chosen == 1:
+    if chosen == NULL:
         out[null - plan[TERMS]] = 1.0
         cell[2] = k - 1
         return depth + 1
     straight, ways = chosen < inverted, h - j - 1
-    chosen -= 2 if straight else inverted
+    chosen -= SPLITS if straight else inverted
     p, q = i + 1 + chosen // ways, j + 1 + chosen % ways
     if straight:
         _push(stack, depth, W, p, k, q, h)
@@ -118,9 +120,9 @@ def _strip(plan, rows, m, e, best, x, levels, u, cell, out):
     shorter = _at(plan, rows, symbol, i, k, j + 1, h) if left and j + 1 < h else ZERO
     if not left:
         shorter = _at(plan, rows, symbol, i, k, j, h - 1)
-    _offer(m, e, x, levels, 0, ONE, _at(plan, rows, symbol - 2, i, k, j, h))
-    _offer(m, e, x, levels, 1, null, shorter)
-    if _pick(x, levels, 2, u, best) == 0:
+    _offer(m, e, x, levels, LEAF, ONE, _at(plan, rows, symbol - 2, i, k, j, h))
+    _offer(m, e, x, levels, NULL, null, shorter)
+    if _pick(x, levels, SPLITS, u, best) == LEAF:
         cell[0] = symbol - 2
         return
     out[null - plan[TERMS]] = 1.0
@@ -134,7 +136,7 @@ def _strip(plan, rows, m, e, best, x, levels, u, cell, out):
 def _begin(plan, rows, m, e, best, x, levels, u, stack, out):
     """Choose the cell that holds all links and mark the nulls around it; returns the depth, 0 for nulls alone."""
     n_source, n_target, edges, width = plan[N_SOURCE], plan[N_TARGET], plan[EDGES], plan[WIDTH]
-    _offer(m, e, x, levels, 0, edges + width, edges + 3 * width)
+    _offer(m, e, x, levels, LEAF, edges + width, edges + 3 * width)
     for i in range(n_source):
         for k in range(i + 1, n_source + 1):
             s = span(n_source, i, k)
@@ -145,14 +147,14 @@ def _begin(plan, rows, m, e, best, x, levels, u, stack, out):
                     _offer(m, e, x, levels, at, edges + i, plan[CHART] + at - 1)
                     x[at] += ends + log_of(m, e, edges + 3 * width + h)
     chosen = _pick(x, levels, plan[CELLS] + 1, u, best) - 1
-    _push(stack, 0, W, n_source, n_source, n_target, n_target)
+    _push(stack, ZERO, W, n_source, n_source, n_target, n_target)
     for i in range(n_source):
         for k in range(i + 1, n_source + 1):
             s = span(n_source, i, k)
             for j in range(n_target):
                 h = chosen - rows[s, j, START]
                 if chosen >= 0 and rows[s, j, LOW] <= h < rows[s, j, HIGH]:
-                    _push(stack, 0, W, i, k, j, h)
+                    _push(stack, ZERO, W, i, k, j, h)
     nulls = n_source * n_target
     for word in range(n_source):
         out[nulls + word] = 0.0 if stack[0, 1] <= word < stack[0, 2] else 1.0
