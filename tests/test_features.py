@@ -338,3 +338,14 @@ def test_products_do_not_depend_on_threads_or_on_the_way_they_are_cut(monkeypatc
     with using_threads(2):
         assert np.array_equal(matrix.scores(weights), scores)
         assert np.array_equal(matrix.totals(x), totals)  # by columns
+
+
+def test_the_table_of_keys_grows_and_keeps_its_counts():
+    """More features than the table first has room for, some of them met once before and once after it grew."""
+    words = np.concatenate([np.arange(70_000), np.arange(0, 70_000, 7), [3, 3]])
+    parts, templates = positions(Axis([0, len(words)], word=words)), Templates(["word"])
+    assert templates.index(parts).n_features == 70_000
+    often = templates.index(parts, min_count=2)
+    expected = templates.index(positions(Axis([0, 10_001], word=np.append(np.arange(0, 70_000, 7), 3))))
+    assert np.array_equal(often.keys, expected.keys)
+    assert templates.index(parts, min_count=3).n_features == 1

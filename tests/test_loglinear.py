@@ -342,6 +342,19 @@ def test_l1_gives_exact_zeros_and_the_optimum_of_a_generic_solver(l1, l2):
     assert (np.diff(result.trace) >= 0).all()
 
 
+def test_l1_finds_its_zeros_from_anywhere_and_never_crosses_them():
+    objective = toy()
+    best, _ = reference(objective, l1=4.0)
+    learner = Lbfgs(objective, l1=4.0)
+    state = learner.init(np.random.default_rng(0).normal(size=objective.n_weights))
+    for _ in range(200):
+        after, _ = learner.step(state)
+        assert (state.weights * after.weights >= 0).all()  # through 0 in two steps, not in one
+        state = after
+    np.testing.assert_allclose(state.weights, best, atol=1e-4)
+    assert (state.weights[np.abs(best) < 1e-7] == 0).all()
+
+
 def test_l1_large_enough_keeps_everything_at_zero():
     learner = Lbfgs(toy(), l1=1e3)
     state, info = learner.step(learner.init())
@@ -377,29 +390,30 @@ def test_adagrad_with_l1_and_l2_reaches_the_optimum_and_its_zeros():
     assert (weights[np.abs(best) < 1e-7] == 0).all() and (np.abs(best) < 1e-7).any()
 
 
+@pytest.mark.parametrize("batch", [1, 7])
 @pytest.mark.parametrize("make", [AdaGrad, Sgd])
-def test_lazy_penalties_equal_penalties_in_every_step(make):
-    """The same pass, with every weight in the support of every item."""
-
-    class Eager:
-        def __init__(self, inner):
-            self.inner, self.n_weights = inner, inner.n_weights
-
-        def __len__(self):
-            return len(self.inner)
-
-        def support(self, items):
-            return np.arange(self.n_weights)
-
-        def add_gradient(self, weights, out, items=None):
-            return self.inner.add_gradient(weights, out, items)
-
-    objective = toy()
-    options = {"l2": 2.0, "rate": 0.2, **({"l1": 1.0} if make is AdaGrad else {})}
-    begin = np.linspace(-2, 2, objective.n_weights)
-    lazy, eager = make(objective, **options), make(Eager(objective), **options)
-    one, other = lazy.step(lazy.init(begin))[0], eager.step(eager.init(begin))[0]
-    np.testing.assert_allclose(one.weights, other.weights, atol=1e-12)
+def test_a_pass_equals_one_that_penalises_every_weight_in_every_step(make, batch):
+    objective, l2, rate = toy(), 2.0, 0.2
+    l1 = 1.0 if make is AdaGrad else 0.0
+    learner = make(objective, l2=l2, rate=rate, batch=batch, seed=3, **({"l1": l1} if l1 else {}))
+    weights = np.linspace(-2, 2, objective.n_weights)
+    state = learner.init(weights)
+    squares = np.full(len(weights), 1e-4)
+    batches = -(-len(objective) // batch)
+    for iteration in range(2):
+        state, _ = learner.step(state)
+        order = np.random.default_rng([3, iteration]).permutation(len(objective))
+        for now in range(batches):
+            gradient = np.zeros(len(weights))
+            objective.add_gradient(weights, gradient, order[now * batch : (now + 1) * batch])
+            squares += gradient**2
+            length = (
+                rate / np.sqrt(squares) if make is AdaGrad else rate / (1 + rate * l2 * (iteration + now / batches))
+            )
+            moved = weights + length * gradient
+            less = np.maximum(np.abs(moved) - l1 * length / batches, 0)
+            weights = np.sign(moved) * less / (1 + l2 * length / batches)
+    np.testing.assert_allclose(state.weights, weights, atol=1e-12)
 
 
 def test_order_of_items_is_the_seeds():
