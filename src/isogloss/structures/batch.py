@@ -23,7 +23,7 @@ from isogloss.structures.semiring import DRAW, LOG, MAX, Semiring
 __all__ = ["Batch", "ProgramBatch", "Stack", "run_sentences"]
 
 Y = TypeVar("Y")
-BLOCKS = 64  # pieces that a batch is cut into for threads: enough for any machine we expect to meet
+PIECES = 4  # of a batch for each thread, so that none waits long for another
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,11 +85,12 @@ class Stack:
 def run_sentences(kernel: Callable[..., object], count: int, *args: Any) -> None:
     """``kernel(block, blocks, *args)`` on threads, where a block is the sentences block, block + blocks, … < count.
 
-    The threads are those of `using_threads` around the call, or all that can be had.
+    The threads are those of `using_threads` around the call, or all that can be had. Their number decides that of the
+    blocks, which is harmless as long as sentences share nothing.
     """
     if count:
-        with using_threads():
-            run_blocks(kernel, min(count, BLOCKS), *args)
+        with using_threads() as threads:
+            run_blocks(kernel, 1 if threads == 1 else min(count, PIECES * threads), *args)
 
 
 class Batch(ABC, Generic[Y]):
