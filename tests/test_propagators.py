@@ -233,7 +233,7 @@ def words_links(n):
     return assignments([2 if f else 1 for f in free]), free
 
 
-@settings(LAWS, max_examples=25)
+@settings(LAWS, max_examples=40)
 @given(st.data(), st.booleans(), st.sampled_from(["child_sequence", "valence"]))
 def test_sequences_and_numbers_of_children(data, maximise, kind):
     n = data.draw(st.integers(0, 3))
@@ -245,6 +245,7 @@ def test_sequences_and_numbers_of_children(data, maximise, kind):
     score = child_score if kind == "child_sequence" else valence_score
     worth = np.array([score(scores, row.reshape(n + 1, n + 1)) for row in values])
     a = data.draw(log_odds((n + 1, n + 1)))
+    a = np.where(rng.random(a.shape) < 0.3, INF, a)  # children that are certain, with others before and after
     a.ravel()[~free] = -INF
     value, weights = totals_of(values, worth, a, maximise)
     got, expected = family.believe(mine, (a,), maximise)
