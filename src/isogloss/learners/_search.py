@@ -51,7 +51,7 @@ def search(
     ----------
     Nocedal and Wright, Numerical Optimization, 2nd edition 2006, algorithms 3.5 and 3.6.
     """
-    origin = _Point(0.0, begin[0], begin[1], weights, weights)
+    best = before = origin = _Point(0.0, begin[0], begin[1], weights, weights)
     spent = 0
 
     def at(length: float) -> _Point:
@@ -68,7 +68,6 @@ def search(
     def low_enough(point: _Point) -> bool:
         return point.cost <= origin.cost + ENOUGH * point.length * origin.slope
 
-    best = before = origin
     length = first
     found = bracket = None
     while spent < evaluations and found is None and bracket is None:
