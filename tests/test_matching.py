@@ -318,6 +318,15 @@ def test_integer_program_of_matching_with_pairs_equals_enumeration():
         assert dist.with_scores(dist.scores + loss).solve().score == pytest.approx(truth.best, abs=1e-7)
 
 
+def test_pairs_can_make_links_worth_their_cost():
+    scores = np.full((4, 4), -0.4)  # no link pays alone, nor do two; three and four in a row do
+    dist = Matching(scores, pairs=neighbour_pairs(4, 4, monotone=0.7))
+    assert dist.argmax() == dist.argmax("lp") == {(i, i) for i in range(4)}
+    assert dist.solve().score == pytest.approx(3 * 0.7 - 4 * 0.4)
+    cheap = Matching(scores, pairs=neighbour_pairs(4, 4, monotone=0.5))
+    assert cheap.argmax() == frozenset()
+
+
 def test_pairs_of_no_score_change_nothing():
     scores = np.random.default_rng(0).normal(size=(5, 4))
     pairs = neighbour_pairs(5, 4, monotone=0.0, inverted=0.0, one_to_two=0.0)

@@ -287,10 +287,7 @@ def walk(linked, scores, source_table, target_table, starts, other, pair_scores,
             if target_degree[j] == target_most:
                 i2 = _pick(linked[:, j], int(u[t, 2] * target_most))
         swap = i2 >= 0 and j2 >= 0
-        if swap and (
-            linked[i2, j2] or source_degree[i2] < source_most or target_degree[j2] < target_most
-            or scores[i2, j2] == -np.inf
-        ):  # fmt: skip
+        if swap and (linked[i2, j2] or source_degree[i2] < source_most or target_degree[j2] < target_most):
             continue
         gain = 0.0
         if linked[i, j]:

@@ -52,7 +52,7 @@ class Matching(Distribution[Links]):
     pairs : Pairs, optional
         Scores for pairs of links, see `neighbour_pairs`.
     inference : "auto", "exact" or "bp"
-        How log Z and marginals are found; "auto" is exact when that takes about a tenth of a second at most.
+        How log Z and marginals are found; "auto" is exact when that takes some hundredths of a second.
 
     Notes
     -----

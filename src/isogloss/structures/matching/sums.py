@@ -17,7 +17,7 @@ __all__ = ["Convergence", "Inference", "Sums", "chosen_method", "draw", "program
 
 Inference = Literal["auto", "exact", "bp"]
 
-# Work that "auto" does for an exact answer, and that "exact" agrees to: about a tenth of a second, and about ten.
+# Work that "auto" does for an exact answer, and that "exact" agrees to: some hundredths of a second, and several seconds.
 AUTO_CELLS, MOST_CELLS = 2**21, 2**27
 AUTO_SETS, MOST_SETS = 2**16, 2**23
 
