@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple, NoReturn, Self
+from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,94 +17,16 @@ from numpy.typing import ArrayLike, NDArray
 from isogloss.data.ragged import Ragged
 from isogloss.engine.threads import run_blocks, using_threads
 from isogloss.errors import ParameterError
-from isogloss.structures.base import Array, Distribution, checked_scores, kept
+from isogloss.structures.base import Array, Distribution, checked_scores
 from isogloss.structures.batch import Batch, Stack
 from isogloss.structures.chain import Chain, Labels, checked_labels
+from isogloss.structures.chain_steps import SharedSteps, StepCounts, aligned_zeros
 from isogloss.structures.semiring import DRAW, LOG, MAX, Semiring
 
 __all__ = ["FactoredChain", "FactoredChains", "StepCounts"]
 
 BLOCKS = 16  # pieces that a batch is cut into for threads, each with counts of its own
 COUNTERS = 1 << 22  # numbers in the counts of all pieces together, at most
-
-
-class _Steps:
-    """Scores of steps that all sentences share, checked once."""
-
-    def __init__(
-        self,
-        transitions: ArrayLike,
-        start: ArrayLike | None,
-        end: ArrayLike | None,
-        pairs: ArrayLike | None,
-        place: str,
-    ) -> None:
-        array = np.asarray(transitions, np.float64)
-        if array.ndim not in (2, 3) or len(set(array.shape)) != 1:
-            raise ParameterError(
-                f"{place}: transitions should be [k, k], or [k, k, k] for order 2, not {list(array.shape)}"
-            )
-        self.transitions = checked_scores(array, f"{place}: transitions", array.shape)
-        k = self.k = int(array.shape[0])
-        self.order = array.ndim - 1
-        self.start = checked_scores(np.zeros(k) if start is None else start, f"{place}: start", (k,))
-        self.end = checked_scores(np.zeros(k) if end is None else end, f"{place}: end", (k,))
-        if pairs is not None and self.order == 1:
-            raise ParameterError(f"{place}: pairs are for order 2; add them to the transitions")
-        self.pairs = checked_scores(np.zeros((k, k)) if pairs is None else pairs, f"{place}: pairs", (k, k))
-
-    @property
-    def contexts(self) -> int:
-        return self.k if self.order == 2 else 1
-
-    @cached_property
-    def tables(self) -> Array:
-        """float64[2, contexts * k * k]: scores of the step into position 1, and of those into all later ones."""
-        if self.order == 1:
-            return np.stack([self.transitions.ravel()] * 2)
-        first = np.full(self.transitions.shape, -np.inf)
-        first[:1] = self.pairs
-        return np.stack([first.ravel(), (self.transitions + self.pairs).ravel()])
-
-    @cached_property
-    def weights(self) -> _Weights:
-        """exp of the tables, for the kernel that works in probabilities."""
-        from isogloss.structures._numba.chain_scaled import LOWEST
-
-        k, width = self.k, -(-self.k // 8) * 8
-        shifts = np.array([table.max(initial=-np.inf) for table in self.tables])
-        shifts[shifts == -np.inf] = 0.0
-        shifted = (self.tables - shifts[:, None]).reshape(2, k, self.contexts, k).transpose(0, 2, 1, 3)  # [., i, h, j]
-        safe = not ((shifted < LOWEST) & (shifted > -np.inf)).any()
-        plain, transposed = _aligned_zeros((2, self.contexts, k, width)), _aligned_zeros((2, self.contexts, k, width))
-        plain[..., :k] = np.exp(shifted)
-        transposed[..., :k] = plain[..., :k].swapaxes(2, 3)
-        return _Weights(plain, transposed, shifts, safe)
-
-
-class _Weights(NamedTuple):
-    """See `factored_log`."""
-
-    plain: Array
-    transposed: Array
-    shifts: Array
-    safe: bool
-
-
-class StepCounts:
-    """How often each shared step is taken, or expected to be: the derivatives of log Z by the shared scores.
-
-    Attributes
-    ----------
-    transitions : float64[k, k] or float64[k, k, k]
-    pairs : float64[k, k]
-        Of neighbours, at every t ≥ 1; at order 1 the same as `transitions`.
-    start, end : float64[k]
-        Of first and of last labels.
-    """
-
-    def __init__(self, transitions: Array, pairs: Array, start: Array, end: Array) -> None:
-        self.transitions, self.pairs, self.start, self.end = map(kept, (transitions, pairs, start, end))
 
 
 class FactoredChains(Batch[Labels]):
@@ -149,7 +71,7 @@ class FactoredChains(Batch[Labels]):
         *,
         pairs: ArrayLike | None = None,
     ) -> None:
-        self._steps = _Steps(transitions, start, end, pairs, "FactoredChains")
+        self._steps = SharedSteps(transitions, start, end, pairs, "FactoredChains")
         self.scores = nodes if isinstance(nodes, Stack) else Stack.of(nodes, "FactoredChains: nodes", 2)
         shapes = self.scores.shapes
         if shapes.shape[1] != 2 or (shapes[:, 1] != self.k).any():
@@ -234,7 +156,7 @@ class FactoredChains(Batch[Labels]):
 
         steps, weights = self._steps, self._steps.weights
         grad, values, blocks = np.zeros(len(self.scores.values)), np.empty(len(self)), self._blocks
-        counts, sums = np.zeros((blocks, *steps.tables.shape)), _aligned_zeros((blocks, *weights.plain.shape))
+        counts, sums = np.zeros((blocks, *steps.tables.shape)), aligned_zeros((blocks, *weights.plain.shape))
         sizes = (steps.k, steps.order, steps.contexts)
         given = (self.scores.values, self._starts, *sizes, steps.tables, steps.start, steps.end)
         flat = (weights.plain.reshape(-1), weights.transposed.reshape(-1), weights.shifts, weights.safe)
@@ -387,11 +309,11 @@ class FactoredChain(Distribution[Labels]):
         *,
         pairs: ArrayLike | None = None,
     ) -> None:
-        self._shared = _Steps(transitions, start, end, pairs, "FactoredChain")
+        self._shared = SharedSteps(transitions, start, end, pairs, "FactoredChain")
         self.scores = checked_scores(nodes, "FactoredChain: nodes", (None, self.k))
 
     @classmethod
-    def _of(cls, nodes: Array, shared: _Steps) -> Self:
+    def _of(cls, nodes: Array, shared: SharedSteps) -> Self:
         made = cls.__new__(cls)
         made._shared, made.scores = shared, nodes
         return made
@@ -548,10 +470,3 @@ def _added(counts: Array) -> Array:
     for more in counts[1:]:
         out += more
     return out
-
-
-def _aligned_zeros(shape: tuple[int, ...]) -> Array:
-    """Zeros that begin at a multiple of 64 bytes, where wide vectors like to be."""
-    room = np.zeros(int(np.prod(shape)) + 8)
-    skip = -(room.ctypes.data // 8) % 8
-    return room[skip : len(room) - 8 + skip].reshape(shape)
