@@ -61,7 +61,7 @@ def test_shards_of_nothing_and_of_everything() -> None:
 def test_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NUMBA_NUM_THREADS", raising=False)
     monkeypatch.setattr(threads_module, "_cores", lambda: 4)
-    monkeypatch.setattr(threads_module, "_quota", lambda: 3)
+    monkeypatch.setattr(threads_module, "_quota_once", lambda: 3)
     assert (available(), threads(), threads(1), threads(4), threads(99)) == (3, 3, 1, 4, 4)
     monkeypatch.setattr(threads_module, "_cores", lambda: 1)
     assert (available(), threads(), threads(8)) == (1, 1, 1)

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -39,7 +40,13 @@ def threads(n: int | None = None) -> int:
 
 def available() -> int:
     """Cores this process may run on: its affinity mask, less what a container's quota takes away."""
-    return max(1, min(_cores(), _quota()))
+    return max(1, min(_cores(), _quota_once()))
+
+
+@cache
+def _quota_once() -> int:
+    """Quotas hardly change while a process runs, and reading them takes half a millisecond."""
+    return _quota()
 
 
 def _cores() -> int:

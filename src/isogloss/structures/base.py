@@ -8,7 +8,7 @@ kinds of them (links, nulls, blocks, pairs of links) as one vector, so that lear
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, Generic, NoReturn, Protocol, Self, TypeVar, runtime_checkable
 
@@ -251,6 +251,13 @@ class Flat(Generic[K]):
     def sample(self, rng: np.random.Generator) -> Any:
         """One structure drawn."""
         return self.dist.sample(rng)
+
+    def k_best(self, k: int) -> list[tuple[float, Any]]:
+        """The k best structures with their scores, where the structure knows them."""
+        found: Callable[[int], list[tuple[float, Any]]] | None = getattr(self.dist, "k_best", None)
+        if found is None:
+            raise ParameterError(f"{self!r}: {type(self.dist).__name__} has no k_best; use argmax")
+        return found(k)
 
     def parts(self, y: Any) -> Array:
         """float64[n_parts]: how often `y` uses each part."""
