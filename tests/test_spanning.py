@@ -27,7 +27,7 @@ def forced_logs(dist):
     from isogloss.structures._numba.spanning import spanning_trees
 
     size, marginals, values = len(dist.scores), np.zeros(dist.scores.size), np.empty(1)
-    layout = (np.array([0, size * size]), np.array([size]), dist.single_root)
+    layout = (np.array([0, size * size]), np.array([size]), dist.single_root, False)
     spanning_trees(0, 1, Logs(0), np.ones(1, np.bool_), dist.scores.ravel(), *layout, marginals, values)
     return float(values[0]), marginals.reshape(size, size)
 
@@ -78,6 +78,9 @@ def test_agrees_with_enumeration(single_root, scores, seed):
     value, marginals = forced_logs(dist)
     assert value == pytest.approx(truth.log_partition, rel=1e-12, abs=1e-12)
     np.testing.assert_allclose(marginals, truth.marginals, rtol=1e-11, atol=1e-14)
+    with np.errstate(divide="ignore"):
+        np.testing.assert_allclose(np.exp(dist.log_marginals()), truth.marginals, rtol=1e-11, atol=1e-14)
+    assert np.array_equal(dist.log_marginals() > -np.inf, truth.parts[truth.log_scores > -np.inf].any(axis=0))
     # covariance with a random vector, in both arithmetics
     vector = np.random.default_rng(seed).normal(size=scores.shape)
     p, along = truth.probabilities, (truth.parts * vector).sum(axis=(1, 2))
@@ -425,6 +428,20 @@ def test_refuses_what_float64_cannot_tell(single_root):
         SpanningTree.batch([np.zeros((3, 3)), scores], single_root=single_root).log_partition()
 
 
+@both
+def test_marginals_too_small_for_a_number(single_root):
+    """log marginals by enumeration in logarithms: −20000 and less."""
+    rng = np.random.default_rng(14)
+    scores = rng.uniform(-1e4, 1e4, (5, 5))
+    truth, dist = brute_force_trees(scores, single_root=single_root), SpanningTree(scores, single_root=single_root)
+    logs = dist.log_marginals()
+    for head, child in np.argwhere(truth.parts.any(axis=0)):
+        having = truth.log_scores[truth.parts[:, head, child] > 0]
+        assert logs[head, child] == pytest.approx(
+            np.logaddexp.reduce(having) - truth.log_partition, rel=1e-12, abs=1e-9
+        )
+
+
 def test_large_negative_numbers_forbid_as_well():
     rng = np.random.default_rng(10)
     scores = rng.normal(size=(6, 6))
@@ -450,6 +467,10 @@ def test_core_and_what_hangs_below_it():
     assert not dist.marginals()[0, 4:].any()
     drawn = [dist.sample(np.random.default_rng(seed)) for seed in range(20)]
     assert all((y == 0).sum() == 1 and y[3] != 0 and y[4] != 0 for y in drawn)
+    scores[1, 4:] -= 2000.0  # one of those above is out of all proportion
+    truth, logs = brute_force_trees(scores, single_root=True), SpanningTree(scores, single_root=True).log_marginals()
+    having = truth.log_scores[truth.parts[:, 1, 4] > 0]
+    assert logs[1, 4] == pytest.approx(np.logaddexp.reduce(having) - truth.log_partition, rel=1e-12)
 
 
 def test_says_what_is_missing():
@@ -477,7 +498,11 @@ def test_says_what_is_missing():
 
 def test_refuses_what_is_no_tree():
     dist = SpanningTree(np.zeros((4, 4)), single_root=True)
-    for heads in ([1, 0, 0], [2, 1, 0], [0, 0, 1], [0, 1], [0, 1, 4], [0, 1, -1]):
+    for heads in ([1, 0, 0], [2, 1, 0], [0, 0, 1]):  # a loop, a cycle, two root children
+        assert dist.log_prob(heads) == -np.inf
+        with pytest.raises(ParameterError, match=r"not a tree|not one structure"):
+            dist.from_parts(dist.parts(heads))
+    for heads in ([0, 1], [0, 1, 4], [0, 1, -1]):
         with pytest.raises(ParameterError):
             dist.parts(heads)
     with pytest.raises(ParameterError):

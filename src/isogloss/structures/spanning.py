@@ -92,17 +92,34 @@ class SpanningTree(Distribution[Heads]):
 
     def _solve(self) -> tuple[float, Array]:
         values, marginals, self._in_logs = _solve(self._alone)
-        if values[0] == -np.inf:
-            _raise_infeasible(self)
-        if np.isnan(values[0]):
-            raise ParameterError(_refusal(self))
+        self._refuse(float(values[0]))
         return float(values[0]), marginals[0]
+
+    def log_marginals(self) -> Array:
+        """Logarithms of the marginals, right also where a marginal is too small for a number; −∞ for what no tree has.
+
+        For messages of a tree factor, which divide by the scores. Computed in logarithms at every call.
+        """
+        from isogloss.structures._numba.arithmetic import Logs
+        from isogloss.structures._numba.spanning import spanning_trees
+
+        many, values = self._alone, np.empty(1)
+        out = np.full(self.scores.size, -np.inf)
+        layout = (many.scores.offsets, _sizes(many), self.single_root, True)
+        spanning_trees(0, 1, Logs(0), np.ones(1, np.bool_), many.scores.values, *layout, out, values)
+        self._refuse(float(values[0]))
+        return out.reshape(self.scores.shape)
+
+    def _refuse(self, value: float) -> None:
+        if value == -np.inf:
+            _raise_infeasible(self)
+        if np.isnan(value):
+            raise ParameterError(_refusal(self))
 
     def argmax(self) -> Heads:
         """int64[n]: the best tree; among equals always the same one."""
         values, best = _best(self._alone)
-        if values[0] == -np.inf:
-            _raise_infeasible(self)
+        self._refuse(float(values[0]))
         return np.asarray(best[0])
 
     def sample(self, rng: np.random.Generator) -> Heads:
@@ -166,30 +183,34 @@ class SpanningTree(Distribution[Heads]):
         return _moved(many, self._in_logs, many.scores.like(array.ravel()))[0]
 
     def parts(self, y: ArrayLike) -> Array:
-        """float64[n + 1, n + 1]: 1 for each link of the tree, 0 elsewhere."""
-        heads = self._heads(y)
+        """float64[n + 1, n + 1]: 1 for each link (head, child) of the heads `y`, 0 elsewhere."""
         out = np.zeros_like(self.scores)
-        out[heads, np.arange(1, self.n + 1)] = 1.0
+        out[self._checked(y), np.arange(1, self.n + 1)] = 1.0
         return out
 
-    def score(self, y: ArrayLike) -> float:
-        """Log score of a tree, not normalised."""
-        return float(self.scores[self._heads(y), np.arange(1, self.n + 1)].sum())
+    def from_parts(self, parts: ArrayLike) -> Heads:
+        """int64[n]: the tree that has these links; the inverse of `parts`."""
+        heads = super().from_parts(parts)
+        if not self._is_tree(heads):
+            raise ParameterError(f"{self!r}: the heads {heads.tolist()} are not a tree of this kind")
+        return heads
 
-    def _heads(self, y: ArrayLike) -> Heads:
-        """`y`, once it is known to be a tree."""
+    def score(self, y: ArrayLike) -> float:
+        """Log score of a tree, not normalised; −∞ for heads that are not a tree of this kind."""
+        heads = self._checked(y)
+        return float(self.scores[heads, np.arange(1, self.n + 1)].sum()) if self._is_tree(heads) else -np.inf
+
+    def _checked(self, y: ArrayLike) -> Heads:
         heads = np.asarray(y, np.int64)
         if heads.shape != (self.n,) or (self.n and not 0 <= heads.min() <= heads.max() <= self.n):
             raise ParameterError(f"{self!r}: a tree is {self.n} heads from 0 to {self.n}, not {y!r}")
+        return heads
+
+    def _is_tree(self, heads: Heads) -> bool:
         ancestors = np.concatenate([[0], heads])
         for _ in range(max(1, self.n).bit_length()):  # 2, 4, 8, … steps up
             ancestors = ancestors[ancestors]
-        if ancestors.any():
-            lost = int(np.flatnonzero(ancestors)[0])
-            raise ParameterError(f"{self!r}: not a tree, word {lost} does not hang from the root: {heads.tolist()}")
-        if self.single_root and (heads == 0).sum() > 1:
-            raise ParameterError(f"{self!r}: more than one word hangs from the root: {heads.tolist()}")
-        return heads
+        return not ancestors.any() and not (self.single_root and (heads == 0).sum() > 1)
 
     def _read(self, parts: Array) -> Heads:
         return np.asarray(parts[:, 1:].argmax(axis=0), np.int64)
@@ -280,7 +301,7 @@ def _solve(many: SpanningTrees) -> tuple[Array, Stack, NDArray[np.bool_]]:
 
     scores, count = many.scores, len(many)
     marginals, values = np.zeros(len(scores.values)), np.empty(count)
-    rest = (scores.values, scores.offsets, _sizes(many), many.single_root, marginals, values)
+    rest = (scores.values, scores.offsets, _sizes(many), many.single_root, False, marginals, values)
     _run(spanning_trees, count, Plain(0), np.ones(count, np.bool_), *rest)
     in_logs = np.isnan(values)
     if in_logs.any():

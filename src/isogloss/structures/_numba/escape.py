@@ -33,11 +33,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from isogloss.structures._numba.arithmetic import divide, logarithm, nothing, plus, times
+from isogloss.structures._numba.arithmetic import divide, logarithm, nothing, plus, stored, times
 
 __all__ = ["KERNEL", "depth_of", "eliminate", "escapes", "rotated"]
 
 KERNEL = {"cache": True, "nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
+_AGREE = 1e-8  # what two roads to N may differ by
 
 
 @njit(**KERNEL)
@@ -101,9 +102,8 @@ def _follow(ar, steps, root, keep, size, left, right, escape):
 
 
 @njit(**KERNEL)
-def escapes(ar, weights, root, single, escape, last):
-    """Fill escape[i, j], the probability of coming from i to the root before j, and last[j], the pivot of j when all
-    others are out; return log Z.
+def escapes(ar, weights, root, single, escape, whole):
+    """Fill escape[i, j], the probability of coming from i to the root before j, and whole[j] = N_j.
 
     Parameters
     ----------
@@ -113,14 +113,19 @@ def escapes(ar, weights, root, single, escape, last):
         Weight of head 0 for each child.
     single : bool
         One root child only.
-    escape : [m, m], last : [m]
-        Overwritten, in the same arithmetic. Where a pivot is 0 or overflows, they may hold NaN or infinities.
+    escape : [m, m], whole : [m]
+        Overwritten, in the same arithmetic.
+
+    Returns
+    -------
+    log Z; the log of the largest e / N; the largest |log N|. The last two are NaN if something overflowed or vanished,
+    or if N as a pivot and N as the sum over heads are not the same.
     """
     m, depth = len(root), depth_of(len(root))
     graphs, roots = np.empty((depth + 1, m, m), weights.dtype), np.empty((depth + 1, m), weights.dtype)
-    pivots = np.empty(m, weights.dtype)
+    pivots, last = np.empty(m, weights.dtype), np.empty(m, weights.dtype)
     starts, sizes, turn = np.zeros(depth + 1, np.int64), np.zeros(depth + 1, np.int64), np.zeros(depth + 1, np.int64)
-    rotated(weights, root, 0, m, graphs[0], roots[0])
+    rotated(weights, root, turn[0], m, graphs[0], roots[0])
     sizes[0] = m
     log_z, level = 0.0, 0
     while level >= 0:
@@ -150,7 +155,28 @@ def escapes(ar, weights, root, single, escape, last):
         starts[level + 1], sizes[level + 1], turn[level + 1] = start + by, keep, 0
         turn[level] += 1
         level += 1
-    return log_z
+    largest, range_n = _add_up(ar, weights, root, escape, last, whole)
+    return log_z, largest, range_n
+
+
+@njit(**KERNEL)
+def _add_up(ar, weights, root, escape, last, whole):
+    """whole[j] = N_j as the sum over heads, held against N_j as a pivot."""
+    m = len(root)
+    largest, range_n = 0.0, 0.0
+    for j in range(m):
+        whole[j] = root[j]
+        high = stored(ar, 0.0)
+        for i in range(m):
+            if i != j:
+                whole[j] = plus(ar, whole[j], times(ar, weights[j, i], escape[i, j]))
+                if not escape[i, j].real <= high:
+                    high = escape[i, j].real
+        log_n = logarithm(ar, whole[j])
+        if not (abs(log_n) < np.inf and abs(log_n - logarithm(ar, last[j])) < _AGREE and high < np.inf):
+            return np.nan, np.nan
+        largest, range_n = max(largest, logarithm(ar, high) - log_n), max(range_n, abs(log_n))
+    return largest, range_n
 
 
 @njit(**KERNEL)

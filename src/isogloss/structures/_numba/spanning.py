@@ -29,7 +29,6 @@ __all__ = ["gather", "spanning_moments", "spanning_trees"]
 
 IMPOSSIBLE, WHOLE, SPLIT = 0, 1, 2  # what `reach` finds: also the number of pieces
 _LARGEST = np.log(1e200)  # e / N below this: links that were dropped have posteriors below 1e-100
-_AGREE = 1e-8  # two roads to N may differ by this
 _EPSILON = 2.3e-16
 _LOST = 1e-6  # refuse where rounding could cost more than this of a probability
 
@@ -67,27 +66,26 @@ def reach(scores, single, core):
         Overwritten with the words of the core; all words without `single`.
     """
     n = scores.shape[0] - 1
-    core[:] = True
-    core[0] = False
+    for word in range(n + 1):
+        core[word] = word > 0
     dense = True
     for head in range(n + 1):
         for child in range(1, n + 1):
             dense = dense and (head == child or scores[head, child] > -np.inf)
     if dense:
         return WHOLE
-    seen = np.zeros(n + 1, np.bool_)
-    if not single:
-        return WHOLE if _search(scores, 0, False, seen) == n + 1 else IMPOSSIBLE
-    first = 0
-    for word in range(1, n + 1):  # whoever reaches all is the last of those that the ones before do not reach
-        if not seen[word]:
+    first, found, seen = 0, 0, np.zeros(n + 1, np.bool_)
+    for word in range(n + 1):  # whoever reaches all is the last of those that the ones before do not reach
+        if not seen[word] and (word > 0) == single:
             first = word
-            _search(scores, word, False, seen)
-    seen[:] = False
-    if _search(scores, first, False, seen) < n:
+            found = _search(scores, word, found < 0, seen)
+    if not single:
+        return WHOLE if found == n + 1 else IMPOSSIBLE
+    for word in range(n + 1):
+        seen[word] = core[word] = False
+    if _search(scores, first, found < 0, seen) < n:
         return IMPOSSIBLE
-    core[:] = False
-    size = _search(scores, first, True, core)
+    size = _search(scores, first, found >= 0, core)
     for word in range(1, n + 1):
         if core[word] and scores[0, word] > -np.inf:
             return WHOLE if size == n else SPLIT
@@ -117,7 +115,9 @@ def gather(scores, words, tops, single, weights, root):
         root[a] = sum_root - high
         taken += high
     if single:
-        high = root.max()
+        high = root[0]
+        for a in range(m):
+            high = max(high, root[a])
         for a in range(m):
             root[a] -= high
         taken += high
@@ -125,33 +125,8 @@ def gather(scores, words, tops, single, weights, root):
 
 
 @njit(**KERNEL)
-def _walk(ar, weights, root, single, escape, whole):
-    """Fill escape[i, j] = e_j(i) and whole[j] = N_j.
-
-    Returns log Z, the log of the largest e / N and the largest |log N|; NaN for the last two if the two roads to N do
-    not agree or anything is not finite.
-    """
-    m, last = len(root), np.empty(len(root), root.dtype)
-    log_z = escapes(ar, weights, root, single, escape, last)
-    largest, range_n = 0.0, 0.0
-    for j in range(m):
-        whole[j] = root[j]
-        high = stored(ar, 0.0)
-        for i in range(m):
-            if i != j:
-                whole[j] = plus(ar, whole[j], times(ar, weights[j, i], escape[i, j]))
-                if not escape[i, j].real <= high:
-                    high = escape[i, j].real
-        log_n = logarithm(ar, whole[j])
-        if not (abs(log_n) < np.inf and abs(log_n - logarithm(ar, last[j])) < _AGREE and high < np.inf):
-            return log_z, np.nan, np.nan
-        largest, range_n = max(largest, logarithm(ar, high) - log_n), max(range_n, abs(log_n))
-    return log_z, largest, range_n
-
-
-@njit(**KERNEL)
 def _shares(scores, tops, child, shares):
-    """How the weight of the root falls on the nodes that together are it."""
+    """How the weight of the root falls on the nodes that together are it; returns the log of that weight."""
     high, total = -np.inf, 0.0
     for top in tops:
         high = max(high, scores[top, child])
@@ -160,31 +135,39 @@ def _shares(scores, tops, child, shares):
         total += shares[t]
     for t in range(len(tops)):
         shares[t] = shares[t] / total if total > 0.0 else 0.0
+    return high + np.log(total) if total > 0.0 else -np.inf
 
 
 @njit(**KERNEL)
-def _fill(ar, scores, words, tops, weights, root, escape, whole, marginals):
-    """Posteriors of the links of one piece; for each child they add up to 1, also where rounding has moved N."""
+def _fill(ar, scores, words, tops, weights, root, escape, whole, marginals, logs):
+    """Posteriors of the links of one piece, or their logarithms, however small.
+
+    For each child the posteriors add up to 1, also where rounding has moved N.
+    """
     shares = np.empty(len(tops))
     for a in range(len(words)):
         child = words[a]
-        _shares(scores, tops, child, shares)
-        above = number(ar, divide(ar, root[a], whole[a]))
-        total = above
+        log_root = _shares(scores, tops, child, shares)
+        above = divide(ar, root[a], whole[a])
+        total = number(ar, above)
         for b in range(len(words)):
             if b != a:
-                mass = number(ar, divide(ar, times(ar, weights[a, b], escape[b, a]), whole[a]))
-                marginals[words[b], child] = mass
-                total += mass
+                mass = divide(ar, times(ar, weights[a, b], escape[b, a]), whole[a])
+                marginals[words[b], child] = logarithm(ar, mass) if logs else number(ar, mass)
+                total += number(ar, mass)
+        if logs:
+            for t in range(len(tops) if log_root > -np.inf else 0):
+                marginals[tops[t], child] = logarithm(ar, above) + (scores[tops[t], child] - log_root)
+            continue
         for b in range(len(words)):
             if b != a:
                 marginals[words[b], child] /= total
         for t in range(len(tops)):
-            marginals[tops[t], child] = above / total * shares[t]
+            marginals[tops[t], child] = number(ar, above) / total * shares[t]
 
 
 @njit(**KERNEL)
-def _solve_piece(ar, scores, words, tops, single, marginals):
+def _solve_piece(ar, scores, words, tops, single, marginals, logs):
     """log Z and marginals of the words `words` below `tops`; NaN where this arithmetic is not enough."""
     m = len(words)
     weights, root, escape, whole = np.empty((m, m)), np.empty(m), np.empty((m, m)), np.empty(m)
@@ -193,14 +176,14 @@ def _solve_piece(ar, scores, words, tops, single, marginals):
         for b in range(m):
             weights[a, b] = stored(ar, weights[a, b])
         root[a] = stored(ar, root[a])
-    log_z, largest, range_n = _walk(ar, weights, root, single, escape, whole)
+    log_z, largest, range_n = escapes(ar, weights, root, single, escape, whole)
     if nothing(ar) == 0.0:
         enough = largest < _LARGEST
     else:
         enough = m * _EPSILON * max(largest, range_n) < _LOST
     if not enough:
         return np.nan
-    _fill(ar, scores, words, tops, weights, root, escape, whole, marginals)
+    _fill(ar, scores, words, tops, weights, root, escape, whole, marginals, logs)
     return taken + log_z
 
 
@@ -217,7 +200,7 @@ def _members(core, wanted):
 
 
 @njit(**KERNEL)
-def spanning_trees(block, count, ar, chosen, scores, offsets, sizes, single, marginals, values):
+def spanning_trees(block, count, ar, chosen, scores, offsets, sizes, single, logs, marginals, values):
     """log Z and marginals of those of the sentences block, block + count, … that are chosen.
 
     Parameters
@@ -227,6 +210,8 @@ def spanning_trees(block, count, ar, chosen, scores, offsets, sizes, single, mar
     scores, marginals : float64[n_values]
         Sentence *s* is ``scores[offsets[s]:offsets[s + 1]]``, a block [sizes[s], sizes[s]] of (head, child), sizes
         counting the root. Marginals come as zeros and are overwritten where a tree can have a link.
+    logs : bool
+        Write the logarithms of marginals; they come as −∞.
     values : float64[n_sentences]
         log Z; −∞ where no tree is allowed, NaN where the arithmetic is not enough.
     """
@@ -242,7 +227,7 @@ def spanning_trees(block, count, ar, chosen, scores, offsets, sizes, single, mar
         tops = np.zeros(1, np.int64)
         for piece in range(kind if sizes[s] > 1 else 0):  # the core, then what is below it
             words = _members(core, piece == 0)
-            values[s] += _solve_piece(ar, matrix, words, tops, single and piece == 0, out)
+            values[s] += _solve_piece(ar, matrix, words, tops, single and piece == 0, out, logs)
             tops = words
 
 
@@ -264,7 +249,7 @@ def _move_piece(ar, scores, vector, words, tops, single, out):
         for b in range(m):
             rate = vector[words[b], child] if logs[a, b] > -np.inf else 0.0
             weights[a, b] = moving(ar, stored(ar, logs[a, b]), rate)
-    _walk(ar, weights, root, single, escape, whole)
+    escapes(ar, weights, root, single, escape, whole)
     for a in range(m):
         child = words[a]
         _shares(scores, tops, child, shares)

@@ -127,7 +127,7 @@ def _draw(ar, weights, root, u, heads):
     graphs, roots, pivots = np.empty((depth + 1, m, m)), np.empty((depth + 1, m)), np.empty(m)
     entries, entry_roots, mass = np.empty((depth + 1, m, m)), np.empty((depth + 1, m)), np.empty(m + 1)
     starts, sizes, turn = np.zeros(depth + 1, np.int64), np.zeros(depth + 1, np.int64), np.zeros(depth + 1, np.int64)
-    rotated(weights, root, 0, m, graphs[0], roots[0])
+    rotated(weights, root, turn[0], m, graphs[0], roots[0])
     sizes[0] = m
     level = 0
     while level >= 0:
@@ -168,7 +168,8 @@ def _sample(ar, scores, single, marginals, u, heads):
     m = n - 1 if single else n
     if m <= 0:
         return True
-    words, tops = np.empty(m, np.int64), np.full(1, top)
+    words, tops = np.empty(m, np.int64), np.empty(1, np.int64)
+    tops[0] = top
     a = 0
     for word in range(1, n + 1):
         if word != top:
