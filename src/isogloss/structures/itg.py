@@ -57,7 +57,7 @@ class Itg(Distribution[Links]):
     Notes
     -----
     A chart of n_source² n_target² / 4 cells in O(n_source³ n_target³ / 18) steps; 16 bytes a number, `chart_bytes` says
-    how many in all. `pruned` cuts cells and links away with the posteriors of two directional models. Sums that leave
+    how many in all. `prune` cuts cells and links away with the posteriors of two directional models. Sums that leave
     the range of float64 are done again with exponents of 64 bits: scores of any size are right. Where everything is
     forbidden, `InfeasibleError` is raised.
 
@@ -202,7 +202,7 @@ class Itg(Distribution[Links]):
         if need > self.chart_limit:
             raise ParameterError(
                 f"{self!r}: the chart would take {need / 2**30:.1f} GiB, more than Itg.chart_limit "
-                f"({self.chart_limit / 2**30:.1f} GiB). Prune it with pruned(forward, backward), or raise the limit"
+                f"({self.chart_limit / 2**30:.1f} GiB). Prune it with prune(forward, backward), or raise the limit"
             )
 
     def _run(self, semiring: Semiring, u: Array, pruning: Pruning | None) -> tuple[float, Array, int]:
@@ -425,7 +425,7 @@ class Itg(Distribution[Links]):
 
     # --- pruning
 
-    def pruned(
+    def prune(
         self,
         forward: ArrayLike,
         backward: ArrayLike,

@@ -161,7 +161,7 @@ def make_pruning(
     forward: ArrayLike, backward: ArrayLike, shape: tuple[int, int], size: int, place: str,
     confident: float, cell_limit: float, negligible: float,
 ) -> Pruning:  # fmt: skip
-    """Cells and terminals that two directional posteriors leave; see `Itg.pruned`."""
+    """Cells and terminals that two directional posteriors leave; see `Itg.prune`."""
     both = []
     for name, matrix in (("forward", forward), ("backward", backward)):
         array = np.asarray(matrix, np.float64)

@@ -19,8 +19,8 @@ With the spans of one side fixed, both are products of triangular matrices over 
 S = V = W plus nulls: bracketing is free and nulls still have one place each. There are no sentinel words: the whole is
 the smallest cell that holds all links, with nulls around it, or nulls alone.
 
-The target spans of one source span s are rows, one for each j, of ends h from ``rows[s, j, LOW]`` to below
-``rows[s, j, HIGH]``; the number for h stands ``rows[s, j, START] + h`` after the beginning of its symbol. Pruning
+The target spans of one source span s are rows, one for each j, of ends h from ``rows[LOW, s, j]`` to below
+``rows[HIGH, s, j]``; the number for h stands ``rows[START, s, j] + h`` after the beginning of its symbol. Pruning
 narrows rows, and zeros stay where a row has a hole; sweeps go only as far in a row as something was built.
 """
 
@@ -86,7 +86,7 @@ def _pruned(counts, limit, i, k, j, h):
 @njit(cache=True, nogil=True)
 def make_rows(n_source, n_target, counts, limit):
     """The rows that pruning leaves, and how many cells they hold. A negative `limit` prunes nothing."""
-    rows = np.empty((n_source * (n_source + 1) // 2, n_target + 1, 9), np.int64)
+    rows = np.empty((9, n_source * (n_source + 1) // 2, n_target + 1), np.int64)
     total = 0
     for i in range(n_source):
         for k in range(i + 1, n_source + 1):
@@ -97,8 +97,8 @@ def make_rows(n_source, n_target, counts, limit):
                         first += 1
                     while first < last and _pruned(counts, limit, i, k, j, last - 1):
                         last -= 1
-                row = rows[span(n_source, i, k), j]
-                row[LOW], row[HIGH], row[START] = first, last, total - first
+                s = span(n_source, i, k)
+                rows[LOW, s, j], rows[HIGH, s, j], rows[START, s, j] = first, last, total - first
                 total += last - first
     return rows, total
 
@@ -127,18 +127,18 @@ def _multiply_lanes(rows, m, plain, c, base_c, a, base_a, from_a, b, base_b, fro
 
     Loads may reach into neighbouring rows; what they find there is not used.
     """
-    n, zero = rows.shape[1] - 1, m[ZERO]
-    for j in range(rows[a, n, from_a], rows[a, n, from_a + 1]):
-        last, row_a = rows[c, j, HIGH], base_a + rows[a, j, START]
-        first_q, last_q = rows[a, j, from_a], min(rows[a, j, from_a + 1], n)
-        for h in range(rows[c, j, LOW], last, LANES):
-            at = base_c + rows[c, j, START] + h
+    n, zero = rows.shape[2] - 1, m[ZERO]
+    for j in range(rows[from_a, a, n], rows[from_a + 1, a, n]):
+        last, row_a = rows[HIGH, c, j], base_a + rows[START, a, j]
+        first_q, last_q = rows[from_a, a, j], min(rows[from_a + 1, a, j], n)
+        for h in range(rows[LOW, c, j], last, LANES):
+            at = base_c + rows[START, c, j] + h
             sums = load(m, at)
             for q in range(first_q, last_q):
-                x, low, high = m[row_a + q], rows[b, q, from_b] - h, rows[b, q, from_b + 1] - h
+                x, low, high = m[row_a + q], rows[from_b, b, q] - h, rows[from_b + 1, b, q] - h
                 if x == zero or low >= high or low >= LANES or high <= 0:
                     continue
-                others = load(m, base_b + rows[b, q, START] + h)
+                others = load(m, base_b + rows[START, b, q] + h)
                 if plain:
                     sums = between(low, high, multiply_add(splat(x), others, sums), sums)
                 else:
@@ -154,41 +154,41 @@ def _multiply(plan, rows, m, e, c, symbol_c, a, symbol_a, from_a, b, symbol_b, f
     if len(e) == 0:
         _multiply_lanes(rows, m, zero == 0.0, c, base_c, a, base_a, from_a, b, base_b, from_b)
         return
-    for j in range(rows[a, n, from_a], rows[a, n, from_a + 1]):
-        first, last = rows[c, j, LOW], rows[c, j, HIGH]
+    for j in range(rows[from_a, a, n], rows[from_a + 1, a, n]):
+        first, last = rows[LOW, c, j], rows[HIGH, c, j]
         if first >= last:
             continue
-        row_a, row_c = base_a + rows[a, j, START], base_c + rows[c, j, START]
-        for q in range(rows[a, j, from_a], min(rows[a, j, from_a + 1], n)):
+        row_a, row_c = base_a + rows[START, a, j], base_c + rows[START, c, j]
+        for q in range(rows[from_a, a, j], min(rows[from_a + 1, a, j], n)):
             if m[row_a + q] == zero:
                 continue
-            h, end = max(first, rows[b, q, from_b]), min(last, rows[b, q, from_b + 1])
+            h, end = max(first, rows[from_b, b, q]), min(last, rows[from_b + 1, b, q])
             if h < end:
-                add_product(m, e, row_c + h, row_a + q, base_b + rows[b, q, START] + h, end - h)
+                add_product(m, e, row_c + h, row_a + q, base_b + rows[START, b, q] + h, end - h)
 
 
 @njit(cache=True, nogil=True)
 def _note_built(rows, m, s, j, base, first_at):
     """Note how far row (s, j) of the symbol at `base` was built."""
-    h, end, zero = rows[s, j, LOW], rows[s, j, HIGH], m[ZERO]
-    base += rows[s, j, START]
+    h, end, zero = rows[LOW, s, j], rows[HIGH, s, j], m[ZERO]
+    base += rows[START, s, j]
     while h < end and m[base + h] == zero:
         h += 1
     while h < end and m[base + end - 1] == zero:
         end -= 1
-    rows[s, j, first_at], rows[s, j, first_at + 1] = h, end
+    rows[first_at, s, j], rows[first_at + 1, s, j] = h, end
     if h < end:
-        extent = rows[s, rows.shape[1] - 1]
-        extent[first_at] = j  # rows come last first
-        extent[first_at + 1] = max(extent[first_at + 1], j + 1)
+        n = rows.shape[2] - 1
+        rows[first_at, s, n] = j  # rows come last first
+        rows[first_at + 1, s, n] = max(rows[first_at + 1, s, n], j + 1)
 
 
 @njit(cache=True, nogil=True)
 def _finish_row(plan, counts, rows, m, e, i, k, j):
     """From the two sequences of a row, standing in S and V, its five numbers a cell."""
     n_source, cells, limit, s = plan[N_SOURCE], plan[CELLS], plan[LIMIT], span(plan[N_SOURCE], i, k)
-    first, last = rows[s, j, LOW], rows[s, j, HIGH]
-    base, width = plan[CHART] + rows[s, j, START], last - first
+    first, last = rows[LOW, s, j], rows[HIGH, s, j]
+    base, width = plan[CHART] + rows[START, s, j], last - first
     for symbol in (S, V):
         settle(m, e, base + symbol * cells + first, width)
         add_product(m, e, base + first, ONE, base + symbol * cells + first, width)
@@ -204,14 +204,14 @@ def _finish_row(plan, counts, rows, m, e, i, k, j):
             clear(m, e, here + first, width)
             add_product(m, e, here + first, ONE, base + first, width)
         if k - i > 1:
-            h, end = max(first, rows[s - 1, j, LOW]), min(last, rows[s - 1, j, HIGH])
-            before = plan[CHART] + symbol * cells + rows[s - 1, j, START]
+            h, end = max(first, rows[LOW, s - 1, j]), min(last, rows[HIGH, s - 1, j])
+            before = plan[CHART] + symbol * cells + rows[START, s - 1, j]
             add_product(m, e, here + h, plan[NULLS] + k - 1, before + h, end - h)
         settle(m, e, here + first, width)
         add_product(m, e, here + 2 * cells + first, ONE, here + first, width)
     if j + 1 < plan[N_TARGET]:
-        h, end = max(first, rows[s, j + 1, LOW]), min(last, rows[s, j + 1, HIGH])
-        below = plan[CHART] + SL * cells + rows[s, j + 1, START]
+        h, end = max(first, rows[LOW, s, j + 1]), min(last, rows[HIGH, s, j + 1])
+        below = plan[CHART] + SL * cells + rows[START, s, j + 1]
         add_product(m, e, base + SL * cells + h, plan[NULLS] + n_source + j, below + h, end - h)
     settle(m, e, base + SL * cells + first, width)
     for h in range(first, last):
@@ -245,9 +245,9 @@ def inside(plan, scores, levels, counts, rows, m, e, zero):
                 _multiply(plan, rows, m, e, s, S, a, VR, VR_FROM, b, W, W_FROM)
                 _multiply(plan, rows, m, e, s, V, b, W, W_FROM, a, SL, SL_FROM)
             for column in range(W_FROM, VR_TO + 1):
-                rows[s, n_target, column] = 0
+                rows[column, s, n_target] = 0
             for j in range(n_target - 1, -1, -1):
-                if rows[s, j, LOW] < rows[s, j, HIGH]:
+                if rows[LOW, s, j] < rows[HIGH, s, j]:
                     _finish_row(plan, counts, rows, m, e, i, k, j)
                 _note_built(rows, m, s, j, chart, W_FROM)
                 _note_built(rows, m, s, j, chart + SL * cells, SL_FROM)
@@ -293,12 +293,12 @@ def _goal(plan, rows, m, e):
         for k in range(i + 1, n_source + 1):
             s = span(n_source, i, k)
             for j in range(plan[N_TARGET]):
-                if rows[s, j, W_FROM] >= rows[s, j, W_TO]:
+                if rows[W_FROM, s, j] >= rows[W_TO, s, j]:
                     continue
                 around(plan, m, e, i, k, j)
-                for h in range(rows[s, j, W_FROM], rows[s, j, W_TO]):
+                for h in range(rows[W_FROM, s, j], rows[W_TO, s, j]):
                     clear(m, e, free, SINGLE)
                     add_product(m, e, free, free - 1, tail + h, SINGLE)
                     settle(m, e, free, SINGLE)
-                    add_product(m, e, goal, free, plan[CHART] + rows[s, j, START] + h, SINGLE)
+                    add_product(m, e, goal, free, plan[CHART] + rows[START, s, j] + h, SINGLE)
     settle(m, e, goal, SINGLE)

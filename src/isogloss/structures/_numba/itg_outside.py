@@ -31,7 +31,7 @@ def _extents(plan, rows):
     if plan[N_TARGET]:
         for i in range(n_source - 1, -1, -1):
             s = span(n_source, i, i + 1)
-            begins[i] = rows[s, 0, START] + rows[s, 0, LOW]
+            begins[i] = rows[START, s, 0] + rows[LOW, s, 0]
             most = max(most, begins[i + 1] - begins[i])
     return begins, most
 
@@ -65,7 +65,7 @@ def _root(plan, rows, m, e, out):
         for k in range(i + 1, n_source + 1):
             s = span(n_source, i, k)
             for j in range(n_target):
-                first, last, base = rows[s, j, W_FROM], rows[s, j, W_TO], plan[OUTER] + rows[s, j, START]
+                first, last, base = rows[W_FROM, s, j], rows[W_TO, s, j], plan[OUTER] + rows[START, s, j]
                 if first >= last:
                     continue
                 around(plan, m, e, i, k, j)
@@ -75,7 +75,7 @@ def _root(plan, rows, m, e, out):
                 add_product(m, e, base + first, free, tail + first, last - first)
                 settle(m, e, base + first, last - first)
                 for h in range(first, last):
-                    chance = posterior(m, e, plan[CHART] + rows[s, j, START] + h, base + h)
+                    chance = posterior(m, e, plan[CHART] + rows[START, s, j] + h, base + h)
                     before[0, i] += chance
                     after[0, k] += chance
                     before[1, j] += chance
@@ -111,15 +111,15 @@ def _open_row(plan, rows, m, e, i, k, j, outs, most, out):
     The chart of a symbol is at ``base + symbol * cells``, seen from outside it is at ``seen + symbol * most``.
     """
     n_source, cells, s = plan[N_SOURCE], plan[CELLS], span(plan[N_SOURCE], i, k)
-    first, last, start = rows[s, j, LOW], rows[s, j, HIGH], rows[s, j, START]
+    first, last, start = rows[LOW, s, j], rows[HIGH, s, j], rows[START, s, j]
     base, seen, width = plan[CHART] + start, outs + start, last - first
     nulls = plan[NULLS] - plan[TERMS]
     _drop_unbuilt(m, e, base + first, plan[OUTER] + start + first, width)
     for symbol in (SL, VR):
         _drop_unbuilt(m, e, base + symbol * cells + first, seen + symbol * most + first, width)
     if j + 1 < plan[N_TARGET]:
-        h, end = max(first, rows[s, j + 1, LOW]), min(last, rows[s, j + 1, HIGH])
-        below = rows[s, j + 1, START] + h
+        h, end = max(first, rows[LOW, s, j + 1]), min(last, rows[HIGH, s, j + 1])
+        below = rows[START, s, j + 1] + h
         inner, outer = plan[CHART] + SL * cells + below, outs + SL * most + below
         _take_null(plan, m, e, nulls + n_source + j, seen + SL * most + h, inner, end - h, outer, out)
     at, outer = base + VR * cells, seen + VR * most
@@ -131,8 +131,8 @@ def _open_row(plan, rows, m, e, i, k, j, outs, most, out):
         add_product(m, e, outer + first, ONE, outer + 2 * most + first, width)
         _drop_unbuilt(m, e, base + symbol * cells + first, outer + first, width)
         if k - i > 1:
-            h, end = max(first, rows[s - 1, j, LOW]), min(last, rows[s - 1, j, HIGH])
-            before = rows[s - 1, j, START] + h
+            h, end = max(first, rows[LOW, s - 1, j]), min(last, rows[HIGH, s - 1, j])
+            before = rows[START, s - 1, j] + h
             inner, past = plan[CHART] + symbol * cells + before, outs + symbol * most + before
             _take_null(plan, m, e, nulls + k - 1, outer + h, inner, end - h, past, out)
     _join_row(plan, m, e, i, k, j, first, last, seen + S * most, seen + V * most, plan[OUTER] + start, out)
@@ -164,21 +164,21 @@ def _join_row(plan, m, e, i, k, j, first, last, straight, inverted, whole, out):
 @njit(cache=True, nogil=True)
 def _unmultiply_lanes(rows, m, c, at_c, a, at_a, from_a, outer_a, b, at_b, from_b, outer_b):
     """`_unmultiply` without exponents, sixteen numbers of a row of B at a time."""
-    n, nothing = rows.shape[1] - 1, splat(0.0)
-    first_j, last_j = rows[a, n, from_a], rows[a, n, from_a + 1]
-    for q in range(rows[b, n, from_b], rows[b, n, from_b + 1]):
-        last, start = rows[b, q, from_b + 1], rows[b, q, START]
-        for h in range(rows[b, q, from_b], last, LANES):
+    n, nothing = rows.shape[2] - 1, splat(0.0)
+    first_j, last_j = rows[from_a, a, n], rows[from_a + 1, a, n]
+    for q in range(rows[from_b, b, n], rows[from_b + 1, b, n]):
+        last, start = rows[from_b + 1, b, q], rows[START, b, q]
+        for h in range(rows[from_b, b, q], last, LANES):
             inner = between(ZERO, last - h, load(m, at_b + start + h), nothing)
             sums = nothing
             for j in range(first_j, min(last_j, q)):
-                low, high = rows[c, j, LOW] - h, rows[c, j, HIGH] - h
-                if not rows[a, j, from_a] <= q < rows[a, j, from_a + 1] or low >= LANES or high <= 0:
+                low, high = rows[LOW, c, j] - h, rows[HIGH, c, j] - h
+                if not rows[from_a, a, j] <= q < rows[from_a + 1, a, j] or low >= LANES or high <= 0:
                     continue
-                x, at = m[at_a + rows[a, j, START] + q], outer_a + rows[a, j, START] + q
+                x, at = m[at_a + rows[START, a, j] + q], outer_a + rows[START, a, j] + q
                 if x == 0.0:
                     continue
-                worth = between(low, high, load(m, at_c + rows[c, j, START] + h), nothing)
+                worth = between(low, high, load(m, at_c + rows[START, c, j] + h), nothing)
                 sums = multiply_add(splat(x), worth, sums)
                 m[at] += total(multiply(worth, inner))
             at = outer_b + start + h
@@ -193,17 +193,17 @@ def _unmultiply(plan, rows, m, e, c, at_c, a, at_a, from_a, outer_a, b, at_b, fr
     if len(e) == 0:
         _unmultiply_lanes(rows, m, c, at_c, a, at_a, from_a, outer_a, b, at_b, from_b, outer_b)
         return
-    for j in range(rows[a, n, from_a], rows[a, n, from_a + 1]):
-        first, last = rows[c, j, LOW], rows[c, j, HIGH]
+    for j in range(rows[from_a, a, n], rows[from_a + 1, a, n]):
+        first, last = rows[LOW, c, j], rows[HIGH, c, j]
         if first >= last:
             continue
-        row_a, row_c = rows[a, j, START], at_c + rows[c, j, START]
-        for q in range(rows[a, j, from_a], min(rows[a, j, from_a + 1], n)):
+        row_a, row_c = rows[START, a, j], at_c + rows[START, c, j]
+        for q in range(rows[from_a, a, j], min(rows[from_a + 1, a, j], n)):
             if m[at_a + row_a + q] == zero:
                 continue
-            h, end = max(first, rows[b, q, from_b]), min(last, rows[b, q, from_b + 1])
+            h, end = max(first, rows[from_b, b, q]), min(last, rows[from_b + 1, b, q])
             if h < end:
-                row_b = rows[b, q, START] + h
+                row_b = rows[START, b, q] + h
                 add_dot(m, e, outer_a + row_a + q, row_c + h, at_b + row_b, end - h)
                 add_product(m, e, outer_b + row_b, at_a + row_a + q, row_c + h, end - h)
 
@@ -222,7 +222,7 @@ def outside(plan, rows, m, e, out):
         for k in range(n_source, i, -1):
             s = span(n_source, i, k)
             for j in range(plan[N_TARGET]):
-                if rows[s, j, SL_FROM] < rows[s, j, SL_TO] or rows[s, j, VR_FROM] < rows[s, j, VR_TO]:
+                if rows[SL_FROM, s, j] < rows[SL_TO, s, j] or rows[VR_FROM, s, j] < rows[VR_TO, s, j]:
                     _open_row(plan, rows, m, e, i, k, j, outs, most, out)
             for p in range(i + 1, k):
                 a, b = span(n_source, i, p), span(n_source, p, k)

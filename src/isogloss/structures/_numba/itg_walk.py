@@ -52,9 +52,9 @@ def _offer(m, e, x, levels, t, a, b):
 def _at(plan, rows, symbol, i, k, j, h):
     """Where a cell stands; ZERO if it is not there."""
     s = span(plan[N_SOURCE], i, k)
-    if i >= k or j >= h or not rows[s, j, LOW] <= h < rows[s, j, HIGH]:
+    if i >= k or j >= h or not rows[LOW, s, j] <= h < rows[HIGH, s, j]:
         return ZERO
-    return plan[CHART] + symbol * plan[CELLS] + rows[s, j, START] + h
+    return plan[CHART] + symbol * plan[CELLS] + rows[START, s, j] + h
 
 
 @njit(cache=True, nogil=True)
@@ -142,8 +142,8 @@ def _begin(plan, rows, m, e, best, x, levels, u, stack, out):
             s = span(n_source, i, k)
             for j in range(n_target):
                 ends = log_of(m, e, edges + width + k) + log_of(m, e, edges + 2 * width + j)
-                for h in range(rows[s, j, LOW], rows[s, j, HIGH]):
-                    at = 1 + rows[s, j, START] + h
+                for h in range(rows[LOW, s, j], rows[HIGH, s, j]):
+                    at = 1 + rows[START, s, j] + h
                     _offer(m, e, x, levels, at, edges + i, plan[CHART] + at - 1)
                     x[at] += ends + log_of(m, e, edges + 3 * width + h)
     chosen = _pick(x, levels, plan[CELLS] + 1, u, best) - 1
@@ -152,8 +152,8 @@ def _begin(plan, rows, m, e, best, x, levels, u, stack, out):
         for k in range(i + 1, n_source + 1):
             s = span(n_source, i, k)
             for j in range(n_target):
-                h = chosen - rows[s, j, START]
-                if chosen >= 0 and rows[s, j, LOW] <= h < rows[s, j, HIGH]:
+                h = chosen - rows[START, s, j]
+                if chosen >= 0 and rows[LOW, s, j] <= h < rows[HIGH, s, j]:
                     _push(stack, ZERO, W, i, k, j, h)
     nulls = n_source * n_target
     for word in range(n_source):
