@@ -274,6 +274,25 @@ def test_k_best_are_the_k_best(inputs, k):
         made(inputs).k_best(k)
 
 
+def test_k_best_by_splitting_are_the_same():
+    rng = np.random.default_rng(11)
+    for n_source, n_target, size in [(5, 4, 1), (4, 6, 3), (0, 3, 1), (3, 3, 4)]:
+        dist = drawn(rng, n_source, n_target, size=size)
+        simple = Itg(dist.scores, dist.source_null, dist.target_null, False, dist.blocks)
+        forward, backward = rng.random((2, n_source, n_target))
+        for one, other in [(dist, simple), (dist.prune(forward, backward, cell_limit=2), None)]:
+            lazy = one.k_best(30)
+            assert lazy[0][1] == one.argmax()
+            if other is not None:
+                split = other.k_best(30)
+                assert [links for _, links in lazy] == [links for _, links in split]
+    target = drawn(rng, 4, 4, size=2).minimum_loss({(0, 1), (1, 3), (2, 0), (3, 2)})
+    assert len(target.k_best(100)) == 4
+    scores = [score for score, _ in target.k_best(4)]
+    assert np.logaddexp.reduce(scores) == pytest.approx(target.log_partition())
+    assert scores == sorted(scores, reverse=True)
+
+
 # --- alignments of least loss ----------------------------------------------------------------------------------------
 
 
@@ -496,6 +515,27 @@ def test_large_scores_are_right(spread):
         assert dist.log_partition() == pytest.approx(truth.log_partition, rel=1e-13)
         np.testing.assert_allclose(Flat(dist).marginals(), truth.marginals, atol=1e-9)
         assert dist.score(dist.argmax()) == pytest.approx(truth.best)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.floats(-1500, 1500), min_size=2, max_size=40), st.sampled_from([1.0, 0.1, 0.01]))
+def test_wide_numbers_add_and_multiply_like_logarithms(scores, scale):
+    from isogloss.structures._numba.itg_rows import SINGLE, add_dot, add_product, clear, log_of, put, settle
+
+    n = len(scores)
+    m, e = np.zeros(2 * n + 4), np.zeros(2 * n + 4, np.int64)
+    for at, score in enumerate(scores):
+        put(m, e, at + 4, score * scale, 0)
+        put(m, e, at + 4 + n, -score * scale / 3, 0)
+    clear(m, e, 1, 3)
+    add_dot(m, e, 1, 4, 4 + n, n)
+    want = np.logaddexp.reduce(np.array(scores) * scale * 2 / 3)
+    for at in range(n):
+        add_product(m, e, 2, at + 4, at + 4 + n, SINGLE)
+    for at in (1, 2):
+        settle(m, e, at, SINGLE)
+        assert 2.0**-128 <= m[at] < 2.0**128
+        assert log_of(m, e, at) == pytest.approx(want, rel=1e-13, abs=1e-11)
 
 
 class WideItg(Itg):

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from isogloss.errors import ParameterError
 from isogloss.structures.base import Array, Distribution, InfeasibleError, checked_scores, kept
 from isogloss.structures.itg_parts import (
-    Blocks, Links, Pruning, Terminal, checked_blocks, checked_nulls, is_separable, lifted, make_pruning, shifted,
-    spread, terminals,
+    Blocks, Links, Pruning, Terminal, checked_blocks, checked_nulls, gold_counts, is_separable, lifted, make_pruning,
+    shifted, spread, terminals,
 )  # fmt: skip
 from isogloss.structures.semiring import DRAW, LOG, MAX, Draw, Log, Max, Semiring
 
@@ -238,14 +238,12 @@ class Itg(Distribution[Links]):
         return value, out, level
 
     def _raise_infeasible(self) -> NoReturn:
-        nulls = self.source_null, self.target_null
-        covered = self._spread(self._terms > -np.inf)
-        for side, null in enumerate(nulls):
-            stuck = np.flatnonzero((null == -np.inf) & ~covered.any(axis=1 - side))
-            if len(stuck):
-                name = ("source", "target")[side]
+        linked = self._spread(self._terms > -np.inf)
+        nulls = ("source", self.source_null, linked.any(axis=1)), ("target", self.target_null, linked.any(axis=0))
+        for name, null, covered in nulls:
+            for word in np.flatnonzero((null == -np.inf) & ~covered):
                 raise InfeasibleError(
-                    f"{self!r}: {name} word {int(stuck[0])} has no link, no block and no null that is allowed. "
+                    f"{self!r}: {name} word {int(word)} has no link, no block and no null that is allowed. "
                     "Give one of them a finite score"
                 )
         raise InfeasibleError(
@@ -501,7 +499,7 @@ class Itg(Distribution[Links]):
         ----------
         Haghighi and others 2009, equation 5 and footnote 6, which holds for alignments without blocks.
         """
-        counts = self._counts(sure, possible)
+        counts = gold_counts(sure, possible, self.scores.shape, repr(self))
         target = self.restricted(counts)
         if not within:
             return target
@@ -514,22 +512,11 @@ class Itg(Distribution[Links]):
 
         Forbidden links and pruned cells stay so.
         """
-        counts = self._counts(sure, possible) - 2.0**-12  # fewer links among equals; no pair has 4,096 words
+        counts = (
+            gold_counts(sure, possible, self.scores.shape, repr(self)) - 2.0**-12
+        )  # fewer links among equals; no pair has 4,096 words
         terms = np.where(self._allowed > -np.inf, self._of_links(counts), -np.inf)
         return self._copied(*self._split(terms), levels=None).argmax()
-
-    def _counts(self, sure: Any, possible: Any) -> Array:
-        """+1 for sure links, 0 for possible ones, −1 for others."""
-        counts = np.full(self.scores.shape, -1.0)
-        for name, links, value in (("possible", possible, 0.0), ("sure", sure, 1.0)):
-            if isinstance(links, np.ndarray) and links.shape == self.scores.shape:
-                counts[links.astype(np.bool_)] = value
-                continue
-            for i, j in links:
-                if not (0 <= i < self.n_source and 0 <= j < self.n_target):
-                    raise ParameterError(f"{self!r}: {name} link {(i, j)} is outside the pair")
-                counts[i, j] = value
-        return counts
 
     def _of_links(self, links: Array) -> Array:
         """float64[n_terms]: sum over the links of each terminal; 0 for nulls, and for blocks past the end."""

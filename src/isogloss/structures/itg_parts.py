@@ -182,6 +182,20 @@ def make_pruning(
     return Pruning(keep, counts, limit)
 
 
+def gold_counts(sure: Any, possible: Any, shape: tuple[int, ...], place: str) -> Array:
+    """+1 for sure links, 0 for possible ones, −1 for others; links are a set of pairs or an array of booleans."""
+    counts = np.full(shape, -1.0)
+    for name, links, value in (("possible", possible, 0.0), ("sure", sure, 1.0)):
+        if isinstance(links, np.ndarray) and links.shape == shape:
+            counts[links.astype(np.bool_)] = value
+            continue
+        for i, j in links:
+            if not (0 <= i < shape[0] and 0 <= j < shape[1]):
+                raise ParameterError(f"{place}: {name} link {(i, j)} is outside the pair")
+            counts[i, j] = value
+    return counts
+
+
 def lifted(scores: Array, levels: NDArray[np.int64]) -> Array:
     """Scores in which a higher level wins whatever the rest."""
     finite = scores[scores > -np.inf]
