@@ -382,7 +382,7 @@ def test_two_hundred_words(single_root, spread):
 
 def test_mutual_pair_in_a_long_sentence_needs_logarithms():
     """Two words that want each other e^10000 more than anything: by symmetry each is the other's head half the time."""
-    n = 200
+    n = 120
     scores = np.zeros((n + 1, n + 1))
     scores[3, 7] = scores[7, 3] = 1e4
     dist = SpanningTree(scores)
@@ -394,9 +394,9 @@ def test_mutual_pair_in_a_long_sentence_needs_logarithms():
     value = 1e4 + math.log(2) + (n - 2) * math.log(n + 1)
     assert dist.log_partition() == pytest.approx(value, rel=1e-14)
     rng = np.random.default_rng(0)
-    heads = [dist.sample(rng) for _ in range(30)]
+    heads = [dist.sample(rng) for _ in range(20)]
     assert all((y[2] == 7) != (y[6] == 3) for y in heads)
-    assert 5 < sum(int(y[2] == 7) for y in heads) < 25
+    assert 2 < sum(int(y[2] == 7) for y in heads) < 18
 
 
 @both

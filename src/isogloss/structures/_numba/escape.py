@@ -125,14 +125,14 @@ def escapes(ar, weights, root, single, escape, whole):
     graphs, roots = np.empty((depth + 1, m, m), weights.dtype), np.empty((depth + 1, m), weights.dtype)
     pivots, last = np.empty(m, weights.dtype), np.empty(m, weights.dtype)
     starts, sizes, turn = np.zeros(depth + 1, np.int64), np.zeros(depth + 1, np.int64), np.zeros(depth + 1, np.int64)
-    rotated(weights, root, turn[0], m, graphs[0], roots[0])
     sizes[0] = m
     log_z, level = 0.0, 0
     while level >= 0:
         start, size = starts[level], sizes[level]
         half = (size + 1) // 2
+        graph, above = (graphs[level], roots[level]) if level else (weights, root)
         if size == 1:
-            last[start] = roots[level, 0]
+            last[start] = above[0]
             escape[start, start] = nothing(ar)
             if start == 0:
                 log_z += logarithm(ar, last[0])
@@ -147,7 +147,7 @@ def escapes(ar, weights, root, single, escape, whole):
                 continue
         by = half if turn[level] else 0
         keep = size - by if by else half
-        rotated(graphs[level], roots[level], by, size, inner, first)
+        rotated(graph, above, by, size, inner, first)
         eliminate(ar, inner, first, keep, size, single, pivots)
         if start == 0 and by == 0:
             for k in range(keep, size):
@@ -185,9 +185,10 @@ def rotated(graph, root, by, size, out, root_out):
     rest = size - by
     for j in range(size):
         source = j + by if j < rest else j - rest
-        row, old = out[j], graph[source]
-        for i in range(rest):
-            row[i] = old[by + i]
-        for i in range(by):
-            row[rest + i] = old[i]
+        head, tail = graph[source, :by], graph[source, by:size]
+        row, end = out[j, :rest], out[j, rest:size]
+        for i in range(len(row)):
+            row[i] = tail[i]
+        for i in range(len(end)):
+            end[i] = head[i]
         root_out[j] = root[source]

@@ -127,7 +127,6 @@ def _draw(ar, weights, root, u, heads):
     graphs, roots, pivots = np.empty((depth + 1, m, m)), np.empty((depth + 1, m)), np.empty(m)
     entries, entry_roots, mass = np.empty((depth + 1, m, m)), np.empty((depth + 1, m)), np.empty(m + 1)
     starts, sizes, turn = np.zeros(depth + 1, np.int64), np.zeros(depth + 1, np.int64), np.zeros(depth + 1, np.int64)
-    rotated(weights, root, turn[0], m, graphs[0], roots[0])
     sizes[0] = m
     level = 0
     while level >= 0:
@@ -144,7 +143,8 @@ def _draw(ar, weights, root, u, heads):
             continue
         inner, first, entry, entry_root = graphs[level + 1], roots[level + 1], entries[level], entry_roots[level]
         left, right, keep = (start, start + half, half) if turn[level] == 0 else (start + half, start, size - half)
-        rotated(graphs[level], roots[level], left - start, size, inner, first)
+        graph, above = (graphs[level], roots[level]) if level else (weights, root)
+        rotated(graph, above, left - start, size, inner, first)
         if turn[level] == 1:
             _decide(ar, inner, first, keep, size, start, half, heads, entry, entry_root)
         eliminate(ar, inner, first, keep, size, False, pivots)
