@@ -7,6 +7,8 @@ from numba import njit
 
 __all__ = ["beliefs", "beliefs_of_many", "walk"]
 
+SIZE, TURNS = 16.0, 40  # scores of this size need no scaling; iterations for each scale otherwise
+
 
 @njit(cache=True, nogil=True)
 def _add(a, b):
@@ -105,6 +107,56 @@ def _degrees(x, table, out):
 
 
 @njit(cache=True, nogil=True)
+def _turn(
+    scores, source_table, target_table, first, second, pair_scores, damping, cap,
+    by_source, by_target, by_pairs, to_first, to_second, odds, x, out, down,
+):  # fmt: skip
+    """Messages of all source words, then target words, then pairs.
+
+    Returns the largest change of a message and that of a link's log odds, both relative to size.
+    """
+    n, m = scores.shape
+    keep, moved, change, flat = 1.0 - damping, 0.0, 0.0, scores.ravel()
+    for i in range(n):
+        for j in range(m):
+            x[j] = scores[i, j] + by_target[i, j] + by_pairs[i * m + j]
+        _messages(x[:m], source_table[i], out, down)
+        for j in range(m):
+            new = min(cap, max(-cap, out[j])) - by_source[i, j]
+            if scores[i, j] > -np.inf:
+                moved = max(moved, abs(new) / (1.0 + abs(by_source[i, j])))
+            by_source[i, j] += keep * new
+    for j in range(m):
+        for i in range(n):
+            x[i] = scores[i, j] + by_source[i, j] + by_pairs[i * m + j]
+        _messages(x[:n], target_table[j], out, down)
+        for i in range(n):
+            new = min(cap, max(-cap, out[i])) - by_target[i, j]
+            if scores[i, j] > -np.inf:
+                moved = max(moved, abs(new) / (1.0 + abs(by_target[i, j])))
+            by_target[i, j] += keep * new
+    for p in range(len(first)):
+        a, b = first[p], second[p]
+        if flat[a] == -np.inf or flat[b] == -np.inf:
+            continue
+        to_a = flat[a] + by_source[a // m, a % m] + by_target[a // m, a % m] + by_pairs[a] - to_first[p]
+        to_b = flat[b] + by_source[b // m, b % m] + by_target[b // m, b % m] + by_pairs[b] - to_second[p]
+        new_a = max(-cap, _plus(to_b + pair_scores[p]) - _plus(to_b)) - to_first[p]
+        new_b = max(-cap, _plus(to_a + pair_scores[p]) - _plus(to_a)) - to_second[p]
+        moved = max(moved, abs(new_a) / (1.0 + abs(to_first[p])), abs(new_b) / (1.0 + abs(to_second[p])))
+        to_first[p] += keep * new_a
+        to_second[p] += keep * new_b
+        by_pairs[a] += keep * new_a
+        by_pairs[b] += keep * new_b
+    for e in range(n * m):
+        if flat[e] > -np.inf:
+            new = flat[e] + by_source[e // m, e % m] + by_target[e // m, e % m] + by_pairs[e]
+            change = max(change, abs(new - odds[e]) / (1.0 + abs(new)))
+            odds[e] = new
+    return moved, change
+
+
+@njit(cache=True, nogil=True)
 def beliefs(
     scores, source_table, target_table, first, second, pair_scores, damping, tolerance, iterations,
     links, source_degrees, target_degrees, pairs, info,
@@ -112,7 +164,8 @@ def beliefs(
     """Loopy belief propagation: one factor a word, which knows the score of its number of links, and one a pair.
 
     Every link is a variable, 0 or 1; messages are log odds. Source words, target words and pairs take turns. At a fixed
-    point the value is the Bethe approximation of log Z, and the beliefs are its derivative.
+    point the value is the Bethe approximation of log Z, and the beliefs are its derivative. Where scores are large,
+    messages first settle under scores that are scaled down, which come closer to the given ones step by step.
 
     Parameters
     ----------
@@ -121,7 +174,11 @@ def beliefs(
     damping : float
         Share of the old message that is kept.
     tolerance : float
-        Largest change of a belief, as a probability, at which we stop.
+        Largest relative change of a message at which we stop. Beliefs may seem settled long before: surplus words bid
+        against each other, and source and target messages move apart, until one of them falls back to its null. Only
+        where every word must have a link may they do so without end, and there log odds count.
+    iterations : int
+        At most so many, after those under scaled scores.
     links, source_degrees, target_degrees, pairs : overwritten
     info : float64[2]
         Overwritten with the iterations used and the last change.
@@ -131,51 +188,39 @@ def beliefs(
     Bethe log Z.
     """
     n, m = scores.shape
-    cap = 1e3
+    size = 0.0
     for x in scores.flat:
         if x > -np.inf:
-            cap = max(cap, 1e3 + 8.0 * (n + m) * abs(x))
+            size = max(size, abs(x))
+    cap = 1e3 + 8.0 * (n + m) * size
     by_source, by_target, by_pairs = np.zeros((n, m)), np.zeros((n, m)), np.zeros(n * m)
     to_first, to_second = np.zeros(len(first)), np.zeros(len(first))
-    flat, x, out = scores.ravel(), np.empty(max(n, m)), np.empty(max(n, m))
+    x, out, odds = np.empty(max(n, m)), np.empty(max(n, m)), np.full(n * m, -np.inf)
     down = np.empty((max(n, m) + 1, max(source_table.shape[1], target_table.shape[1]) + 1))
-    for e in range(n * m):
-        links[e // m, e % m] = 0.0
-    for turn in range(iterations):
-        for i in range(n):
-            for j in range(m):
-                x[j] = scores[i, j] + by_target[i, j] + by_pairs[i * m + j]
-            _messages(x[:m], source_table[i], out, down)
-            for j in range(m):
-                by_source[i, j] += (1.0 - damping) * (min(cap, max(-cap, out[j])) - by_source[i, j])
-        for j in range(m):
-            for i in range(n):
-                x[i] = scores[i, j] + by_source[i, j] + by_pairs[i * m + j]
-            _messages(x[:n], target_table[j], out, down)
-            for i in range(n):
-                by_target[i, j] += (1.0 - damping) * (min(cap, max(-cap, out[i])) - by_target[i, j])
-        for p in range(len(first)):
-            a, b = first[p], second[p]
-            to_a = flat[a] + by_source[a // m, a % m] + by_target[a // m, a % m] + by_pairs[a] - to_first[p]
-            to_b = flat[b] + by_source[b // m, b % m] + by_target[b // m, b % m] + by_pairs[b] - to_second[p]
-            if flat[a] == -np.inf or flat[b] == -np.inf:
-                continue
-            new_a = max(-cap, _plus(to_b + pair_scores[p]) - _plus(to_b)) - to_first[p]
-            new_b = max(-cap, _plus(to_a + pair_scores[p]) - _plus(to_a)) - to_second[p]
-            to_first[p] += (1.0 - damping) * new_a
-            to_second[p] += (1.0 - damping) * new_b
-            by_pairs[a] += (1.0 - damping) * new_a
-            by_pairs[b] += (1.0 - damping) * new_b
-        change = 0.0
-        for i in range(n):
-            for j in range(m):
-                odds = scores[i, j] + by_source[i, j] + by_target[i, j] + by_pairs[i * m + j]
-                belief = 1.0 / (1.0 + np.exp(-odds)) if odds > -np.inf else 0.0
-                change = max(change, abs(belief - links[i, j]))
-                links[i, j] = belief
-        info[0], info[1] = turn + 1, change
-        if change <= tolerance and turn > 0:
+    forced = np.all(source_table[:, 0] == -np.inf) and np.all(target_table[:, 0] == -np.inf)
+    used, change, scale = 0, 0.0, 1.0
+    while scale * size > SIZE:
+        scale *= 0.5
+    while True:
+        links_now, source_now, target_now = scores * scale, source_table * scale, target_table * scale
+        pairs_now = pair_scores * scale
+        for _ in range(iterations if scale == 1.0 else TURNS):
+            moved, change = _turn(links_now, source_now, target_now, first, second, pairs_now, damping, cap,
+                                  by_source, by_target, by_pairs, to_first, to_second, odds, x, out, down)  # fmt: skip
+            change = min(moved, change) if forced else moved
+            used += 1
+            if change <= (tolerance if scale == 1.0 else 0.01):
+                break
+        if scale == 1.0:
             break
+        scale *= 2.0
+        for array in (by_source.ravel(), by_target.ravel(), by_pairs, to_first, to_second):
+            for at in range(len(array)):
+                array[at] = min(cap, max(-cap, 2.0 * array[at]))
+    info[0], info[1] = used, change
+    for i in range(n):
+        for j in range(m):
+            links[i, j] = 1.0 / (1.0 + np.exp(-odds[i * m + j])) if scores[i, j] > -np.inf else 0.0
     return _bethe(scores, source_table, target_table, first, second, pair_scores, by_source, by_target, by_pairs,
                   to_first, to_second, source_degrees, target_degrees, pairs, x, out, down)  # fmt: skip
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isogloss.errors import ParameterError
-from isogloss.structures.base import Array, kept
+from isogloss.structures.base import Array, InfeasibleError, kept
 from isogloss.structures.batch import Batch, Stack, run_sentences
 from isogloss.structures.matching import sums
 from isogloss.structures.matching.assignment import best_partners_of_required
@@ -229,23 +229,16 @@ class Matchings(Batch[Links]):
         return kept(np.concatenate(flat) if flat else np.zeros(0)), starts, sides
 
     def _solve(self) -> tuple[Array, Stack]:
-        for s, method in enumerate(self._methods):
-            if method == "bp" and self[s]._may_be_infeasible():
-                self._refuse_infeasible(np.where(np.arange(len(self)) == s, self._feasible(s), 0.0))
+        for s in np.flatnonzero(~self.exact).tolist():
+            try:
+                self[s]._refuse_infeasible()
+            except InfeasibleError as finding:
+                raise InfeasibleError(f"sentence {s}: {finding}") from finding
         found = self._sums
         values = np.array([own.value for own in found], np.float64)
         sums.warn_unless(all(own.convergence is None or own.convergence.converged for own in found), repr(self))
         links = [own.links.ravel() for own in found]
         return values, self.scores.like(np.concatenate(links) if links else np.zeros(0))
-
-    def _feasible(self, s: int) -> float:
-        from isogloss.structures.base import InfeasibleError
-
-        try:
-            self[s].solve()
-        except InfeasibleError:
-            return -np.inf
-        return 0.0
 
     def entropy(self) -> Array:
         """float64[n_sentences]: −Σ p log p in nats."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,6 +30,9 @@ from isogloss.structures.matching.parts import (
 )
 from isogloss.structures.matching.search import Links, Method, Relaxation, Solution, links_at
 from isogloss.structures.matching.sums import Convergence, Inference, Sums
+
+if TYPE_CHECKING:
+    from isogloss.structures.matching.batch import Matchings
 
 __all__ = ["Matching"]
 
@@ -125,7 +128,7 @@ class Matching(Distribution[Links]):
         pairs: Sequence[Pairs | None] | None = None,
         *,
         inference: Inference = "auto",
-    ) -> Any:
+    ) -> Matchings:
         """Many matchings at once; each option is one for all, or a list with one for each sentence."""
         from isogloss.structures.matching.batch import Matchings
 
@@ -265,8 +268,8 @@ class Matching(Distribution[Links]):
 
     @cached_property
     def _sums(self) -> Sums:
-        if self._method == "bp" and self._may_be_infeasible():
-            self.solve()
+        if self._method == "bp":
+            self._refuse_infeasible()
         found = sums.sum_up(self._problem, self._method)
         if found.value == -np.inf:
             self._raise_infeasible()
@@ -274,10 +277,11 @@ class Matching(Distribution[Links]):
             sums.warn_unless(found.convergence.converged, repr(self))
         return found
 
-    def _may_be_infeasible(self) -> bool:
-        """Without words that must have a link, no links at all is always allowed."""
+    def _refuse_infeasible(self) -> None:
+        """InfeasibleError, found by looking for the best; nothing to do unless some word must have a link."""
         problem = self._problem
-        return bool((problem.source_table[:, 0] == -np.inf).any() or (problem.target_table[:, 0] == -np.inf).any())
+        if (problem.source_table[:, 0] == -np.inf).any() or (problem.target_table[:, 0] == -np.inf).any():
+            (self if (self._pair_scores == -np.inf).any() else self._without_pairs()).solve()
 
     def _solve(self) -> tuple[float, Array]:
         return self._sums.value, self._sums.links
@@ -392,8 +396,7 @@ class Matching(Distribution[Links]):
         array = np.array(point, np.float64)
         if array.shape != self.scores.shape or not np.isfinite(array).all():
             raise ParameterError(f"{self!r}: a point is {list(self.scores.shape)} finite numbers")
-        if self._may_be_infeasible():
-            self._without_pairs().solve()
+        self._without_pairs()._refuse_infeasible()
         array[self.scores == -np.inf] = -np.inf
         return nearest_point(array, self._problem, tolerance, repr(self))
 

@@ -17,11 +17,11 @@ __all__ = ["Convergence", "Inference", "Sums", "chosen_method", "draw", "program
 
 Inference = Literal["auto", "exact", "bp"]
 
-# Work that "auto" does for an exact answer, and that "exact" agrees to: some hundredths of a second, and several seconds.
+# Work that "auto" does for an exact answer, and that "exact" agrees to: some hundredths of a second, a few seconds.
 AUTO_CELLS, MOST_CELLS = 2**21, 2**27
 AUTO_SETS, MOST_SETS = 2**16, 2**23
 
-TOLERANCE, ITERATIONS = 1e-11, 2000
+TOLERANCE, ITERATIONS = 1e-9, 2000
 DAMPING, PAIR_DAMPING = 0.0, 0.3  # pairs close short loops, around which undamped messages can swing
 
 
@@ -30,7 +30,7 @@ class Convergence(NamedTuple):
 
     iterations: int
     change: float
-    """Largest change of a belief in the last iteration."""
+    """Largest relative change of a message in the last iteration."""
     converged: bool
 
 
