@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from isogloss.data.ragged import Ragged
 from isogloss.errors import ParameterError
-from isogloss.structures.base import Array, Distribution, InfeasibleError, checked_scores
+from isogloss.structures.base import Array, Distribution, InfeasibleError, checked_scores, kept
 from isogloss.structures.batch import Batch, Stack, run_sentences
 from isogloss.structures.kbest import checked_k, k_best
 
@@ -175,7 +175,7 @@ class SpanningTree(Distribution[Heads]):
         ----------
         .. [1] Smith, PhD thesis, 2010, section 3.2.4.
         """
-        array = np.asarray(vector, np.float64)
+        array = np.array(vector, np.float64, order="C")
         if array.shape != self.scores.shape:
             raise ParameterError(f"{self!r}: the vector should be {list(self.scores.shape)}, not {list(array.shape)}")
         self.marginals()
@@ -240,7 +240,8 @@ class SpanningTrees(Batch[Heads]):
                 raise ParameterError(
                     f"SpanningTrees: scores of sentence {s} should be [n + 1, n + 1], not {[rows, columns]}"
                 )
-        self.scores = scores
+        values = scores.values.view()
+        self.scores = scores.like(kept(values))  # kernels are compiled for one kind of array
         self.single_root = bool(single_root)
 
     def __getitem__(self, s: int) -> SpanningTree:
