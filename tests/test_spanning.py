@@ -380,6 +380,24 @@ def test_two_hundred_words(single_root, spread):
     assert 0 <= dist.entropy() <= dist.n * math.log(dist.n + 1)
 
 
+@both
+@pytest.mark.parametrize(("root", "wanted"), [(0.0, 1e-12), (-2e4, 1e-9)])
+def test_renumbered_words_give_the_same(single_root, root, wanted):
+    """Another order of elimination rounds in other places: what both agree on is no accident of one of them."""
+    rng, n = np.random.default_rng(15), 120
+    scores = rng.uniform(-1e4, 1e4, (n + 1, n + 1))
+    scores[0] += root
+    order = np.concatenate([[0], rng.permutation(n) + 1])
+    dist = SpanningTree(scores, single_root=single_root)
+    other = SpanningTree(scores[np.ix_(order, order)], single_root=single_root)
+    assert other.log_partition() == pytest.approx(dist.log_partition(), rel=1e-14)
+    np.testing.assert_allclose(other.marginals(), dist.marginals()[np.ix_(order, order)], rtol=wanted, atol=1e-90)
+    used = dist.log_marginals()[1:, 1:] > -np.inf
+    inner = np.ix_(order[1:], order[1:])
+    logs, again = dist.log_marginals()[inner], other.log_marginals()[1:, 1:]
+    np.testing.assert_allclose(again[used[np.ix_(order[1:] - 1, order[1:] - 1)]], logs[logs > -np.inf], atol=1e-9)
+
+
 def test_mutual_pair_in_a_long_sentence_needs_logarithms():
     """Two words that want each other e^10000 more than anything: by symmetry each is the other's head half the time."""
     n = 120
