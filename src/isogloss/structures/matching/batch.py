@@ -24,6 +24,7 @@ from isogloss.structures.matching.parts import (
     checked_pairs,
     concave,
     constant,
+    no_steps,
 )
 from isogloss.structures.matching.search import Links, links_at
 from isogloss.structures.matching.sums import Convergence, Inference, Sums
@@ -46,8 +47,8 @@ class Matchings(Batch[Links]):
     Examples
     --------
     >>> many = Matchings([np.eye(2), np.zeros((0, 3)), np.ones((1, 2))], source_null=0.5)
-    >>> [sorted(links) for links in many.argmax()], many.exact.all()
-    ([[(0, 0), (1, 1)], [], [(0, 0)]], True)
+    >>> [sorted(links) for links in many.argmax()], many.exact.tolist()
+    ([[(0, 0), (1, 1)], [], [(0, 0)]], [True, True, True])
     """
 
     def __init__(
@@ -80,7 +81,7 @@ class Matchings(Batch[Links]):
     def __getitem__(self, s: int) -> Matching:
         scores = self.scores[s]
         n, m = scores.shape
-        steps = self._steps[s] if self._steps is not None else (constant((n, 0)), constant((m, 0)))
+        steps = self._steps[s] if self._steps is not None else (no_steps(n), no_steps(m))
         pairs = self._pairs[s] if self._pairs is not None else (NO_PAIRS, constant((0,)))
         one = Matching._made(
             scores=scores, source_null=self.source_null[s], target_null=self.target_null[s], _source_steps=steps[0],

@@ -188,7 +188,7 @@ class Matching(Distribution[Links]):
 
     def argmax(self, method: Method = "auto", *, time_limit: float | None = None, repair: bool = True) -> Links:
         """The best set of links; among equals, always the same one. See `solve` for the options."""
-        if self._plain and method == "auto":
+        if method == "auto" and self._plain:
             partner = best_partners(self.scores, self.source_null, self.target_null)
             if partner is None:
                 self._raise_infeasible()

@@ -14,7 +14,7 @@ from isogloss.structures.base import Array, checked_scores, kept
 
 __all__ = [
     "NO_PAIRS", "Fertility", "Indices", "Pairs", "Problem", "checked_fertility", "checked_links", "checked_null",
-    "checked_pairs", "checked_steps", "concave", "constant", "degree_table", "neighbour_pairs",
+    "checked_pairs", "checked_steps", "concave", "constant", "degree_table", "neighbour_pairs", "no_steps",
 ]  # fmt: skip
 
 Indices = NDArray[np.int64]
@@ -123,10 +123,22 @@ def constant(shape: tuple[int, ...], value: float = 0.0) -> Array:
     return kept(np.full(shape, value))
 
 
+@lru_cache(maxsize=1024)
+def zeros(count: int) -> Array:
+    """Null scores of so many words; a cache of its own, since one number is looked up faster than a shape."""
+    return kept(np.zeros(count))
+
+
+@lru_cache(maxsize=1024)
+def no_steps(count: int) -> Array:
+    """No further links of so many words."""
+    return kept(np.zeros((count, 0)))
+
+
 def checked_null(null: ArrayLike, place: str, count: int) -> Array:
     """float64[count], from one score or one for each word."""
     if isinstance(null, (int, float)) and null < np.inf:
-        return constant((count,), null)
+        return constant((count,), null) if null else zeros(count)
     array = np.asarray(null, np.float64)
     return checked_scores(np.broadcast_to(array, (count,)) if array.ndim == 0 else array, place, (count,))
 
@@ -134,7 +146,7 @@ def checked_null(null: ArrayLike, place: str, count: int) -> Array:
 def checked_fertility(fertility: Fertility | int | None, n_source: int, n_target: int) -> tuple[Array, Array]:
     """Scores of further links (penalties, sign turned), float64[n_source, D − 1] and float64[n_target, D′ − 1]."""
     if fertility is None:
-        return constant((n_source, 0)), constant((n_target, 0))
+        return no_steps(n_source), no_steps(n_target)
     if isinstance(fertility, int) and not isinstance(fertility, bool):
         if fertility < 1:
             raise ParameterError(f"Matching: fertility should be 1 or more links a word, not {fertility}")
