@@ -159,8 +159,11 @@ class Batch(ABC, Generic[Y]):
         values, marginals = self._solved
         expected = np.zeros(len(self.scores.values))
         np.multiply(marginals.values, self.scores.values, out=expected, where=marginals.values > 0)
-        sums = np.concatenate([[0.0], np.cumsum(expected)])  # reduceat stumbles over empty arrays
-        return np.maximum(0.0, values - np.diff(sums[self.scores.offsets]))
+        filled = np.diff(self.scores.offsets) > 0  # reduceat stumbles over empty arrays
+        sums = np.zeros(len(self))
+        if filled.any():
+            sums[filled] = np.add.reduceat(expected, self.scores.offsets[:-1][filled])
+        return np.maximum(0.0, values - sums)
 
     def parts(self, structures: Sequence[Any]) -> Stack:
         """Parts of one structure for each sentence, laid out as `scores`."""

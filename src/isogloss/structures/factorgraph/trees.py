@@ -16,7 +16,6 @@ from isogloss.structures.factorgraph.variables import Variables
 __all__ = ["NoCross", "Tree"]
 
 MOST = 1e6  # log-odds beyond this count as this: they only arise where messages grow without end
-LEAST = 1e-300  # a spanning tree's link probability below this is not known any better
 
 
 class Tree(Family):
@@ -94,10 +93,9 @@ class Tree(Family):
                 best = dist.max_marginals() - dist.log_partition()
                 log_true = np.where(lost_true, best, log_true)
                 log_false = np.where(lost_false, _others(best, np.maximum, -np.inf), log_false)
-            else:  # all possible trees alike tell the same
-                even = dist.with_scores(np.where(dist.scores > -np.inf, 0.0, -np.inf)).marginals()
-                log_true[lost_true & (even > 0)] = np.log(LEAST)
-                log_false[lost_false & (_others(even, np.add, 0.0) > 0)] = np.log(LEAST)
+            else:
+                log_true = dist.log_marginals()
+                log_false = _others(log_true, np.logaddexp, -np.inf)
         return log_true, log_false
 
     def believe(self, scores: Array, incoming: Sequence[Array], maximise: bool) -> tuple[float, Array]:
