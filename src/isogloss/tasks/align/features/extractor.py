@@ -1,0 +1,400 @@
+"""`FeatureExtractor`: what is learnt from text without labels, and the features of any text that follow from it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from os import PathLike
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isogloss import store
+from isogloss.data import Bitext, Links, Vocabulary
+from isogloss.data.formats import as_bitext
+from isogloss.engine.threads import using_threads
+from isogloss.errors import BitextError, ModelError, ParameterError, UsageError
+from isogloss.progress import Progress, QuietProgress
+from isogloss.tasks.align.corpus import Corpus
+from isogloss.tasks.align.features.base import PairFeatures, PairView
+from isogloss.tasks.align.features.evidence import Posteriors, posteriors_of
+from isogloss.tasks.align.features.statistics import Known, Statistics, joined
+from isogloss.tasks.align.features.table import COLUMNS, DICTIONARY, HMM_CONTEXT, HMM_NULLS, NULLS, Dictionary, Table
+from isogloss.tasks.align.hmm import HMMAligner, Model1Aligner, Model2Aligner
+from isogloss.tasks.align.lexicon import read_lexicon
+from isogloss.tasks.align.priors import fold
+
+__all__ = ["SETS", "FeatureExtractor"]
+
+SETS = ("association", "position", "shape", "frequency", "context", "lexical", "hmm")
+"""Sets of features that are on if nothing else is said; "ibm" is there too."""
+
+Extra = Callable[[PairView], Any]
+_ALIGNERS = {"hmm": HMMAligner, "model1": Model1Aligner, "model2": Model2Aligner}
+
+
+class FeatureExtractor:
+    """Features of word pairs, and of words left unlinked, for supervised aligners.
+
+    Parameters
+    ----------
+    sets : sequence of str
+        Which features, by set: "association", "position", "shape", "frequency", "context", "lexical", "hmm", "ibm".
+        A constant `bias` is always among them.
+    links : sequence of str
+        Names of other systems' links, which `transform` is then given: features ``links:<name>``.
+    dictionary : path or iterable of (source, target), optional
+        A bilingual dictionary, a pair of words on a line between tabs. Compared without case, accents and script;
+        entries of several words are passed over.
+    extra : sequence of functions
+        ``f(view: PairView) -> array[n_source, n_target]``, or a dict of such arrays by name: features ``extra:<name>``.
+    lowercase : bool
+        Count words without case.
+    lexical_pairs, lexical_words : int
+        The set "lexical" has an indicator for each pair of so many of the most frequent words of both sides, and for
+        each of so many of the most frequent words.
+    hmm : mapping
+        Options of the `HMMAligner` behind the set "hmm".
+    max_length : int
+        Pairs with more words on a side are passed over.
+    threads : int, optional
+        All cores if not given; the result is the same.
+
+    Notes
+    -----
+    All features lie between 0 and 1. A pair of the text that was fitted is judged by what the rest of that text says:
+    its own sentence is taken out of the counts, and posteriors are those with own evidence left out, as `HMMAligner`
+    decodes its training text. So features of training pairs are distributed as those of new text are. A pair is
+    recognised by its words, whatever `Bitext` it comes in. What was saved no longer knows its text and takes all
+    for new.
+
+    Examples
+    --------
+    >>> from isogloss import samples
+    >>> bitext = samples.bitext("en-de")
+    >>> extractor = FeatureExtractor(sets=("association", "position")).fit(bitext)
+    >>> features = extractor.transform(bitext)
+    >>> features.link_names[:5], features.matrix(0, "distance").shape == features.shape(0)
+    (('bias', 'dice', 'llr', 'pmi', 'distance'), True)
+    """
+
+    def __init__(
+        self,
+        sets: Sequence[str] = SETS,
+        *,
+        links: Sequence[str] = (),
+        dictionary: str | PathLike[str] | Iterable[tuple[Any, ...]] | None = None,
+        extra: Sequence[Extra] = (),
+        lowercase: bool = True,
+        lexical_pairs: int = 5,
+        lexical_words: int = 25,
+        hmm: Mapping[str, Any] | None = None,
+        max_length: int = 1000,
+        threads: int | None = None,
+    ) -> None:
+        unknown = [name for name in sets if name not in COLUMNS]
+        if isinstance(sets, str) or unknown:
+            raise ParameterError(f"FeatureExtractor: sets should be among {', '.join(COLUMNS)}, not {sets!r}")
+        for name, value in (("lexical_pairs", lexical_pairs), ("lexical_words", lexical_words)):
+            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+                raise ParameterError(f"FeatureExtractor: {name} should be 0 or a positive integer, not {value!r}")
+        self.sets = tuple(name for name in COLUMNS if name in sets)
+        self.links = tuple(links)
+        self.dictionary, self.extra = dictionary, tuple(extra)
+        self.lowercase, self.max_length, self.threads = lowercase, max_length, threads
+        self.lexical_pairs, self.lexical_words = lexical_pairs, lexical_words
+        self.hmm = dict(hmm or {})
+        self._known: Known | None = None
+        self._dictionary: Dictionary | None = None
+        self._extra_names: list[tuple[str, ...]] = []
+        self._frequent: list[Vocabulary] = [Vocabulary([]), Vocabulary([])]
+
+    # --- learning
+
+    def fit(self, bitext: Any, unlabelled: Any | None = None, progress: Progress | None = None) -> Self:
+        """Count words and train the aligners behind the features, on the text of both; labels are never seen."""
+        labelled = as_bitext(bitext)
+        text = joined(labelled, None if unlabelled is None else as_bitext(unlabelled))
+        progress = progress or QuietProgress()
+        with using_threads(self.threads):
+            self.aligners_ = self._trained(text, progress)
+            if self.aligners_:
+                trained = next(iter(self.aligners_.values()))._trained_on
+                assert trained is not None
+                corpus = trained[1]
+            else:
+                corpus = Corpus.of(text, lowercase=self.lowercase, max_length=self.max_length)
+            if corpus.skipped.all():
+                raise BitextError(
+                    "FeatureExtractor: no pair of the text has words on both sides: nothing to learn from"
+                )
+            self.statistics_ = Statistics.of(corpus)
+            self._known = Known.of(corpus)
+            self._dictionary = None if self.dictionary is None else _dictionary(self.dictionary)
+            size = max(self.lexical_pairs, self.lexical_words) if "lexical" in self.sets else 0
+            self._frequent = [Vocabulary(self.statistics_.frequent(side, size)) for side in ("source", "target")]
+            self._extra_names = self._names_of_extra(labelled)
+        return self
+
+    def _trained(self, text: Bitext, progress: Progress) -> dict[str, HMMAligner]:
+        shared = {"lowercase": self.lowercase, "max_length": self.max_length, "threads": self.threads}
+        wanted: dict[str, dict[str, Any]] = {}
+        if "hmm" in self.sets:
+            wanted["hmm"] = {**shared, **self.hmm}
+        if "ibm" in self.sets:  # the classical models, each direction for itself
+            wanted |= {name: {**shared, "constraint": "none"} for name in ("model1", "model2")}
+        return {name: _ALIGNERS[name](**options).fit(text, progress=progress) for name, options in wanted.items()}
+
+    def _names_of_extra(self, bitext: Bitext) -> list[tuple[str, ...]]:
+        """The columns of each user function, found by calling it on the first pair that has words."""
+        self._extra_names = []
+        if not self.extra:
+            return []
+        usable = (bitext.source.ids.lengths > 0) & (bitext.target.ids.lengths > 0)
+        usable &= np.maximum(bitext.source.ids.lengths, bitext.target.ids.lengths) <= self.max_length
+        if not usable.any():
+            raise BitextError("FeatureExtractor: no pair of the labelled text has words to try the extra features on")
+        pair = int(np.flatnonzero(usable)[0])
+        names: list[tuple[str, ...]] = []
+        with_links = self.links
+        self.links = ()  # they come with `transform`
+        try:
+            table, _, _ = self._table(bitext.part(pair, pair + 1), {})
+        finally:
+            self.links = with_links
+        for number, function in enumerate(self.extra):
+            found = function(_view(table, 0))
+            own = getattr(function, "__name__", "<")
+            own = str(number) if own.startswith("<") else own
+            names.append(tuple(found) if isinstance(found, Mapping) else (own,))
+        flat = [name for group in names for name in group]
+        if len(set(flat)) < len(flat):
+            raise ParameterError(f"FeatureExtractor: extra features should have names of their own, not {flat}")
+        return names
+
+    # --- applying
+
+    @property
+    def link_names(self) -> tuple[str, ...]:
+        """Names of the link features, in order; complete once `fit` has seen what user functions give."""
+        names: list[str] = ["bias"]
+        for name in self.sets:
+            names += COLUMNS[name]
+            if name == "context" and "hmm" in self.sets:
+                names += HMM_CONTEXT
+        if self._dictionary is not None:
+            names += DICTIONARY
+        names += [f"links:{name}" for name in self.links]
+        names += [f"extra:{name}" for group in self._extra_names for name in group]
+        return tuple(names)
+
+    @property
+    def null_names(self) -> tuple[str, ...]:
+        """Names of the null features, in order; the same for both sides."""
+        return (*NULLS, *HMM_NULLS) if "hmm" in self.sets else NULLS
+
+    @property
+    def lexical_names(self) -> tuple[str, ...]:
+        """Names of the indicators: ``pair:<source>|<target>``, ``source:<word>``, ``target:<word>``."""
+        if "lexical" not in self.sets:
+            return ()
+        source, target = (words.types for words in self._frequent)
+        n, m = self.lexical_pairs, self.lexical_words
+        names = [f"pair:{a}|{b}" for a in source[:n] for b in target[:n]]
+        return tuple(names + [f"source:{a}" for a in source[:m]] + [f"target:{b}" for b in target[:m]])
+
+    def transform(self, bitext: Any, links: Mapping[str, Links] | None = None) -> PairFeatures:
+        """The features of a text.
+
+        Parameters
+        ----------
+        bitext
+            Any text; anything `as_bitext` takes.
+        links : mapping of str to Links
+            Other systems' links of this text, under the names given to the constructor.
+        """
+        if not hasattr(self, "statistics_"):
+            raise UsageError("this FeatureExtractor has learnt nothing yet: call fit first")
+        given = dict(links or {})
+        if set(given) != set(self.links):
+            raise UsageError(
+                f"FeatureExtractor: links of {', '.join(self.links) or 'nobody'} are features here, "
+                f"but those of {', '.join(given) or 'nobody'} were given. Give transform(..., links={{name: links}})"
+            )
+        if self._extra_names and len(self.extra) != len(self._extra_names):
+            raise UsageError(
+                "this FeatureExtractor was fitted with functions of the user's own, which cannot be saved: "
+                f"give them again as extra=, those that make {', '.join(n for g in self._extra_names for n in g)}"
+            )
+        bitext = as_bitext(bitext)
+        with using_threads(self.threads):
+            table, posteriors, lexical = self._table(bitext, given)
+            self._add_extra(table)
+            nulls = table.nulls(posteriors)
+        return PairFeatures(table.shapes, table.names, table.out, self.null_names, *nulls, lexical, self.lexical_names)
+
+    def _table(
+        self, bitext: Bitext, links: Mapping[str, Links]
+    ) -> tuple[Table, Posteriors | None, tuple[NDArray[np.int64], NDArray[np.int32]] | None]:
+        corpus = Corpus.of(bitext, lowercase=self.lowercase, max_length=self.max_length)
+        table = Table(bitext, corpus, self.statistics_, self._known, self.link_names)
+        table.out[:, 0] = 1.0
+        table.associate(wanted="association" in self.sets)
+        for name, fill in (
+            ("position", table.place), ("shape", table.compare), ("frequency", table.rate),
+            ("context", table.look_around),
+        ):  # fmt: skip
+            if name in self.sets:
+                fill()
+        posteriors = None
+        for name, aligner in self.aligners_.items():
+            found = posteriors_of(aligner, bitext, corpus, table.known if self._known is not None else None)
+            if name == "hmm":
+                posteriors = found
+                table.believe(found, aligner.threshold_, "hmm", context="context" in self.sets)
+            else:
+                table.believe(found, aligner.threshold_, f"{name}_mean")
+        if self._dictionary is not None:
+            table.translate(self._dictionary)
+        for name, row in links.items():
+            table.link(name, row)
+        lexical = None
+        if "lexical" in self.sets:
+            lexical = table.lexical(self._frequent[0], self._frequent[1], self.lexical_pairs, self.lexical_words)
+        return table, posteriors, lexical
+
+    def _add_extra(self, table: Table) -> None:
+        """Call the user's functions, pair by pair."""
+        for pair in np.flatnonzero(~table.corpus.skipped).tolist() if self.extra else []:
+            view = _view(table, pair)
+            start, stop = table.corpus.pairs.cell_offsets[pair : pair + 2]
+            for function, names in zip(self.extra, self._extra_names, strict=True):
+                found = function(view)
+                arrays = found if isinstance(found, Mapping) else {names[0]: found}
+                if set(arrays) != set(names):
+                    raise ParameterError(
+                        f"extra feature: pair {pair} has {sorted(arrays)}, the first pair had {sorted(names)}: "
+                        "give the same names for every pair"
+                    )
+                for name, array in arrays.items():
+                    values = np.asarray(array, np.float32)
+                    if values.shape != view.shape or not np.isfinite(values).all():
+                        raise ParameterError(
+                            f"extra feature {name!r}: pair {pair} should give finite numbers [{view.shape[0]}, "
+                            f"{view.shape[1]}], a row for each source word, not {list(values.shape)}"
+                            + ("" if np.isfinite(values).all() else " with NaN or infinity")
+                        )
+                    table.out[start:stop, table.columns[f"extra:{name}"]] = values.ravel()
+
+    # --- keeping
+
+    @property
+    def options_(self) -> dict[str, Any]:
+        """The options that can be written down."""
+        return {
+            "sets": list(self.sets), "links": list(self.links), "lowercase": self.lowercase,
+            "lexical_pairs": self.lexical_pairs, "lexical_words": self.lexical_words, "hmm": self.hmm,
+            "max_length": self.max_length,
+        }  # fmt: skip
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Everything that `transform` needs, as plain arrays for `isogloss.store`; all but the user's functions."""
+        if not hasattr(self, "statistics_"):
+            raise UsageError("this FeatureExtractor has learnt nothing yet: call fit first")
+        header = {
+            "options": self.options_,
+            "extra": [list(group) for group in self._extra_names],
+            "aligners": {
+                name: {"options": aligner.options_, "threshold": aligner.threshold_}
+                for name, aligner in self.aligners_.items()
+            },
+        }
+        found: dict[str, NDArray[Any]] = {
+            "header": np.frombuffer(json.dumps(header, sort_keys=True).encode(), np.uint8)
+        }
+        found |= {f"counts/{name}": array for name, array in self.statistics_.arrays().items()}
+        for name, aligner in self.aligners_.items():
+            found |= {f"{name}/{key}": array for key, array in aligner._model.arrays().items()}
+        words = dict(zip(("source_frequent", "target_frequent"), self._frequent, strict=True))
+        if self._dictionary is not None:
+            words |= {"source_dictionary": self._dictionary.source, "target_dictionary": self._dictionary.target}
+            found |= {"dictionary/rows": self._dictionary.rows, "dictionary/columns": self._dictionary.columns}
+        for name, listed in words.items():
+            found[f"words/{name}"], found[f"words/{name}_offsets"] = store.pack_strings(listed)
+        return found
+
+    @classmethod
+    def from_arrays(
+        cls, arrays: Mapping[str, NDArray[Any]], *, extra: Sequence[Extra] = (), threads: int | None = None
+    ) -> Self:
+        """What `arrays` gave. Functions of the user's own have to be given again."""
+
+        def under(prefix: str) -> dict[str, NDArray[Any]]:
+            return {name[len(prefix) :]: array for name, array in arrays.items() if name.startswith(prefix)}
+
+        try:
+            header = json.loads(arrays["header"].tobytes())
+            made = cls(**header["options"], extra=extra, threads=threads)
+            made._extra_names = [tuple(group) for group in header["extra"]]
+            made.statistics_ = Statistics.from_arrays(under("counts/"))
+            made.aligners_ = {}
+            for name in _ALIGNERS:
+                if name in header["aligners"]:
+                    told = header["aligners"][name]
+                    meta = {"threshold": told["threshold"]}
+                    saved = store.Saved(f"align.{name}", told["options"], under(f"{name}/"), meta)
+                    made.aligners_[name] = _ALIGNERS[name]._from_saved(saved)
+                    made.aligners_[name].threads = threads
+            words = under("words/")
+            listed = {
+                name: Vocabulary(store.unpack_strings(words[name], words[f"{name}_offsets"]))
+                for name in words
+                if not name.endswith("_offsets")
+            }
+            made._frequent = [listed["source_frequent"], listed["target_frequent"]]
+            made._dictionary = None
+            if "source_dictionary" in listed:
+                made._dictionary = Dictionary(
+                    listed["source_dictionary"], listed["target_dictionary"],
+                    arrays["dictionary/rows"], arrays["dictionary/columns"],
+                )  # fmt: skip
+        except (KeyError, ValueError, TypeError) as problem:
+            raise ModelError(
+                f"the features of this model cannot be read ({problem}). Was it damaged? Train it again"
+            ) from None
+        return made
+
+
+def _view(table: Table, pair: int) -> PairView:
+    pairs = table.corpus.pairs
+    cells = slice(*pairs.cell_offsets[pair : pair + 2])
+    a, b = slice(*pairs.source_offsets[pair : pair + 2]), slice(*pairs.target_offsets[pair : pair + 2])
+    shape = (a.stop - a.start, b.stop - b.start)
+    block = table.out[cells]
+    block.flags.writeable = False
+    return PairView(
+        pair,
+        *table.bitext[pair],
+        table.source.numbers[pairs.source_ids[a]],
+        table.target.numbers[pairs.target_ids[b]],
+        table.source.counts[a],
+        table.target.counts[b],
+        {name: block[:, k].reshape(shape) for name, k in table.columns.items() if not name.startswith("extra:")},
+    )
+
+
+def _dictionary(given: str | PathLike[str] | Iterable[tuple[Any, ...]]) -> Dictionary:
+    """Pairs of single words, folded, by source word."""
+    pairs = sorted(
+        {
+            (fold(source), fold(target))
+            for source, target, _ in read_lexicon(given)
+            if len(source.split()) == len(target.split()) == 1
+        }
+    )
+    source = Vocabulary(dict.fromkeys(a for a, _ in pairs))
+    target = Vocabulary(dict.fromkeys(b for _, b in pairs))
+    owner = source.encode(a for a, _ in pairs)
+    rows = np.searchsorted(owner, np.arange(len(source) + 1)).astype(np.int64)
+    return Dictionary(source, target, rows, target.encode(b for _, b in pairs))
