@@ -124,6 +124,8 @@ def _open_row(plan, rows, m, e, i, k, j, outs, most, out):
         _take_null(plan, m, e, nulls + n_source + j, seen + SL * most + h, inner, end - h, outer, out)
     at, outer = base + VR * cells, seen + VR * most
     for h in range(last - 1, first, -1):
+        if m[at + h - 1] == m[ZERO]:  # a pruned cell lets nothing past
+            continue
         _take_null(plan, m, e, nulls + n_source + h - 1, outer + h, at + h - 1, SINGLE, outer + h - 1, out)
         settle(m, e, outer + h - 1, SINGLE)
     for symbol in (S, V):

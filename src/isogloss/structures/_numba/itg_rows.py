@@ -16,7 +16,8 @@ In wide numbers, `e` carries two integers: e = level · 2³² + exponent. A sum 
 a product adds levels: the pair semiring of Haghighi and others (2009), whose items are (number of sure links, weight).
 Without levels this is floating point with a 64-bit exponent: no logarithm in any loop, and nothing under- or overflows.
 
-Numba's cache notices a change in the file of the *kernel*, not in this one: after editing here, touch the kernels.
+Numba's cache notices a change in the file of the function that is called, not in those of the functions it calls: after
+editing here, remove the compiled kernels of `itg`.
 """
 
 from __future__ import annotations
