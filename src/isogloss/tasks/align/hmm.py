@@ -222,6 +222,25 @@ class HMMAligner:
         offsets = corpus.pairs.cell_offsets
         return [mean[offsets[k] : offsets[k + 1]].reshape(corpus.shape(k)) for k in range(len(corpus))]
 
+    def predict_directions(self, bitext: Any) -> tuple[list[NDArray[np.float32]], list[NDArray[np.float32]]]:
+        """The posterior of every cell in each direction, forward and backward; `predict_proba` is their mean.
+
+        Both are lists of float32[n_source, n_target], empty where a pair is passed over.
+        """
+        bitext = as_bitext(bitext)
+        with using_threads(self.threads):
+            corpus, _, evidence = self._evidence(bitext)
+        offsets = corpus.pairs.cell_offsets
+        unit = np.float32(1.0 / decoding.UNIT)
+        forward, backward = (
+            [
+                evidence.posterior[offsets[k] : offsets[k + 1], direction].reshape(corpus.shape(k)) * unit
+                for k in range(len(corpus))
+            ]
+            for direction in (0, 1)
+        )
+        return forward, backward
+
     def score(self, bitext: Any, gold: Links) -> AlignmentScore:
         """Precision, recall and AER of `predict` against gold links."""
         return score_links(self.predict(bitext), gold)

@@ -185,8 +185,9 @@ def association(
 
     Examples
     --------
-    >>> association(np.array([2, 0]), np.array([2, 1]), np.array([2, 5]), 100).round(2).tolist()
-    [[1.0, 0.64, 1.0], [0.0, 0.0, 0.0]]
+    >>> association(np.array([2, 0]), np.array([2, 1]), np.array([2, 5]), 100).round(2)
+    array([[1.  , 0.64, 1.  ],
+           [0.  , 0.  , 0.  ]], dtype=float32)
     """
     n = max(1, int(n_pairs))
     out = np.zeros((len(both), 3), np.float32)
