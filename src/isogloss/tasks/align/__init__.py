@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from isogloss.tasks.align.hmm import HMMAligner, Model1Aligner, Model2Aligner
+    from isogloss.tasks.align.supervised.matching import MatchingAligner
 
-__all__ = ["HMMAligner", "Model1Aligner", "Model2Aligner"]
+__all__ = ["HMMAligner", "MatchingAligner", "Model1Aligner", "Model2Aligner"]
+
+_HOMES = {"MatchingAligner": "supervised.matching"}
 
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        return getattr(import_module("isogloss.tasks.align.hmm"), name)
+        return getattr(import_module(f"isogloss.tasks.align.{_HOMES.get(name, 'hmm')}"), name)
     raise AttributeError(f"module 'isogloss.tasks.align' has no attribute {name!r}")

@@ -1,0 +1,511 @@
+"""`SupervisedAligner`: what all aligners that learn from hand-aligned sentences have in common."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from os import PathLike
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isogloss import store
+from isogloss.data import Bitext, Links
+from isogloss.data.formats import as_bitext
+from isogloss.engine.shards import shards
+from isogloss.engine.threads import using_threads
+from isogloss.errors import LinksError, ModelError, ParameterError, UsageError
+from isogloss.metrics import AlignmentScore, score_links
+from isogloss.progress import Progress, QuietProgress
+from isogloss.tasks.align.features import SETS, FeatureExtractor, PairFeatures
+from isogloss.tasks.align.supervised import explain as explaining
+from isogloss.tasks.align.supervised.parts import Parts, link_and_null_parts, take_pairs
+from isogloss.tasks.align.supervised.targets import GoldCells, check_gold, spread_links
+from isogloss.tasks.align.supervised.training import Problem, Setting, Training, guess
+
+__all__ = ["SupervisedAligner"]
+
+Array = NDArray[np.float64]
+LinkSet = frozenset[tuple[int, int]]
+FEW_PAIRS = 5
+MISSED = (1.0, 2.0, 3.0, 5.0)
+"""What is tried for `missed`, in units of `spurious`."""
+CHECKPOINTS = (1, 2, 3, 4, 6, 8, 11, 15, 20, 30, 40, 60, 80, 120, 160, 240, 320, 500)
+CELLS = 2**19
+"""Cells whose features are in memory at a time when new text is aligned: about 100 MB."""
+
+
+class SupervisedAligner(ABC):
+    """Links the words of a bitext with weights for features, learnt from hand-aligned sentence pairs.
+
+    Parameters
+    ----------
+    features : sequence of str
+        Sets of features, see `isogloss.tasks.align.features.SETS`.
+    links : sequence of str
+        Names of links by other systems, which `fit` and `predict` are then given as `links={name: Links}`.
+    dictionary : path or iterable of (source, target[, weight]), optional
+        Word pairs known beforehand.
+    extra : sequence of functions
+        Features of your own, ``f(view: PairView) -> array[n_source, n_target]``.
+    trainer : str
+        How weights are found; each class names its own.
+    missed, spurious : float, optional
+        What a sure link that is missed and a wrong link cost; `missed` is chosen by cross-validation unless given.
+        More for `missed` raises recall.
+    iterations : int, optional
+        Passes over the gold; chosen by cross-validation, up to a limit of the trainer, unless given.
+    regularisation : float, optional
+        What keeps weights small, for trainers that have it; chosen likewise.
+    targets : "latent", "fixed" or "gold"
+        What is learnt where gold allows several structures, or none of the class: the structure of least loss that the
+        weights so far prefer; that which the features alone suggest; or gold as it is, without possible links, even
+        if the class has no such structure.
+    threshold : float or "auto", optional
+        Links are those whose probability reaches it, found on held-out folds with "auto"; the best structure without.
+    tune : bool
+        False takes defaults for all that was not given, and spares the cross-validation.
+    folds : int
+        Of the cross-validation within the gold.
+    empty : "skip" or "learn"
+        Whether pairs without gold links are passed over, as not labelled, or say that nothing is to be linked.
+    lowercase : bool
+        Compare words without case.
+    max_length : int
+        Pairs with more words on a side are passed over and have no links.
+    seed : int
+        Of folds and of the order of pairs in training.
+    threads : int, optional
+        All cores if not given; the result is the same.
+
+    Attributes
+    ----------
+    extractor_ : FeatureExtractor
+        What was learnt from text without labels.
+    weights_ : dict of str to float
+        The weight of every feature.
+    setting_ : Setting
+        Costs, iterations and so on, as used for the last training.
+    temperature_ : float
+        Scores are divided by it before they become probabilities. The size of margin weights says nothing about
+        probability, so this one number is fitted to the likelihood of held-out folds.
+    trace_ : float64[.]
+        Objective after each pass of the last training.
+    tuning_ : list of dict
+        Every setting that was tried, with its error on held-out pairs.
+    threshold_ : float or None
+    """
+
+    _kind: ClassVar[str]
+    TRAINERS: ClassVar[tuple[str, ...]]
+    """The first is the default."""
+    DEFAULTS: ClassVar[Mapping[str, Setting]]
+    """Of each trainer; the rest of the grid is around it."""
+    REGULARISATION: ClassVar[tuple[float, ...]] = ()
+    """What is tried for `regularisation`."""
+    ONLINE: ClassVar[tuple[str, ...]] = ("perceptron", "mira", "subgradient")
+    """Trainers whose targets may change between passes."""
+    COSTED: ClassVar[tuple[str, ...]] = ("mira", "subgradient", "frank-wolfe", "extragradient")
+    """Trainers that look at costs."""
+    _OWN_OPTIONS: ClassVar[tuple[str, ...]] = ()
+    """Options that a subclass adds: attributes of these names, which JSON can hold."""
+
+    def __init__(
+        self,
+        *,
+        features: Sequence[str] = SETS,
+        links: Sequence[str] = (),
+        dictionary: Any = None,
+        extra: Sequence[Callable[..., Any]] = (),
+        trainer: str | None = None,
+        missed: float | None = None,
+        spurious: float = 1.0,
+        iterations: int | None = None,
+        regularisation: float | None = None,
+        targets: str = "latent",
+        threshold: float | str | None = None,
+        tune: bool = True,
+        folds: int = 5,
+        empty: str = "skip",
+        lowercase: bool = True,
+        max_length: int = 200,
+        seed: int = 0,
+        threads: int | None = None,
+    ) -> None:
+        self.features, self.links, self.dictionary, self.extra = tuple(features), tuple(links), dictionary, tuple(extra)
+        self.trainer = self.TRAINERS[0] if trainer is None else trainer
+        self.missed, self.spurious, self.iterations, self.regularisation = missed, spurious, iterations, regularisation
+        self.targets, self.threshold, self.tune, self.folds, self.empty = targets, threshold, tune, folds, empty
+        self.lowercase, self.max_length, self.seed, self.threads = lowercase, max_length, seed, threads
+        self._check_options()
+
+    _SHARED_OPTIONS: ClassVar[tuple[str, ...]] = (
+        "features", "links", "trainer", "missed", "spurious", "iterations", "regularisation", "targets", "threshold",
+        "tune", "folds", "empty", "lowercase", "max_length", "seed",
+    )  # fmt: skip
+
+    def _check_options(self) -> None:
+        place = type(self).__name__
+        for name, allowed in (
+            ("trainer", self.TRAINERS), ("targets", ("latent", "fixed", "gold")), ("empty", ("skip", "learn")),
+        ):  # fmt: skip
+            if getattr(self, name) not in allowed:
+                words = ", ".join(repr(word) for word in allowed)
+                raise ParameterError(f"{place}: {name} should be one of {words}, not {getattr(self, name)!r}")
+        for name in ("missed", "spurious", "regularisation"):
+            value = getattr(self, name)
+            if value is not None and not (isinstance(value, (int, float)) and 0 <= value < np.inf):
+                raise ParameterError(f"{place}: {name} should be a number from 0 on, not {value!r}")
+        for name, least in (("iterations", 1), ("max_length", 1), ("folds", 2)):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
+                raise ParameterError(f"{place}: {name} should be an integer from {least} on, not {value!r}")
+        given = self.threshold
+        if given is not None and given != "auto" and not (isinstance(given, (int, float)) and 0 < given < 1):
+            raise ParameterError(f'{place}: threshold should be "auto" or between 0 and 1, not {given!r}')
+
+    # --- what a subclass writes
+
+    def parts(self, features: PairFeatures) -> Parts:
+        """The parts of its structures, with their features; links and nulls unless a subclass has more."""
+        return link_and_null_parts(features)
+
+    @abstractmethod
+    def structures(self, features: PairFeatures) -> list[Any]:
+        """For training: a `Flat` of scores 0 for each pair, whose parts are those of `parts`."""
+
+    @abstractmethod
+    def distributions(self, features: PairFeatures, parts: Parts, weights: Array) -> Any:
+        """For prediction: a structure for each pair under its scores; a list or a batch."""
+
+    def best(self, distributions: Any) -> Sequence[LinkSet]:
+        """The links of each pair."""
+        found = distributions.argmax() if hasattr(distributions, "argmax") else [d.argmax() for d in distributions]
+        return list(found)
+
+    def link_probabilities(self, distributions: Any) -> list[Array]:
+        """Posterior of every cell, float64[n_source, n_target] for each pair."""
+        found = distributions.marginals() if hasattr(distributions, "marginals") else distributions
+        return [np.asarray(d.marginals() if hasattr(d, "marginals") else d) for d in found]
+
+    def spread(self, flat: Any, links: Any) -> Array:
+        """What all parts cost, given what links cost; see `make_target`."""
+        return spread_links(flat, links)
+
+    def prefer(self, flat: Any, features: PairFeatures, pair: int) -> Array:
+        """float64[n_parts]: which of several targets to begin with; see `guess`."""
+        return spread_links(flat, guess(features, pair))
+
+    def settings(self) -> list[Setting]:
+        """What training may try, the default first; what the user gave is fixed in all."""
+        default = self.DEFAULTS[self.trainer]
+        passes = default.passes if self.iterations is None else self.iterations
+        iterations = default.iterations if self.iterations is None else self.iterations
+        missed, regular = [default.missed * self.spurious], [default.regularisation]
+        if self.tune:
+            missed += [c * self.spurious for c in MISSED if c != default.missed and self.trainer in self.COSTED]
+            regular += [r for r in self.REGULARISATION if r != default.regularisation]
+        if self.missed is not None:
+            missed = [self.missed]
+        if self.regularisation is not None:
+            regular = [self.regularisation]
+        return [Setting(c, self.spurious, iterations, passes, r) for r in regular for c in missed]
+
+    def checkpoints(self, setting: Setting) -> list[int]:
+        """After which passes the error is looked at; the last only, if the user said how many."""
+        if self.iterations is not None:
+            return [self.iterations]
+        return [step for step in CHECKPOINTS if step <= setting.passes]
+
+    @abstractmethod
+    def learner(self, problem: Problem, setting: Setting) -> Any:
+        """A learner with `init`, `step` and states with `average`; `Training` runs it."""
+
+    # --- learning
+
+    def fit(
+        self,
+        bitext: Any,
+        gold: Links,
+        unlabelled: Any = None,
+        dev: tuple[Any, Links] | None = None,
+        progress: Progress | None = None,
+        *,
+        links: Mapping[str, Links] | None = None,
+        extractor: FeatureExtractor | None = None,
+    ) -> Self:
+        """Learn from hand-aligned sentence pairs.
+
+        Parameters
+        ----------
+        bitext, gold : Bitext (or anything `as_bitext` takes), Links
+            As many rows of gold as pairs.
+        unlabelled : Bitext, optional
+            Further text, from which association and the HMM behind the features are learnt; the more the better. Text
+            to be aligned later may be in it.
+        dev : (bitext, gold), optional
+            Settings are chosen by its error rate, instead of by cross-validation within the gold.
+        links : mapping of str to Links, optional
+            Links by other systems for `bitext`, under the names of the option `links`.
+        extractor : FeatureExtractor, optional
+            One that was fitted before; it has seen no labels, so that folds may share it.
+        """
+        bitext, progress = as_bitext(bitext), progress or QuietProgress()
+        check_gold(gold, bitext)
+        held_out = None
+        with using_threads(self.threads):
+            if extractor is None:
+                extractor = self.new_extractor().fit(bitext, unlabelled, progress=progress)
+            features = self._transform(extractor, bitext, links)
+            if dev is not None:
+                dev_text = as_bitext(dev[0])
+                check_gold(dev[1], dev_text, "the gold of dev")
+                held_out = self._transform(extractor, dev_text, None), dev[1]
+            self.extractor_ = extractor
+            return self.fit_features(features, gold, held_out, progress)
+
+    def fit_features(
+        self,
+        features: PairFeatures,
+        gold: Links | GoldCells,
+        dev: tuple[PairFeatures, Links | GoldCells] | None = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Learn weights alone, for features that were made before; folds and learning curves use it."""
+        progress = progress or QuietProgress()
+        cells = _cells(gold, features)
+        chosen = cells.labelled if self.empty == "skip" else cells.shapes.prod(axis=1) > 0
+        self._check_gold(cells, chosen)
+        held_out = None
+        if dev is not None:
+            held_out = dev[0], _cells(dev[1], dev[0])
+        with using_threads(self.threads):
+            training = Training(self, take_pairs(features, chosen), cells.take(chosen), held_out, progress)
+            found = training.run()
+        self._names, self._weights = found.names, found.weights
+        self.setting_, self.temperature_, self.trace_, self.tuning_ = (
+            found.setting, found.temperature, found.trace, found.tuning,
+        )  # fmt: skip
+        self.threshold_: float | None = found.threshold
+        if not isinstance(self.threshold, str):
+            self.threshold_ = self.threshold
+        self.n_gold_ = int(chosen.sum())
+        return self
+
+    def _check_gold(self, cells: GoldCells, chosen: NDArray[np.bool_]) -> None:
+        place = type(self).__name__
+        if not cells.sure.any():
+            finding = "only possible links" if cells.possible.any() else "no links at all"
+            raise LinksError(
+                f"{place}: the gold has {finding}, and there is nothing to learn without sure ones. Sure links are "
+                "written i-j, possible ones ipj; is it the right file?"
+            )
+        if chosen.sum() < FEW_PAIRS:
+            warnings.warn(
+                f"{place}: gold for {int(chosen.sum())} sentence pairs is little; some fifty to a hundred are "
+                "needed to do better than an aligner without gold",
+                UserWarning,
+                stacklevel=4,
+            )
+
+    def new_extractor(self) -> FeatureExtractor:
+        """An extractor with the options of this aligner, not fitted yet."""
+        return FeatureExtractor(
+            self.features, links=self.links, dictionary=self.dictionary, extra=self.extra, lowercase=self.lowercase,
+            max_length=self.max_length, threads=self.threads,
+        )  # fmt: skip
+
+    def _transform(
+        self, extractor: FeatureExtractor, bitext: Bitext, links: Mapping[str, Links] | None
+    ) -> PairFeatures:
+        return extractor.transform(bitext, links)
+
+    # --- applying
+
+    def predict(self, bitext: Any, *, links: Mapping[str, Links] | None = None, probability: bool = True) -> Links:
+        """Links with their probabilities; pairs that are passed over have none.
+
+        Parameters
+        ----------
+        links : mapping of str to Links, optional
+            Links by other systems for this text, if training had them.
+        probability : bool
+            False leaves probabilities out, which is faster where the links are the best structure.
+        """
+        bitext = as_bitext(bitext)
+        rows: list[tuple[LinkSet, Array | None]] = []
+        with using_threads(self.threads):
+            for features in self._stream(bitext, links):
+                rows += self._predict(features, probability)
+        return _as_links(rows, bitext)
+
+    def predict_features(self, features: PairFeatures, *, probability: bool = False) -> Links:
+        """`predict` for features that were made before."""
+        self._check_fitted()
+        with using_threads(self.threads):
+            return _as_links(self._predict(features, probability), None)
+
+    def _predict(self, features: PairFeatures, probability: bool) -> list[tuple[LinkSet, Array | None]]:
+        parts = self.parts(features)
+        proba: Sequence[Array | None] = [None] * len(features)
+        if probability or self.threshold_ is not None:
+            scaled = self.distributions(features, parts, self._weights / self.temperature_)
+            proba = self.link_probabilities(scaled)
+        if self.threshold_ is None:
+            best = self.best(self.distributions(features, parts, self._weights))
+        else:
+            best = [links_above(p, self.threshold_) for p in proba if p is not None]
+        return list(zip(best, proba, strict=True))
+
+    def fit_predict(self, bitext: Any, gold: Links, **options: Any) -> Links:
+        """`fit`, then `predict` of the same text."""
+        bitext = as_bitext(bitext)
+        return self.fit(bitext, gold, **options).predict(bitext)
+
+    def predict_proba(self, bitext: Any, *, links: Mapping[str, Links] | None = None) -> list[NDArray[np.float32]]:
+        """The posterior of every cell, float32[n_source, n_target] for each pair; empty where a pair is passed over."""
+        found: list[NDArray[np.float32]] = []
+        with using_threads(self.threads):
+            for features in self._stream(as_bitext(bitext), links):
+                dists = self.distributions(features, self.parts(features), self._weights / self.temperature_)
+                found += [p.astype(np.float32) for p in self.link_probabilities(dists)]
+        return found
+
+    def score(self, bitext: Any, gold: Links, *, links: Mapping[str, Links] | None = None) -> AlignmentScore:
+        """Precision, recall and AER of `predict` against gold links."""
+        return score_links(self.predict(bitext, links=links, probability=False), gold)
+
+    def pair_scores(self, bitext: Any, *, links: Mapping[str, Links] | None = None) -> NDArray[np.float64]:
+        """The expected share of words that have a partner, from 0 to 1: float64[n_pairs].
+
+        Near 1 for close translations. Not a number for pairs that are passed over.
+        """
+        scores = []
+        for p in self.predict_proba(bitext, links=links):
+            linked = [np.minimum(1.0, p.sum(axis=axis, dtype=np.float64)) for axis in (0, 1)]
+            scores.append(float(np.concatenate(linked).mean()) if p.size else np.nan)
+        return np.array(scores, np.float64)
+
+    def _stream(self, bitext: Bitext, links: Mapping[str, Links] | None) -> Iterable[PairFeatures]:
+        """Features of one range of pairs after the other, so that memory does not grow with the text."""
+        self._check_fitted()
+        ranges = shards(bitext.cells, limit=CELLS)
+        if len(ranges) <= 1:  # the text itself, which the extractor may know
+            yield self._transform(self.extractor_, bitext, links)
+            return
+        for start, stop in ranges:
+            own = None if links is None else {name: given.part(start, stop) for name, given in links.items()}
+            yield self._transform(self.extractor_, bitext.part(start, stop), own)
+
+    def explain(
+        self,
+        bitext: Any,
+        pair: int,
+        *,
+        source: int | None = None,
+        target: int | None = None,
+        links: Mapping[str, Links] | None = None,
+    ) -> dict[str, Any]:
+        """Why two words are linked, or are not: what each feature adds, and the links that compete; plain data.
+
+        With one word given, the other is its best partner.
+        """
+        bitext = as_bitext(bitext)
+        self._check_fitted()
+        explaining.check_words(bitext, pair, source, target)
+        own = None if links is None else {name: given.part(pair, pair + 1) for name, given in links.items()}
+        with using_threads(self.threads):
+            features = self._transform(self.extractor_, bitext.part(pair, pair + 1), own)
+            return explaining.explain(self, features, bitext[pair], pair, source, target)
+
+    def feature_weights(self) -> dict[str, float]:
+        """The weight of every feature, the largest in size first."""
+        return dict(sorted(self.weights_.items(), key=lambda item: (-abs(item[1]), item[0])))
+
+    @property
+    def weights_(self) -> dict[str, float]:
+        """The weight of every feature."""
+        self._check_fitted()
+        return dict(zip(self._names, self._weights.tolist(), strict=True))
+
+    # --- keeping
+
+    @property
+    def options_(self) -> dict[str, Any]:
+        """Every option as it was used."""
+        given = {name: getattr(self, name) for name in (*self._SHARED_OPTIONS, *self._OWN_OPTIONS)}
+        options = {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
+        return options | (self.setting_.as_dict() if hasattr(self, "setting_") else {})
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write a folder with weights, statistics and a header; see `isogloss.store`."""
+        self._check_fitted()
+        blob, offsets = store.pack_strings(self._names)
+        arrays = {f"extractor.{name}": array for name, array in self.extractor_.arrays().items()}
+        arrays |= {"weights": self._weights, "names.blob": blob, "names.offsets": offsets, "trace": self.trace_}
+        meta = {
+            "temperature": self.temperature_, "threshold": self.threshold_, "setting": self.setting_.as_dict(),
+            "n_gold": self.n_gold_, "tuning": self.tuning_,
+        }  # fmt: skip
+        options = {name: getattr(self, name) for name in (*self._SHARED_OPTIONS, *self._OWN_OPTIONS)}
+        store.save(path, kind=f"align.{self._kind}", options=options, arrays=arrays, meta=meta)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """What `save` wrote."""
+        return cls._from_saved(store.read(path, kind=f"align.{cls._kind}"))
+
+    @classmethod
+    def _from_saved(cls, saved: store.Saved) -> Self:
+        try:
+            aligner = cls(**saved.options)
+            meta, arrays = saved.meta, saved.arrays
+            own = {n.removeprefix("extractor."): a for n, a in arrays.items() if n.startswith("extractor.")}
+            aligner.extractor_ = FeatureExtractor.from_arrays(own)
+            aligner._names = tuple(store.unpack_strings(arrays["names.blob"], arrays["names.offsets"]))
+            aligner._weights = np.asarray(arrays["weights"], np.float64)
+            aligner.trace_, aligner.tuning_ = arrays["trace"], meta["tuning"]
+            aligner.setting_ = Setting.from_dict(meta["setting"])
+            aligner.temperature_, aligner.n_gold_ = float(meta["temperature"]), int(meta["n_gold"])
+            aligner.threshold_ = None if meta["threshold"] is None else float(meta["threshold"])
+            if aligner._weights.shape != (len(aligner._names),):
+                raise ValueError(f"{len(aligner._weights)} weights for {len(aligner._names)} features")
+        except (UsageError, KeyError, TypeError, ValueError) as problem:
+            raise ModelError(f"the header of this model makes no sense ({problem}). Train it again") from None
+        return aligner
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "_weights"):
+            raise UsageError(
+                f"this {type(self).__name__} has learnt nothing yet: call fit first, or load a saved model"
+            )
+
+
+def _cells(gold: Links | GoldCells, features: PairFeatures) -> GoldCells:
+    if isinstance(gold, GoldCells):
+        return gold
+    if len(gold) != len(features):
+        raise LinksError(f"gold has {len(gold)} rows, and there are features of {len(features)} pairs")
+    return GoldCells.of(gold, features.shapes)
+
+
+def links_above(probability: Array, threshold: float) -> LinkSet:
+    """Cells whose probability reaches the threshold."""
+    return frozenset((i, j) for i, j in np.argwhere(probability >= threshold).tolist())
+
+
+def _as_links(rows: Sequence[tuple[LinkSet, Array | None]], bitext: Bitext | None) -> Links:
+    """Rows of links, ordered by source then target, with the probabilities of those that have them."""
+    lists = [sorted(links) for links, _ in rows]
+    offsets = np.concatenate([[0], np.cumsum([len(links) for links in lists])]).astype(np.int64)
+    flat = np.array([link for links in lists for link in links], np.int32).reshape(-1, 2)
+    probability = None
+    if any(p is not None for _, p in rows):
+        each = [
+            np.zeros(0) if not links or p is None else p[tuple(np.array(links).T)]
+            for links, (_, p) in zip(lists, rows, strict=True)
+        ]
+        probability = np.concatenate([np.zeros(0), *each]).astype(np.float32)
+    return Links(offsets, flat[:, 0].copy(), flat[:, 1].copy(), probability, None, bitext)

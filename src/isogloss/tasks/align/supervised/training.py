@@ -1,0 +1,331 @@
+"""How the weights of a supervised aligner are found: problems, settings, cross-validation, and a temperature."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isogloss.learners.margin import Cost
+from isogloss.learners.models import LinearModel
+from isogloss.learners.sparse import Sparse
+from isogloss.progress import Progress
+from isogloss.tasks.align.features import PairFeatures
+from isogloss.tasks.align.supervised.parts import Parts, take_pairs
+from isogloss.tasks.align.supervised.targets import GoldCells, OpenFlat, error_rate, make_target
+
+if TYPE_CHECKING:
+    from isogloss.tasks.align.supervised.base import SupervisedAligner
+
+__all__ = ["Found", "Problem", "Setting", "Training", "guess", "temperature"]
+
+Array = NDArray[np.float64]
+WARM = 10
+"""Passes before targets are chosen again, for learners that need targets to stand still."""
+CALIBRATION_PAIRS = 200
+LEAST = 1e-6
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What training may choose.
+
+    Parameters
+    ----------
+    missed, spurious : float
+        Costs of errors.
+    iterations : int
+        Passes made.
+    passes : int
+        Passes over which loss augmentation rises, for trainers that have it; `iterations` stops before its end, maybe.
+    regularisation : float, optional
+        What keeps weights small, in terms of the trainer.
+    """
+
+    missed: float = 1.0
+    spurious: float = 1.0
+    iterations: int = 15
+    passes: int = 15
+    regularisation: float | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, given: dict[str, Any]) -> Setting:
+        return cls(**given)
+
+
+class Problem:
+    """Labelled pairs as a learner takes them.
+
+    Attributes
+    ----------
+    parts : Parts
+    model : LinearModel
+        Over the structures of the aligner. Dense features are divided by `scale`, so that each varies about as much as
+        the others; `weights(found)` undoes it.
+    targets : list
+    costs : list of Cost
+        Lists that `refresh` changes in place.
+    """
+
+    def __init__(self, aligner: SupervisedAligner, features: PairFeatures, gold: GoldCells, setting: Setting) -> None:
+        self.aligner, self.features, self.gold, self.setting = aligner, features, gold, setting
+        self.parts: Parts = aligner.parts(features)
+        matrix = self.parts.sparse()
+        self.scale = _spread_of(matrix)
+        dense = matrix.dense / self.scale[matrix.n_indicators :]
+        matrix = Sparse(matrix.indptr, matrix.indices, matrix.n_indicators, dense=dense)
+        self.flats = aligner.structures(features)
+        structures = [OpenFlat(flat) for flat in self.flats] if aligner.targets == "gold" else self.flats
+        self.model = LinearModel(structures, matrix)
+        self.targets: list[Any] = []
+        self.costs: list[Cost] = []
+        self._aim([aligner.prefer(flat, features, k) for k, flat in enumerate(self.flats)])
+
+    def weights(self, found: Array) -> Array:
+        """Weights of the features as they are."""
+        return found / self.scale
+
+    def refresh(self, found: Array) -> None:
+        """Choose targets again, by the scores that a learner's weights give."""
+        scores = self.model.features.scores(found)
+        ends = np.cumsum([len(flat.scores) for flat in self.flats])
+        self._aim(np.split(scores, ends[:-1]))
+
+    def _aim(self, prefer: Sequence[Array]) -> None:
+        targets = [
+            make_target(
+                flat, *self.gold.of_pair(k), missed=self.setting.missed, spurious=self.setting.spurious,
+                prefer=prefer[k], project=self.aligner.targets != "gold", spread=self.aligner.spread,
+            )
+            for k, flat in enumerate(self.flats)
+        ]  # fmt: skip
+        self.targets[:] = [target.y for target in targets]
+        self.costs[:] = [target.cost for target in targets]
+
+
+def _spread_of(matrix: Sparse) -> Array:
+    """The standard deviation of each dense feature over the parts that have it; 1 for constants and indicators."""
+    out = np.ones(matrix.n_features)
+    for column in range(matrix.dense.shape[1]):
+        values = matrix.dense[:, column]
+        used = values[values != 0]
+        if len(used):
+            out[matrix.n_indicators + column] = np.sqrt(np.mean(used**2))
+    return out
+
+
+def guess(features: PairFeatures, pair: int) -> Array:
+    """float64[n_source, n_target]: above 0 where features alone say that two words belong together.
+
+    The posterior of the HMM less a half, or Dice less a third; 0 without both. Decides between targets before there are
+    weights.
+    """
+    for name, least in (("hmm", 0.5), ("dice", 1 / 3)):
+        if name in features.link_names:
+            return features.matrix(pair, name).astype(np.float64) - least
+    return np.zeros(features.shape(pair))
+
+
+class Found(NamedTuple):
+    """What training comes to."""
+
+    names: tuple[str, ...]
+    weights: Array
+    setting: Setting
+    temperature: float
+    threshold: float
+    trace: Array
+    tuning: list[dict[str, Any]]
+
+
+class HeldOut(NamedTuple):
+    """Pairs that were not trained on, under weights that were."""
+
+    features: PairFeatures
+    gold: GoldCells
+    weights: Array
+
+
+class Training:
+    """Chooses a setting on held-out pairs, trains with it on all, and fits the temperature.
+
+    Parameters
+    ----------
+    aligner : SupervisedAligner
+    features, gold : PairFeatures, GoldCells
+        Of the pairs to learn from.
+    dev : (PairFeatures, GoldCells), optional
+        Held-out pairs; folds of the gold otherwise.
+    """
+
+    def __init__(
+        self,
+        aligner: SupervisedAligner,
+        features: PairFeatures,
+        gold: GoldCells,
+        dev: tuple[PairFeatures, GoldCells] | None,
+        progress: Progress,
+    ) -> None:
+        self.aligner, self.features, self.gold, self.dev, self.progress = aligner, features, gold, dev, progress
+
+    def run(self) -> Found:
+        settings = self.aligner.settings()
+        setting, held_out, tuning = settings[0], list[HeldOut](), list[dict[str, Any]]()
+        if self.aligner.tune:
+            setting, held_out, tuning = self._choose(settings)
+        problem = Problem(self.aligner, self.features, self.gold, setting)
+        self.progress.start("Training", setting.iterations)
+        trace: list[float] = []
+        weights = np.zeros(problem.model.n_weights)
+        for step, found in self._path(problem, setting, trace):
+            weights = found
+            self.progress.update(step, f"pass {step} of {setting.iterations}")
+        self.progress.finish()
+        held_out = held_out or [HeldOut(self.features, self.gold, weights)]
+        scale, threshold = temperature(self.aligner, held_out)
+        return Found(problem.parts.names, weights, setting, scale, threshold, np.array(trace), tuning)
+
+    # --- choosing
+
+    def _splits(self) -> list[tuple[PairFeatures, GoldCells, PairFeatures, GoldCells]]:
+        """Training and held-out pairs: dev, or each fold in turn."""
+        if self.dev is not None:
+            return [(self.features, self.gold, *self.dev)]
+        folds = make_folds(len(self.gold), self.aligner.folds, self.aligner.seed)
+        numbers = np.arange(len(self.gold))
+        out = []
+        for fold in folds:
+            rest = np.setdiff1d(numbers, fold)
+            if len(rest) and len(fold):
+                out.append(
+                    (take_pairs(self.features, rest), self.gold.take(rest), take_pairs(self.features, fold),
+                     self.gold.take(fold))
+                )  # fmt: skip
+        return out
+
+    def _choose(self, settings: Sequence[Setting]) -> tuple[Setting, list[HeldOut], list[dict[str, Any]]]:
+        """The setting and the number of passes with the least error on held-out pairs, the first among equals."""
+        splits = self._splits()
+        if not splits:
+            return settings[0], [], []
+        self.progress.start("Choosing settings", len(settings) * len(splits))
+        best: tuple[float, Setting, list[HeldOut]] | None = None
+        tuning = []
+        for number, setting in enumerate(settings):
+            steps = self.aligner.checkpoints(setting)
+            kept: dict[int, list[HeldOut]] = {step: [] for step in steps}
+            for split, (features, gold, other, other_gold) in enumerate(splits):
+                problem = Problem(self.aligner, features, gold, setting)
+                for step, weights in self._path(problem, replace(setting, iterations=steps[-1]), []):
+                    if step in kept:
+                        kept[step].append(HeldOut(other, other_gold, weights))
+                self.progress.update(number * len(splits) + split + 1)
+            for step in steps:
+                error = self._error(kept[step])
+                tuning.append({**replace(setting, iterations=step).as_dict(), "aer": error})
+                if best is None or error < best[0]:
+                    best = error, replace(setting, iterations=step), kept[step]
+        self.progress.finish()
+        assert best is not None
+        return best[1], best[2], tuning
+
+    def _error(self, held_out: Sequence[HeldOut]) -> float:
+        """AER of all held-out pairs together."""
+        linked = np.concatenate([linked_cells(self.aligner, own) for own in held_out])
+        shapes, sure, possible = (
+            np.concatenate([getattr(own.gold, name) for own in held_out]) for name in ("shapes", "sure", "possible")
+        )
+        return error_rate(linked, GoldCells(shapes, sure, possible))
+
+    # --- one training
+
+    def _path(self, problem: Problem, setting: Setting, trace: list[float]) -> Iterator[tuple[int, Array]]:
+        """Pass after pass, the weights to predict with."""
+        aligner = self.aligner
+        latent, restless = aligner.targets == "latent", aligner.trainer in aligner.ONLINE
+        if latent and not restless:  # targets must stand still: choose them with a first, short training
+            learner = aligner.learner(problem, setting)
+            state = learner.init()
+            for _ in range(min(WARM, setting.iterations)):
+                state, _ = learner.step(state)
+            problem.refresh(state.average)
+        learner = aligner.learner(problem, setting)
+        state = learner.init()
+        for step in range(1, setting.iterations + 1):
+            state, info = learner.step(state)
+            trace.append(float(info.objective))
+            yield step, problem.weights(state.average)
+            if latent and restless:
+                problem.refresh(state.average)
+
+
+def make_folds(n: int, folds: int, seed: int) -> list[NDArray[np.int64]]:
+    """Numbers 0 … n - 1 in `folds` groups (n if that is less) of about equal size, drawn by the seed, each sorted."""
+    order = np.random.default_rng(seed).permutation(n)
+    return [np.sort(order[k :: min(folds, n)]) for k in range(min(folds, n))]
+
+
+def linked_cells(aligner: SupervisedAligner, own: HeldOut) -> NDArray[np.bool_]:
+    """The cells of the best structures, bool[n_cells]."""
+    features = own.features
+    out = np.zeros(len(features.links), np.bool_)
+    best = aligner.best(aligner.distributions(features, aligner.parts(features), own.weights))
+    for pair, links in enumerate(best):
+        if links:
+            ends = np.array(sorted(links))
+            out[features.cells_of(pair).start + ends[:, 0] * features.shape(pair)[1] + ends[:, 1]] = True
+    return out
+
+
+def temperature(aligner: SupervisedAligner, held_out: Sequence[HeldOut]) -> tuple[float, float]:
+    """What scores are divided by to be log probabilities, and the threshold of least error at that temperature.
+
+    The temperature maximises the likelihood of held-out cells: each is linked (sure) or not (neither sure nor
+    possible) with its posterior; possible ones say nothing.
+    """
+    few = [_first(own, max(1, CALIBRATION_PAIRS // len(held_out))) for own in held_out]
+    size = np.concatenate([np.abs(aligner.parts(own.features).scores(own.weights)[0]) for own in few])
+    unit = float(size.mean()) if len(size) else 0.0
+    if unit == 0.0:
+        return 1.0, 0.5
+    sure = np.concatenate([own.gold.sure for own in few])
+    possible = np.concatenate([own.gold.possible for own in few])
+
+    def posteriors(scale: float) -> Array:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # beliefs that do not settle at extreme temperatures
+            return np.concatenate([_posterior(aligner, own, scale) for own in few])
+
+    def loss(log_scale: float) -> float:
+        p = np.clip(posteriors(float(np.exp(log_scale)))[~possible], LEAST, 1 - LEAST)
+        return -float(np.log(np.where(sure[~possible], p, 1 - p)).sum())
+
+    low, high = np.log(unit) - 4.5, np.log(unit) + 2.5
+    for points in (8, 7, 7):
+        tried = np.linspace(low, high, points)
+        best = int(np.argmin([loss(point) for point in tried]))
+        low, high = tried[max(0, best - 1)], tried[min(points - 1, best + 1)]
+    scale = float(np.exp(tried[best]))
+    p = posteriors(scale)
+    grid = np.arange(0.05, 0.96, 0.025)
+    shapes = np.concatenate([own.gold.shapes for own in few])
+    gold = GoldCells(shapes, sure, possible)
+    return scale, float(grid[int(np.argmin([error_rate(p >= t, gold) for t in grid]))])
+
+
+def _first(own: HeldOut, pairs: int) -> HeldOut:
+    if len(own.gold) <= pairs:
+        return own
+    return HeldOut(own.features[:pairs], own.gold.take(np.arange(pairs)), own.weights)
+
+
+def _posterior(aligner: SupervisedAligner, own: HeldOut, scale: float) -> Array:
+    dists = aligner.distributions(own.features, aligner.parts(own.features), own.weights / scale)
+    return np.concatenate([np.zeros(0), *(np.ravel(p) for p in aligner.link_probabilities(dists))])
