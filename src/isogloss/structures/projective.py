@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, NoReturn, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from isogloss.errors import ParameterError
 from isogloss.structures.base import Array, InfeasibleError, Program, checked_scores, kept
 from isogloss.structures.batch import Stack
+from isogloss.structures.heads import Heads, HeadTree, link_scores
 from isogloss.structures.kbest import checked_k, k_best
 from isogloss.structures.semiring import MAX, Semiring
 
@@ -21,11 +22,10 @@ if TYPE_CHECKING:
 
 __all__ = ["ProjectiveTree"]
 
-Heads = NDArray[np.int64]
 KINDS = ("siblings", "grandparents")
 
 
-class ProjectiveTree(Program[Heads]):
+class ProjectiveTree(HeadTree, Program[Heads]):
     r"""A distribution over projective dependency trees of n words: no two links cross when drawn above the sentence.
 
     .. math:: p(y) = \frac{1}{Z} \exp \sum_{h \to m \,\in\, y} \Big( scores[h, m]
@@ -79,10 +79,8 @@ class ProjectiveTree(Program[Heads]):
         grandparents: ArrayLike | None = None,
     ) -> None:
         place = type(self).__name__
-        self.scores = checked_scores(scores, f"{place}: scores", (None, None))
-        size = self.scores.shape[0]
-        if size == 0 or self.scores.shape[1] != size:
-            raise ParameterError(f"{place}: scores should be [n+1, n+1], the root first, not {list(self.scores.shape)}")
+        self.scores = link_scores(scores, place)
+        size = len(self.scores)
         self.single_root = bool(single_root)
         self.siblings, self.grandparents = (
             None if table is None else checked_scores(table, f"{place}: {kind}", (size,) * 3)
@@ -102,11 +100,6 @@ class ProjectiveTree(Program[Heads]):
         from isogloss.structures.projective_batch import ProjectiveTrees
 
         return ProjectiveTrees.of(scores, single_root=single_root, siblings=siblings, grandparents=grandparents)
-
-    @property
-    def n(self) -> int:
-        """Number of words."""
-        return int(self.scores.shape[0]) - 1
 
     @property
     def _first_order(self) -> bool:
@@ -170,44 +163,12 @@ class ProjectiveTree(Program[Heads]):
 
     # --- trees and parts
 
-    def _checked(self, y: Any) -> Heads:
-        heads = np.asarray(y)
-        if heads.shape == (0,) == (self.n,):
-            return np.zeros(0, np.int64)
-        if heads.shape != (self.n,) or heads.dtype.kind not in "iu" or not 0 <= heads.min() <= heads.max() <= self.n:
-            raise ParameterError(f"{self!r}: a tree is {self.n} heads from 0 to {self.n}, one a word, not {y!r}")
-        return heads.astype(np.int64)
-
     def _is_tree(self, heads: Heads) -> bool:
-        """Whether everything hangs on the root, nothing crosses, and the root has as many children as it may."""
-        if self.single_root and self.n and np.count_nonzero(heads == 0) != 1:
-            return False
-        above = np.concatenate([[0], heads])
+        """Whether it is a tree of this kind, and nothing crosses."""
         words = np.arange(1, self.n + 1)
         low, high = np.minimum(words, heads), np.maximum(words, heads)
         starts_inside = (low[:, None] < low) & (low < high[:, None])
-        if (starts_inside & (high[:, None] < high)).any():
-            return False
-        for _ in range(self.n.bit_length()):
-            above = above[above]
-        return not above.any()
-
-    def parts(self, y: ArrayLike) -> Array:
-        """float64[n+1, n+1]: 1 for each link (head, child) of the heads `y`, 0 elsewhere."""
-        heads = self._checked(y)
-        out = np.zeros(self.scores.shape)
-        out[heads, np.arange(1, self.n + 1)] = 1.0
-        return out
-
-    def _read(self, parts: Array) -> Heads:
-        return np.asarray(parts[:, 1:].argmax(axis=0), np.int64)
-
-    def from_parts(self, parts: ArrayLike) -> Heads:
-        """int64[n]: the tree that has these links; the inverse of `parts`."""
-        heads = super().from_parts(parts)
-        if not self._is_tree(heads):
-            raise ParameterError(f"{self!r}: the heads {heads.tolist()} are not a tree of this kind")
-        return heads
+        return super()._is_tree(heads) and not (starts_inside & (high[:, None] < high)).any()
 
     def score(self, y: ArrayLike) -> float:
         """Log score of a tree, not normalised; −∞ for heads that are not a projective tree of this kind."""

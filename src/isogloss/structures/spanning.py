@@ -10,16 +10,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from isogloss.data.ragged import Ragged
 from isogloss.errors import ParameterError
-from isogloss.structures.base import Array, Distribution, InfeasibleError, checked_scores, kept
+from isogloss.structures.base import Array, InfeasibleError, kept
 from isogloss.structures.batch import Batch, Stack, run_sentences
+from isogloss.structures.heads import Heads, HeadTree, link_scores
 from isogloss.structures.kbest import checked_k, k_best
 
 __all__ = ["SpanningTree", "SpanningTrees"]
 
-Heads = NDArray[np.int64]
 
-
-class SpanningTree(Distribution[Heads]):
+class SpanningTree(HeadTree):
     r"""A distribution over the dependency trees of n words, projective or not.
 
     .. math:: p(y) = \frac{1}{Z} \exp \sum_{j=1}^{n} scores[y_j, j]
@@ -64,16 +63,8 @@ class SpanningTree(Distribution[Heads]):
     """
 
     def __init__(self, scores: ArrayLike, *, single_root: bool = False) -> None:
-        array = checked_scores(scores, "SpanningTree: scores", (None, None))
-        if array.shape[0] != array.shape[1] or not len(array):
-            raise ParameterError(f"SpanningTree: scores should be [n + 1, n + 1], not {list(array.shape)}")
-        self.scores = array
+        self.scores = link_scores(scores, "SpanningTree")
         self.single_root = bool(single_root)
-
-    @property
-    def n(self) -> int:
-        """Number of words; the root is not counted."""
-        return len(self.scores) - 1
 
     def __repr__(self) -> str:
         return f"SpanningTree(n={self.n}, single_root={self.single_root})"
@@ -182,38 +173,10 @@ class SpanningTree(Distribution[Heads]):
         many = self._alone
         return _moved(many, self._in_logs, many.scores.like(array.ravel()))[0]
 
-    def parts(self, y: ArrayLike) -> Array:
-        """float64[n + 1, n + 1]: 1 for each link (head, child) of the heads `y`, 0 elsewhere."""
-        out = np.zeros_like(self.scores)
-        out[self._checked(y), np.arange(1, self.n + 1)] = 1.0
-        return out
-
-    def from_parts(self, parts: ArrayLike) -> Heads:
-        """int64[n]: the tree that has these links; the inverse of `parts`."""
-        heads = super().from_parts(parts)
-        if not self._is_tree(heads):
-            raise ParameterError(f"{self!r}: the heads {heads.tolist()} are not a tree of this kind")
-        return heads
-
     def score(self, y: ArrayLike) -> float:
         """Log score of a tree, not normalised; −∞ for heads that are not a tree of this kind."""
         heads = self._checked(y)
         return float(self.scores[heads, np.arange(1, self.n + 1)].sum()) if self._is_tree(heads) else -np.inf
-
-    def _checked(self, y: ArrayLike) -> Heads:
-        heads = np.asarray(y, np.int64)
-        if heads.shape != (self.n,) or (self.n and not 0 <= heads.min() <= heads.max() <= self.n):
-            raise ParameterError(f"{self!r}: a tree is {self.n} heads from 0 to {self.n}, not {y!r}")
-        return heads
-
-    def _is_tree(self, heads: Heads) -> bool:
-        ancestors = np.concatenate([[0], heads])
-        for _ in range(max(1, self.n).bit_length()):  # 2, 4, 8, … steps up
-            ancestors = ancestors[ancestors]
-        return not ancestors.any() and not (self.single_root and (heads == 0).sum() > 1)
-
-    def _read(self, parts: Array) -> Heads:
-        return np.asarray(parts[:, 1:].argmax(axis=0), np.int64)
 
     def _remake(self, scores: Array) -> Self:
         return type(self)(scores, single_root=self.single_root)
