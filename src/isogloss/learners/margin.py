@@ -26,6 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from isogloss.engine.threads import using_threads
 from isogloss.errors import ParameterError
+from isogloss.learners._region import Region
 from isogloss.learners.models import Model
 from isogloss.structures import Structure
 
@@ -130,6 +131,9 @@ class Perceptron:
         Of the order of items, anew for each pass.
     shuffle : bool
         False keeps the items in order.
+    lower, upper : float or float64[n_weights], optional
+        Bounds of the weights, such as 0 as `lower` of weights that may not be negative. After each update the weights
+        are moved to the nearest that keep them.
     """
 
     def __init__(
@@ -142,6 +146,8 @@ class Perceptron:
         passes: int = 15,
         seed: int = 0,
         shuffle: bool = True,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
     ) -> None:
         place = type(self).__name__
         for name, given in (("targets", targets), ("costs", costs)):
@@ -153,13 +159,14 @@ class Perceptron:
             raise ParameterError(f"{place}: augmentation should be 0 or more and passes positive")
         self.model, self.targets, self.costs = model, targets, costs
         self.augmentation, self.passes, self.seed, self.shuffle = augmentation, passes, seed, shuffle
+        self.region = Region(place, model.n_weights, lower, upper)
 
     def init(self, weights: ArrayLike | None = None) -> State:
-        """The state before the first pass, at the given weights or at 0."""
+        """The state before the first pass, at the given weights or at 0, or the nearest within the bounds."""
         start = np.zeros(self.model.n_weights) if weights is None else np.array(weights, np.float64)
         if start.shape != (self.model.n_weights,):
             raise ParameterError(f"{type(self).__name__}.init: weights should be {self.model.n_weights} numbers")
-        return State(start, 0, np.zeros(len(start)), 0)
+        return State(np.array(self.region.clip(start)), 0, np.zeros(len(start)), 0)
 
     def schedule(self, iteration: int) -> float:
         """λ of a pass, counted from 0.
@@ -191,11 +198,21 @@ class Perceptron:
             lacking += lack
             loss += suffered
             updates += bool(changes)
-            for at, much in changes:
-                weights[at] += much
+            for at, much in self._bounded(weights, changes):
+                weights[at] = self.region.clip_at(at, weights[at] + much)
                 late[at] += met * much
             met += 1
         return State(weights, state.iteration + 1, late, met), Info(-lacking, loss, updates, augmentation)
+
+    def _bounded(self, weights: Array, changes: list[Features]) -> list[Features]:
+        """The same changes, or as one that ends within the bounds."""
+        if not (changes and self.region.bounded):
+            return changes
+        at = np.unique(np.concatenate([places for places, _ in changes]))
+        new = weights[at]
+        for places, much in changes:
+            new[np.searchsorted(at, places)] += much
+        return [(at, self.region.clip_at(at, new) - weights[at])]
 
     def _found(self, weights: Array, item: int, augmentation: float) -> tuple[Structure, Structure]:
         """The distribution of an item, and the same augmented by its loss."""
@@ -238,8 +255,8 @@ class Mira(Perceptron):
 
     Parameters
     ----------
-    model, targets, passes, seed, shuffle
-        As for `Perceptron`.
+    model, targets, passes, seed, shuffle, lower, upper
+        As for `Perceptron`. With bounds, the margin holds after an update only where they do not stand in its way.
     costs : sequence of Cost
         The loss ℓ of each item.
     k : int
@@ -262,9 +279,11 @@ class Mira(Perceptron):
         passes: int = 15,
         seed: int = 0,
         shuffle: bool = True,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
     ) -> None:
         more: dict[str, Any] = {"augmentation": augmentation, "passes": passes, "seed": seed, "shuffle": shuffle}
-        super().__init__(model, targets, costs, **more)
+        super().__init__(model, targets, costs, lower=lower, upper=upper, **more)
         if k < 1 or (cap is not None and not cap > 0):
             raise ParameterError(f"Mira: k and cap should be positive, not {k!r}, {cap!r}")
         self.k, self.cap = k, np.inf if cap is None else cap
