@@ -20,6 +20,7 @@ from isogloss.engine import cache
 from isogloss.engine import threads as threads_module
 from isogloss.engine.base import Engine, LocalEngine
 from isogloss.engine.shards import Shard, shards
+from isogloss.engine.stale import discard_stale
 from isogloss.engine.threads import available, threads, using_threads
 from isogloss.errors import ParameterError
 
@@ -310,3 +311,44 @@ def test_deciding_costs_nothing_heavy() -> None:
     code = "import sys; from isogloss.engine.cache import ensure_cache; ensure_cache(); print('numpy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+# --- stale kernels ----------------------------------------------------------------------------------------------------
+
+CALLED = "from numba import njit\n\n@njit(cache=True)\ndef called(x):\n    return x + {}\n"
+CALLER = (
+    "from numba import njit\n\nfrom isogloss._numba.called import (\n    called,\n)\n\n"
+    "@njit(cache=True)\ndef caller(x):\n    return 10 * called(x)\n"
+)
+ALONE = "from numba import njit\n\n@njit(cache=True)\ndef alone(x):\n    return -x\n"
+ASK = (
+    "from isogloss._numba.caller import caller\nfrom isogloss._numba.alone import alone\n"
+    "print(caller(1), alone(1), sum(caller.stats.cache_hits.values()), sum(alone.stats.cache_hits.values()))"
+)
+
+
+def test_kernels_are_compiled_again_when_what_they_call_has_changed(tmp_path: Path) -> None:
+    package = tmp_path / "isogloss"
+    (package / "_numba").mkdir(parents=True)
+    for name, text in (("called", CALLED.format(1)), ("caller", CALLER), ("alone", ALONE), ("__init__", "")):
+        (package / "_numba" / f"{name}.py").write_text(text)
+    (package / "__init__.py").write_text("")
+
+    def ask() -> list[int]:
+        environment = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"} | {"PYTHONPATH": str(tmp_path)}
+        done = subprocess.run([sys.executable, "-c", ASK], env=environment, capture_output=True, text=True, check=True)
+        return [int(number) for number in done.stdout.split()]
+
+    folder = package / "__pycache__"
+    assert len(discard_stale(package, folder)) == 4  # nothing is known yet
+    assert ask() == [20, -1, 0, 0]
+    assert discard_stale(package, folder) == []
+    assert ask() == [20, -1, 1, 1]
+    (package / "_numba" / "called.py").write_text(CALLED.format(25))
+    assert ask() == [20, -1, 1, 1]  # this is why: Numba looks at the caller's file alone
+    assert {path.stem for path in discard_stale(package, folder)} == {"called", "caller"}
+    assert ask() == [260, -1, 0, 1]
+    (folder / "kernels.json").write_text("{")  # a damaged note is as good as none
+    assert len(discard_stale(package, folder)) == 4
+    assert discard_stale(package, tmp_path / "absent" / "folder") != []
+    assert discard_stale(tmp_path / "nothing", folder) == []

@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 
 from isogloss._version import __version__
+from isogloss.engine.stale import discard_stale
 
 __all__ = ["cold", "ensure_cache", "mark_warm"]
 
@@ -29,9 +30,17 @@ def ensure_cache() -> Path | None:
     """Choose, once in a process, the folder for compiled kernels; None when nothing can be written.
 
     The first of these that can be written: the folder `NUMBA_CACHE_DIR` names, the package's own `__pycache__` folders,
-    ``$XDG_CACHE_HOME/isogloss`` or ``~/.cache/isogloss``, a private folder among the temporary ones. Cheap, imports
-    nothing heavy, never fails. Call it before the first kernel is imported.
+    ``$XDG_CACHE_HOME/isogloss`` or ``~/.cache/isogloss``, a private folder among the temporary ones. What was compiled
+    from sources that have changed since is removed. Cheap, imports nothing heavy, never fails. Call it before the first
+    kernel is imported.
     """
+    folder = _chosen()
+    if folder is not None:
+        discard_stale(PACKAGE, folder)
+    return folder
+
+
+def _chosen() -> Path | None:
     named = os.environ.get(_VARIABLE)
     if named and _writable(Path(named)):
         return Path(named)

@@ -6,7 +6,7 @@ carries derivatives along: the real part is the number, the imaginary part its d
 of the logarithm). These are dual numbers in a complex coat; their products are not those of complex numbers.
 
 The tags are types, as in `isogloss.structures.semiring`, so that Numba compiles a kernel for each and keeps all on
-disk. Its cache notices a change in the file of the *kernel*, not in this one: after editing here, touch the kernels.
+disk.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Compiled bodies for `isogloss.structures.semiring`: import this module before compiling a kernel that uses them.
-
-Numba's cache notices a change in the file of the *kernel*, not in this one: after editing here, touch the kernels.
-"""
+"""Compiled bodies for `isogloss.structures.semiring`: import this module before compiling a kernel that uses them."""
 
 from __future__ import annotations
 
