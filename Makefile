@@ -32,6 +32,7 @@ format: $(READY)
 
 bench: bench-align
 	$(BIN)/python -m benchmarks.speed
+	$(BIN)/python -m benchmarks.speed.structures
 
 bench-align: $(READY)
 	$(BIN)/python -m benchmarks.quality.align
