@@ -330,3 +330,78 @@ def test_wrong_options_are_refused():
     with pytest.raises(ParameterError, match="relaxation"):
         chains = LinearModel([Chain(np.zeros((1, 2, 2)))], Sparse.of([[0], [1], [], []], 2))
         FrankWolfe(chains, [[0]], [Cost(np.zeros((1, 2, 2)))], relaxed=True).hinge.at(np.zeros(2), 0)
+
+
+# --- polytopes -----------------------------------------------------------------------------------------------------
+
+
+def fertile(rng, n, m, base=0.4):
+    """A matching with second links, a word that must have one and a forbidden link."""
+    penalties = Fertility(rng.random((n, 1)), np.cumsum(rng.random((m, 2)), axis=1))
+    scores = rng.normal(size=(n, m)) * base
+    scores[0, 1] = -np.inf
+    source_null = -rng.random(n)
+    source_null[0] = -np.inf
+    return Matching(scores, source_null, -rng.random(m), fertility=penalties)
+
+
+@pytest.mark.parametrize("kind", ["links", "flat", "fertile"])
+def test_projections_are_feasible_and_nearest_and_prices_only_save_time(kind):
+    rng = np.random.default_rng(7)
+    for n, m in ((2, 3), (3, 2), (1, 2), (4, 4)):
+        if kind == "fertile":
+            dist, listed = Flat(fertile(rng, n, m)), link_sets(n, m, 2, min(3, n))
+            listed = [y for y in listed if np.isfinite(dist.dist.score(y))]
+            listed = [listed[at] for at in rng.permutation(len(listed))[:200]]
+        else:
+            dist, listed = Matching(np.zeros((n, m))), matchings(n, m)
+            dist = dist if kind == "links" else Flat(dist)
+        polytope = dist.polytope()
+        corners = np.array([np.ravel(dist.parts(y)) for y in listed])
+        points = [coordinates(dist, y, polytope.shape) for y in listed]
+        for corner, point in zip(corners, points):
+            np.testing.assert_allclose(polytope.parts(point), corner, atol=1e-12)
+        prices = np.zeros(polytope.n_prices)
+        scores = rng.normal(size=corners.shape[1])
+        for _ in range(5):
+            v = rng.normal(size=polytope.n_coordinates) * 0.7
+            fresh = polytope.project(v, np.zeros(polytope.n_prices))
+            z = polytope.project(v, prices)
+            np.testing.assert_allclose(z, fresh, atol=1e-8)
+            np.testing.assert_allclose(polytope.project(z, np.zeros(polytope.n_prices)), z, atol=1e-8)
+            for u in points:  # the angle that makes it the nearest; forbidden coordinates are 0 in both
+                assert (v - z) @ (u - z) <= 1e-7
+            parts = polytope.parts(z)
+            assert (parts >= -1e-9).all() and (parts <= 1 + 1e-9).all()
+            other = polytope.start()
+            change = scores @ (parts - polytope.parts(other))  # affine, with `pull` as its derivative
+            assert polytope.pull(scores) @ (z - other) == pytest.approx(change, abs=1e-8)
+
+
+def coordinates(dist, y, shape):
+    """Links, and of further links what is not there."""
+    parts = np.ravel(dist.parts(y))
+    if not isinstance(dist, Flat):
+        return parts
+    n, m = dist.dist.scores.shape
+    steps = parts[n * m + n + m :]
+    matrix = np.zeros(shape)
+    matrix[:n, :m] = parts[: n * m].reshape(n, m)
+    more = shape[1] - m
+    matrix[:n, m:] = 1.0 - steps[: n * more].reshape(n, more)
+    matrix[n:, :m] = 1.0 - steps[n * more :].reshape(m, shape[0] - n).T
+    return matrix.ravel()
+
+
+def test_what_cannot_be_projected_on_says_so():
+    scores = np.zeros((2, 2))
+    for dist in (Matching(scores, 0.5), Matching(scores, fertility=Fertility(np.ones((2, 1)), np.ones((2, 1))))):
+        with pytest.raises(ParameterError, match="Flat"):
+            dist.polytope()
+    with pytest.raises(ParameterError, match="FrankWolfe"):
+        Flat(Matching(scores, pairs=neighbour_pairs(2, 2, monotone=1.0))).polytope()
+    from isogloss.structures import Itg
+
+    with pytest.raises(ParameterError, match="FrankWolfe"):
+        Flat(Itg(scores)).polytope()
+    assert Matching(scores, fertility=2).polytope().project(np.full(4, 2.0), np.zeros(2)).tolist() == [1.0] * 4

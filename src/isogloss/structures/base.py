@@ -10,13 +10,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, Generic, NoReturn, Protocol, Self, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isogloss.errors import IsoglossError, ParameterError
 from isogloss.structures.semiring import DRAW, LOG, MAX, Semiring
+
+if TYPE_CHECKING:
+    from isogloss.structures.polytope import Polytope
 
 __all__ = ["Array", "Distribution", "Flat", "InfeasibleError", "Program", "Structure", "checked_scores", "kept"]
 
@@ -258,6 +261,16 @@ class Flat(Generic[K]):
         if found is None:
             raise ParameterError(f"{self!r}: {type(self.dist).__name__} has no k_best; use argmax")
         return found(k)
+
+    def polytope(self) -> Polytope:
+        """What lies between the structures, all kinds of parts as one vector, where the structure knows it."""
+        made: Callable[[], Polytope] | None = getattr(self.dist, "part_polytope", None)
+        if made is None:
+            raise ParameterError(
+                f"{self!r}: {type(self.dist).__name__} has no polytope that points can be projected on; use a learner "
+                "that needs argmax alone, such as FrankWolfe"
+            )
+        return made()
 
     def parts(self, y: Any) -> Array:
         """float64[n_parts]: how often `y` uses each part."""

@@ -7,6 +7,7 @@ from numba import njit
 
 __all__ = [
     "BOTH_REQUIRED", "INFEASIBLE", "SOLVED", "best_flow", "best_flows", "best_matching", "best_matchings", "nearest",
+    "nearest_from",
 ]  # fmt: skip
 
 SOLVED, INFEASIBLE, BOTH_REQUIRED = 0, 1, 2
@@ -372,8 +373,15 @@ def nearest(point, source_least, source_most, target_least, target_most, toleran
     z = clip(point − α − β, 0, 1); every sweep finds the best α given β, then β given α. `point` is overwritten with
     z. Returns the number of sweeps, or −1 when they did not suffice.
     """
+    beta = np.zeros(point.shape[1])
+    return nearest_from(point, source_least, source_most, target_least, target_most, beta, tolerance, sweeps)
+
+
+@njit(cache=True, nogil=True)
+def nearest_from(point, source_least, source_most, target_least, target_most, beta, tolerance, sweeps):
+    """`nearest`, beginning at β, which is overwritten: what a point nearby had saves most of the sweeps."""
     n, m = point.shape
-    alpha, beta, row, column = np.zeros(n), np.zeros(m), np.empty(m), np.empty(n)
+    alpha, row, column = np.zeros(n), np.empty(m), np.empty(n)
     used = -1
     for sweep in range(sweeps):
         change = 0.0

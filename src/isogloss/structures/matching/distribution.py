@@ -28,6 +28,7 @@ from isogloss.structures.matching.parts import (
     constant,
     degree_table,
 )
+from isogloss.structures.matching.polytope import LinkPolytope, PartPolytope
 from isogloss.structures.matching.search import Links, Method, Relaxation, Solution, links_at
 from isogloss.structures.matching.sums import Convergence, Inference, Sums
 
@@ -400,6 +401,10 @@ class Matching(Distribution[Links]):
         array[self.scores == -np.inf] = -np.inf
         return nearest_point(array, self._problem, tolerance, repr(self))
 
+    def polytope(self) -> LinkPolytope:
+        """The polytope of links, for learners that move through it; `Flat(dist).polytope()` has the other parts too."""
+        return LinkPolytope.of(self)
+
     # --- all kinds of parts, for `Flat`
 
     def part_scores(self) -> tuple[Array, ...]:
@@ -424,6 +429,10 @@ class Matching(Distribution[Links]):
         )
         ends = links.ravel()[self._pair_links]
         return links, *nulls, *steps, np.asarray(ends.prod(axis=1))
+
+    def part_polytope(self) -> PartPolytope:
+        """The polytope of all kinds of parts; there is none with pairs of links."""
+        return PartPolytope(self)
 
     def with_part_scores(self, *scores: ArrayLike) -> Self:
         """The same sentences under other scores of all kinds of parts, in the order of `part_scores`."""
