@@ -12,6 +12,7 @@ from scipy.optimize import minimize
 
 from isogloss.errors import ParameterError
 from isogloss.learners._region import Region
+from isogloss.learners.extragradient import Extragradient
 from isogloss.learners.frank_wolfe import FrankWolfe, Subgradient
 from isogloss.learners.margin import Cost, Mira, Perceptron, hamming, nearest
 from isogloss.learners.models import LinearModel
@@ -405,3 +406,137 @@ def test_what_cannot_be_projected_on_says_so():
     with pytest.raises(ParameterError, match="FrankWolfe"):
         Flat(Itg(scores)).polytope()
     assert Matching(scores, fertility=2).polytope().project(np.full(4, 2.0), np.zeros(2)).tolist() == [1.0] * 4
+
+
+# --- extragradient -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bounds", BOUNDS)
+@pytest.mark.parametrize("radius", [0.5, 2.0])
+def test_the_saddle_value_is_the_least_sum_of_hinges_of_a_generic_solver(bounds, radius):
+    for seed in range(2):
+        given = problem(seed)
+        learner = Extragradient(given.model, given.targets, given.costs, radius=radius, **bounds)
+        result = run(learner, learner.init(), iterations=1000, should_stop=lambda _, info: info.gap < 1e-6)
+        w, value = given.solved(radius=radius, **bounds)
+        assert -1e-9 <= result.watched["gap"][-1] < 1e-6
+        assert (result.watched["dual"] <= value + 1e-6).all() and (-result.trace >= value - 1e-6).all()
+        assert -result.trace[-1] == pytest.approx(value, abs=2e-6)
+        np.testing.assert_allclose(result.state.weights, w, atol=1e-2)
+        assert (result.watched["ratio"] <= 0.9).all()
+        for weights in (result.state.weights, result.state.average):
+            assert np.linalg.norm(weights) <= radius * (1 + 1e-12)
+            assert (weights >= learner.region.lower - 1e-15).all() and (weights <= learner.region.upper + 1e-15).all()
+
+
+def test_a_ball_and_a_penalty_have_the_same_optimum():
+    given = problem(2)
+    svm = FrankWolfe(given.model, given.targets, given.costs, l2=0.7)
+    penalised = run(svm, svm.init(), iterations=200, should_stop=lambda _, info: info.gap < 1e-10).state.weights
+    learner = Extragradient(given.model, given.targets, given.costs, radius=float(np.linalg.norm(penalised)))
+    result = run(learner, learner.init(), iterations=1000, should_stop=lambda _, info: info.gap < 1e-8)
+    assert learner.primal(result.state.weights) == pytest.approx(svm.primal(penalised) - 0.35 * penalised @ penalised)
+    np.testing.assert_allclose(result.state.weights, penalised, atol=1e-4)
+
+
+def test_second_links_are_learnt_on_the_polytope_with_signs_kept():
+    rng = np.random.default_rng(4)
+    dists = [Flat(fertile(rng, n, m, base=0.0)) for n, m in ((2, 2), (2, 3))]
+    listed = [link_sets(*d.dist.scores.shape, 2, min(3, d.dist.n_source)) for d in dists]
+    listed = [[y for y in each if np.isfinite(d.dist.score(y))] for d, each in zip(dists, listed)]
+    dense = []
+    for dist in dists:
+        links, nulls = dist.dist.scores.size, sum(dist.dist.scores.shape)
+        rows = np.zeros((dist.scores.size, 4))
+        rows[:links, :2] = rng.normal(size=(links, 2))
+        rows[links : links + nulls, 2] = -rng.random(nulls)  # nulls never score more than a second link costs
+        rows[links + nulls :, 3] = -1.0
+        dense.append(rows)
+    given = Problem(dists, listed, rng, dense=np.concatenate(dense))
+    bounds = {"lower": [-np.inf, -np.inf, 0.0, 0.0]}
+    learner = Extragradient(given.model, given.targets, given.costs, radius=1.5, **bounds)
+    result = run(learner, learner.init(), iterations=1000, should_stop=lambda _, info: info.gap < 1e-6)
+    assert abs(result.watched["gap"][-1]) < 1e-6
+    assert -result.trace[-1] == pytest.approx(given.solved(radius=1.5, **bounds)[1], abs=1e-5)
+    assert (result.state.weights[2:] >= 0).all() and (result.state.average[2:] >= 0).all()
+
+
+def separable(rng, shapes=((3, 3), (2, 4), (4, 3))):
+    """Gold that some weights make the best by a wide margin."""
+    dists, gold, dense = [], [], []
+    for n, m in shapes:
+        dist = Flat(Matching(np.zeros((n, m))))
+        y = frozenset(enumerate(rng.permutation(m)[: min(n, m)].tolist()))
+        links = dist.dist.parts(y)
+        rows = np.concatenate([np.stack([links, 1 - links], axis=2).reshape(-1, 2), np.zeros((n + m, 2))])
+        dists.append(dist)
+        gold.append(y)
+        dense.append(rows)
+    return Problem(dists, [[y] for y in gold], rng, dense=np.concatenate(dense), gold=gold)
+
+
+def test_all_hinges_are_zero_where_the_gold_can_be_separated():
+    given = separable(np.random.default_rng(0))
+    learner = Extragradient(given.model, given.targets, given.costs)
+    result = run(learner, learner.init(), iterations=300, should_stop=lambda _, info: info.gap < 1e-9)
+    assert result.trace[-1] == pytest.approx(0.0, abs=1e-9)
+    assert [given.model.distribution(result.state.weights, s).argmax() for s in range(3)] == given.targets
+
+
+def test_extragradient_keeps_the_laws_of_learners_whatever_the_order_of_sentences():
+    shapes = [(2, 3)] * 10 + [(3, 2), (1, 1)] * 10
+    rng = np.random.default_rng(6)
+    dists, listed = flat_matchings(rng, shapes)
+    given = Problem(dists, listed, rng)
+    learner = Extragradient(given.model, given.targets, given.costs, radius=3.0)
+    order = np.random.default_rng(0).permutation(len(dists))
+    other = Problem(
+        [dists[s] for s in order],
+        [listed[s] for s in order],
+        rng,
+        dense=np.concatenate([given.features[s] for s in order]),
+        gold=[given.targets[s] for s in order],
+    )
+    permuted = Extragradient(other.model, other.targets, other.costs, radius=3.0)
+    check_learner(learner, learner.init(), steps=4)
+    left, right = learner.init(), permuted.init()
+    for _ in range(20):
+        (left, one), (right, two) = learner.step(left), permuted.step(right)
+        assert one.objective == pytest.approx(two.objective, rel=1e-9)
+    np.testing.assert_allclose(left.weights, right.weights, atol=1e-9)
+
+
+def test_plain_links_and_batches_give_the_same_as_flat_ones():
+    rng = np.random.default_rng(8)
+    shapes = [(3, 2), (2, 2)]
+    dense = [rng.normal(size=(n * m, 3)) for n, m in shapes]
+    gold = [frozenset({(0, 1)}), frozenset({(0, 0), (1, 1)})]
+    costs = [hamming(Matching(np.zeros(shape)).parts(y)) for shape, y in zip(shapes, gold)]
+    features = Sparse.of([[] for _ in np.concatenate(dense)], 0, dense=np.concatenate(dense))
+    plain = LinearModel([Matching(np.zeros(shape)) for shape in shapes], features)
+    batch = LinearModel(Matching.batch([np.zeros(shape) for shape in shapes]), features)
+    wide = [np.concatenate([d, np.zeros((sum(shape), 3))]) for d, shape in zip(dense, shapes)]
+    flat = LinearModel(
+        [Flat(Matching(np.zeros(shape))) for shape in shapes],
+        Sparse.of([[] for _ in np.concatenate(wide)], 0, dense=np.concatenate(wide)),
+    )
+    flat_costs = [Cost(np.append(np.ravel(c.parts), np.zeros(sum(s))), c.constant) for c, s in zip(costs, shapes)]
+    found = []
+    for model, of in ((plain, costs), (batch, costs), (flat, flat_costs)):
+        learner = Extragradient(model, gold, of, radius=2.0)
+        found.append(run(learner, learner.init(), iterations=30).state.weights)
+    np.testing.assert_allclose(found[0], found[1], atol=1e-10)
+    np.testing.assert_allclose(found[0], found[2], atol=1e-8)
+
+
+def test_extragradient_refuses_what_it_cannot_do():
+    given = problem(0)
+    args = given.model, given.targets, given.costs
+    for wrong in ({"radius": 0.0}, {"rate": 0.0}, {"tolerance": 0.0}, {"lower": 1.0, "radius": 0.5}):
+        with pytest.raises(ParameterError):
+            Extragradient(*args, **wrong)
+    with pytest.raises(ParameterError, match="4 numbers"):
+        Extragradient(*args).init(np.zeros(3))
+    chains = LinearModel([Chain(np.zeros((1, 2, 2)))], Sparse.of([[0], [1], [], []], 2))
+    with pytest.raises(ParameterError, match="FrankWolfe"):
+        Extragradient(chains, [[0]], [Cost(np.zeros((1, 2, 2)))])
