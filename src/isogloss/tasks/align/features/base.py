@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from isogloss.errors import UsageError
 
-__all__ = ["Floats", "PairFeatures", "PairView"]
+__all__ = ["Floats", "PairFeatures", "PairView", "PartFeatures"]
 
 Floats = NDArray[np.float32]
 
@@ -59,17 +59,17 @@ class PairFeatures:
     @cached_property
     def cell_offsets(self) -> NDArray[np.int64]:
         """Where the cells of each pair start in `links`, and the end: int64[n_pairs + 1]."""
-        return _starts(self.shapes[:, 0] * self.shapes[:, 1])
+        return starts_of(self.shapes[:, 0] * self.shapes[:, 1])
 
     @cached_property
     def source_offsets(self) -> NDArray[np.int64]:
         """Where the words of each pair start in `source_nulls`, and the end: int64[n_pairs + 1]."""
-        return _starts(self.shapes[:, 0])
+        return starts_of(self.shapes[:, 0])
 
     @cached_property
     def target_offsets(self) -> NDArray[np.int64]:
         """Where the words of each pair start in `target_nulls`, and the end: int64[n_pairs + 1]."""
-        return _starts(self.shapes[:, 1])
+        return starts_of(self.shapes[:, 1])
 
     def cells_of(self, pair: int) -> slice:
         """Rows of `links` that belong to a pair."""
@@ -133,7 +133,7 @@ class PairFeatures:
         return sum(array.nbytes for array in found)
 
 
-def _starts(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+def starts_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     out = np.zeros(len(sizes) + 1, np.int64)
     np.cumsum(sizes, out=out[1:])
     return out
@@ -171,3 +171,57 @@ class PairView:
     def shape(self) -> tuple[int, int]:
         """(n_source, n_target)."""
         return len(self.source), len(self.target)
+
+
+@dataclass(frozen=True, eq=False)
+class PartFeatures:
+    """Features of another kind of part (blocks of words, pairs of links, words with a second link), in bulk.
+
+    Parameters
+    ----------
+    names, values : tuple of str, float32[n_parts, n_features]
+        Parts of all sentence pairs, one pair after the other.
+    offsets : int64[n_pairs + 1]
+        Where the parts of each pair start, and the end.
+    indicators : (int64[n_parts + 1], int32[n_fired]), optional
+        Numbers into `indicator_names` that fire for each part, as `Sparse` takes them.
+    indicator_names : tuple of str
+    """
+
+    names: tuple[str, ...]
+    values: Floats
+    offsets: NDArray[np.int64]
+    indicators: tuple[NDArray[np.int64], NDArray[np.int32]] | None = None
+    indicator_names: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __repr__(self) -> str:
+        return (
+            f"PartFeatures({len(self)} pairs, {len(self.values)} parts, {len(self.names)} features, "
+            f"{len(self.indicator_names)} indicators)"
+        )
+
+    def parts_of(self, pair: int) -> slice:
+        """Rows of `values` that belong to a pair."""
+        return slice(int(self.offsets[pair]), int(self.offsets[pair + 1]))
+
+    def __getitem__(self, pairs: slice) -> PartFeatures:
+        """A contiguous range of pairs, sharing the memory."""
+        start, stop, step = pairs.indices(len(self))
+        if step != 1:
+            raise IndexError(f"PartFeatures: pairs are taken in steps of 1, not {step}")
+        stop = max(start, stop)
+        first, last = self.offsets[start], self.offsets[stop]
+        fired = None
+        if self.indicators is not None:
+            indptr, indices = self.indicators
+            fired = indptr[first : last + 1] - indptr[first], indices[indptr[first] : indptr[last]]
+        offsets = self.offsets[start : stop + 1] - first
+        return PartFeatures(self.names, self.values[first:last], offsets, fired, self.indicator_names)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return sum(array.nbytes for array in (self.values, self.offsets, *(self.indicators or ())))

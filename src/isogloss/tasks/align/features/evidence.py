@@ -14,7 +14,7 @@ from isogloss.tasks.align.features.base import Floats
 from isogloss.tasks.align.features.statistics import without
 from isogloss.tasks.align.hmm import HMMAligner
 
-__all__ = ["Posteriors", "posteriors_of"]
+__all__ = ["Posteriors", "posteriors_of", "training_posterior"]
 
 
 class Posteriors(NamedTuple):
@@ -68,6 +68,14 @@ def posteriors_of(aligner: HMMAligner, bitext: Bitext, corpus: Corpus, known: ND
             mine[_ranges(offsets, fresh)] = theirs[_ranges(starts, fresh)]
     unit = np.float32(1.0 / UNIT)
     return Posteriors(cells * unit, nulls[0] * unit, nulls[1] * unit)
+
+
+def training_posterior(aligner: HMMAligner) -> Floats:
+    """Mean posterior of every cell of the text an aligner was trained on: float32[n_cells]."""
+    assert aligner._trained_on is not None
+    both = aligner._trained_on[2].posterior
+    mean: Floats = both.sum(axis=1, dtype=np.float32) / np.float32(2 * UNIT)
+    return mean
 
 
 def _ranges(offsets: NDArray[np.int64], chosen: NDArray[np.bool_] | NDArray[np.int64]) -> NDArray[np.int64]:

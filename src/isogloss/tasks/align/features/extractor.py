@@ -17,8 +17,10 @@ from isogloss.engine.threads import using_threads
 from isogloss.errors import BitextError, ModelError, ParameterError, UsageError
 from isogloss.progress import Progress, QuietProgress
 from isogloss.tasks.align.corpus import Corpus
-from isogloss.tasks.align.features.base import PairFeatures, PairView
-from isogloss.tasks.align.features.evidence import Posteriors, posteriors_of
+from isogloss.tasks.align.features.base import Floats, PairFeatures, PairView, PartFeatures
+from isogloss.tasks.align.features.blocks import LONGEST, Phrases, block_features
+from isogloss.tasks.align.features.evidence import Posteriors, posteriors_of, training_posterior
+from isogloss.tasks.align.features.neighbours import LinkHabits, fertility_features, link_pair_features
 from isogloss.tasks.align.features.statistics import Known, Statistics, joined
 from isogloss.tasks.align.features.table import COLUMNS, DICTIONARY, HMM_CONTEXT, HMM_NULLS, NULLS, Dictionary, Table
 from isogloss.tasks.align.hmm import HMMAligner, Model1Aligner, Model2Aligner
@@ -28,7 +30,7 @@ from isogloss.tasks.align.priors import fold
 __all__ = ["SETS", "FeatureExtractor"]
 
 SETS = ("association", "position", "shape", "frequency", "context", "lexical", "hmm")
-"""Sets of features that are on if nothing else is said; "ibm" is there too."""
+"""Sets of features that are on if nothing else is said; "ibm", "blocks" and "pairs" are there too."""
 
 Extra = Callable[[PairView], Any]
 _ALIGNERS = {"hmm": HMMAligner, "model1": Model1Aligner, "model2": Model2Aligner}
@@ -41,7 +43,8 @@ class FeatureExtractor:
     ----------
     sets : sequence of str
         Which features, by set: "association", "position", "shape", "frequency", "context", "lexical", "hmm", "ibm".
-        A constant `bias` is always among them.
+        A constant `bias` is always among them. "blocks" and "pairs" add no features of links, but count what
+        `block_features`, and `link_pair_features` and `fertility_features`, need.
     links : sequence of str
         Names of other systems' links, which `transform` is then given: features ``links:<name>``.
     dictionary : path or iterable of (source, target), optional
@@ -109,6 +112,8 @@ class FeatureExtractor:
         self._dictionary: Dictionary | None = None
         self._extra_names: list[tuple[str, ...]] = []
         self._frequent: list[Vocabulary] = [Vocabulary([]), Vocabulary([])]
+        self._phrases: Phrases | None = None
+        self._habits: LinkHabits | None = None
 
     # --- learning
 
@@ -135,6 +140,13 @@ class FeatureExtractor:
             size = max(self.lexical_pairs, self.lexical_words) if "lexical" in self.sets else 0
             self._frequent = [Vocabulary(self.statistics_.frequent(side, size)) for side in ("source", "target")]
             self._extra_names = self._names_of_extra(labelled)
+            self._phrases = self._habits = None
+            if "blocks" in self.sets:
+                frequent = self.statistics_.frequent("source", 25), self.statistics_.frequent("target", 25)
+                self._phrases = Phrases.of(corpus, frequent)
+            if "pairs" in self.sets and self._judge is not None:
+                judge = self.aligners_[self._judge]
+                self._habits = LinkHabits.of(corpus, training_posterior(judge), judge.threshold_)
         return self
 
     def _trained(self, text: Bitext, progress: Progress) -> dict[str, HMMAligner]:
@@ -264,6 +276,71 @@ class FeatureExtractor:
             lexical = table.lexical(self._frequent[0], self._frequent[1], self.lexical_pairs, self.lexical_words)
         return table, posteriors, lexical
 
+    # --- other parts
+
+    def block_features(
+        self, bitext: Any, features: PairFeatures, *, max_size: int = LONGEST, averaged: Sequence[str] | None = None
+    ) -> PartFeatures:
+        """Features of blocks of 2 to `max_size` words with one word; see `isogloss.tasks.align.features.blocks`.
+
+        `features` are what `transform` gave for the same text. Rows of a pair are those of `Blocks` in C order.
+        """
+        if self._phrases is None:
+            raise UsageError('block_features: nothing was counted for blocks: add "blocks" to sets, and fit again')
+        with using_threads(self.threads):
+            table = self._again(bitext, features)
+            numbers = table.source.numbers, table.target.numbers
+            return block_features(
+                self._phrases, table.corpus, numbers, table.inside, features, max_size=max_size, averaged=averaged
+            )
+
+    def link_pair_features(self, bitext: Any, features: PairFeatures) -> PartFeatures:
+        """Features of pairs of neighbouring links; see `isogloss.tasks.align.features.neighbours`.
+
+        `features` are what `transform` gave for the same text. Rows of a pair are in the order of `neighbour_pairs`.
+        """
+        with using_threads(self.threads):
+            table, posterior = self._judged(bitext, features)
+            table.associate(wanted=False)
+            numbers = table.source.numbers, table.target.numbers
+            return link_pair_features(self._habits, table.corpus, numbers, table.inside, table.dice, posterior)
+
+    def fertility_features(self, bitext: Any, features: PairFeatures) -> tuple[PartFeatures, PartFeatures]:
+        """Features of a further link of each source word and of each target word, one row a word.
+
+        `features` are what `transform` gave for the same text.
+        """
+        with using_threads(self.threads):
+            table, posterior = self._judged(bitext, features)
+            numbers = table.source.numbers, table.target.numbers
+            counts = table.source.counts, table.target.counts
+            return fertility_features(self._habits, table.corpus, numbers, table.inside, counts, posterior)
+
+    @property
+    def _judge(self) -> str | None:
+        """The aligner whose posteriors count as links: the HMM, else Model 2, if there is one."""
+        return next((name for name in ("hmm", "model2") if name in self.aligners_), None)
+
+    def _judged(self, bitext: Any, features: PairFeatures) -> tuple[Table, Floats | None]:
+        if "pairs" not in self.sets:
+            raise UsageError('FeatureExtractor: nothing was counted for pairs: add "pairs" to sets, and fit again')
+        table = self._again(bitext, features)
+        if self._judge is None:
+            return table, None
+        column = features.column("hmm" if self._judge == "hmm" else "model2_mean")
+        return table, np.ascontiguousarray(features.links[:, column])
+
+    def _again(self, bitext: Any, features: PairFeatures) -> Table:
+        """The words of a text whose link features are known already."""
+        bitext = as_bitext(bitext)
+        corpus = Corpus.of(bitext, lowercase=self.lowercase, max_length=self.max_length)
+        table = Table(bitext, corpus, self.statistics_, self._known, ())
+        if not np.array_equal(table.shapes, features.shapes):
+            raise UsageError(
+                "FeatureExtractor: these features are of another text; give what transform made of this one"
+            )
+        return table
+
     def _add_extra(self, table: Table) -> None:
         """Call the user's functions, pair by pair."""
         for pair in np.flatnonzero(~table.corpus.skipped).tolist() if self.extra else []:
@@ -316,6 +393,8 @@ class FeatureExtractor:
         found |= {f"counts/{name}": array for name, array in self.statistics_.arrays().items()}
         for name, aligner in self.aligners_.items():
             found |= {f"{name}/{key}": array for key, array in aligner._model.arrays().items()}
+        found |= {f"phrases/{name}": array for name, array in (self._phrases.arrays() if self._phrases else {}).items()}
+        found |= {f"habits/{name}": array for name, array in (self._habits.arrays() if self._habits else {}).items()}
         words = dict(zip(("source_frequent", "target_frequent"), self._frequent, strict=True))
         if self._dictionary is not None:
             words |= {"source_dictionary": self._dictionary.source, "target_dictionary": self._dictionary.target}
@@ -346,6 +425,10 @@ class FeatureExtractor:
                     saved = store.Saved(f"align.{name}", told["options"], under(f"{name}/"), meta)
                     made.aligners_[name] = _ALIGNERS[name]._from_saved(saved)
                     made.aligners_[name].threads = threads
+            if phrases := under("phrases/"):
+                made._phrases = Phrases.from_arrays(phrases)
+            if habits := under("habits/"):
+                made._habits = LinkHabits.from_arrays(habits)
             words = under("words/")
             listed = {
                 name: Vocabulary(store.unpack_strings(words[name], words[f"{name}_offsets"]))

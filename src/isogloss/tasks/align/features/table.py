@@ -30,6 +30,8 @@ COLUMNS = {
     "frequency": ("rank_difference", "both_frequent", "one_frequent", "both_rare", "one_rare"),
     "context": ("next_dice", "previous_dice", "dice_in_row", "dice_in_column"),
     "lexical": (),
+    "blocks": (),
+    "pairs": (),
     "hmm": (
         "hmm", "hmm_forward", "hmm_backward", "hmm_product", "hmm_logit", "hmm_link", "hmm_best_in_row",
         "hmm_best_in_column",
@@ -42,7 +44,7 @@ COLUMNS = {
         )
     ),
 }  # fmt: skip
-"""Names of the link features of each set; "lexical" has indicators instead."""
+"""Names of the link features of each set; "lexical" has indicators, "blocks" and "pairs" are of other parts."""
 
 HMM_CONTEXT = ("next_hmm", "previous_hmm")
 DICTIONARY = ("dictionary", "dictionary_only_in_row", "dictionary_only_in_column")
