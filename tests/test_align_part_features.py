@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from isogloss.errors import ModelError, ParameterError, UsageError
 from isogloss.structures.matching import neighbour_pairs
 from isogloss.tasks.align.features import PATTERNS, SETS, FeatureExtractor
 
-words = st.sampled_from("a b c d . ü 12".split())
+words = st.sampled_from(["a", "b", "c", "d", ".", "ü", "12"])
 sides = st.lists(words, max_size=5)
 texts = st.lists(st.tuples(sides, sides), min_size=1, max_size=8)
 WEAK = ("association", "position", "blocks", "pairs")
@@ -134,7 +135,7 @@ def hits_of(p):
 
 
 def habits_of(rows, posteriors, threshold):
-    """Of one side: sums of hits by pair of words, occurrences, words with several links, occurrences, shares overall."""
+    """Of one side: sums of hits by pair of words, occurrences, words with several links, theirs, shares overall."""
     hits, often, several, tokens = {}, Counter(), Counter(), Counter()
     every, multiple = [], []
     for row, p in zip(rows, posteriors):
@@ -177,7 +178,7 @@ def test_pairs_of_links_agree_with_references(judged):
             words, own = text[k][side], hits_of(q)
             more = (q >= threshold).sum(axis=1) >= 2
             shares.append(np.tile(overall, (len(words), 1)))
-            for i, key in enumerate(zip(words, words[1:])):
+            for i, key in enumerate(pairwise(words)):
                 if often[key] > 1:
                     shares[-1][i] = (hits[key] - inside * own[i] + 2 * overall) / (often[key] - inside + 2)
             multiples.append(
