@@ -8,7 +8,7 @@ With the loss-augmented program of item *i*, :math:`\max_{z \ge 0} (F_i w + c_i)
     \quad\text{where}\quad E_i^\top \nu_i + H_i^\top \mu_i \ge F_i w + c_i \ \forall i.
 
 For matchings with nulls and further links this is the machine itself, for pairs of links its relaxation. An interior
-point method solves it to many digits: a reference for the other learners, and quick enough for some hundred sentences.
+point method solves it to many digits: a reference for the other learners, for some tens of sentences and weights.
 
 References
 ----------
@@ -242,33 +242,52 @@ def _interior_point(
 
 
 class _Newton(NamedTuple):
-    """Where an iteration is, its matrix, and the factors of almost the same."""
+    r"""Where an iteration is, and its matrix :math:`\begin{pmatrix} P & G^\top \\ G & -S/Z \end{pmatrix}`."""
 
     whole: Any
-    factors: Any
+    solver: _Bordered
     z: Array
     s: Array
     lack: Array
 
     @classmethod
     def at(cls, penalty: Array, matrix: Any, z: Array, s: Array, dual_lack: Array, primal_lack: Array) -> _Newton:
-        r"""With :math:`\begin{pmatrix} P & G^\top \\ G & -S/Z \end{pmatrix}`, made a little more definite to factor."""
         whole = csc_array(block_array([[diags_array(penalty), matrix.T], [matrix, diags_array(-s / z)]]))
         more = np.append(np.full(len(penalty), SHIFT), np.full(len(s), -SHIFT))
-        shifted = csc_array(whole + diags_array(more))
-        factors = splu(shifted, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
-        return cls(whole, factors, z, s, np.append(dual_lack, primal_lack))
+        solver = _Bordered(csc_array(whole + diags_array(more)), int((penalty > 0).sum()))
+        return cls(whole, solver, z, s, np.append(dual_lack, primal_lack))
 
     def way(self, complement: Array) -> tuple[Array, Array, Array]:
         """The direction in x, z and s that takes `complement` from s z, and all that they lack."""
         n = len(self.lack) - len(self.s)
         right = -self.lack
         right[n:] += complement / self.z
-        found = self.factors.solve(right)
-        for _ in range(REFINEMENTS):
-            found += self.factors.solve(right - self.whole @ found)
+        found = self.solver.solve(right)
+        for _ in range(REFINEMENTS):  # the solver's matrix is a little more definite
+            found += self.solver.solve(right - self.whole @ found)
         dz = found[n:]
         return found[:n], dz, -(complement + self.s * dz) / self.z
+
+
+class _Bordered:
+    """Factors of a symmetric matrix whose first rows, the weights, are dense; without them items have blocks apart."""
+
+    def __init__(self, matrix: Any, n_first: int) -> None:
+        self.n_first, self.border = n_first, matrix[n_first:, :n_first].toarray()
+        rest = matrix[n_first:, n_first:]
+        self.scale = 1.0 / np.sqrt(np.maximum(1.0, np.abs(rest.diagonal())))  # what is far from its bound is huge
+        even = csc_array(diags_array(self.scale) @ rest @ diags_array(self.scale))
+        self.inner = splu(even, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+        self.solved = self._rest(self.border)
+        self.corner = matrix[:n_first, :n_first].toarray() - self.border.T @ self.solved
+
+    def _rest(self, right: Array) -> Array:
+        return np.asarray((self.scale * self.inner.solve((self.scale * right.T).T).T).T)
+
+    def solve(self, right: Array) -> Array:
+        rest = self._rest(right[self.n_first :])
+        first = np.linalg.solve(self.corner, right[: self.n_first] - self.border.T @ rest)
+        return np.append(first, rest - self.solved @ first)
 
 
 def _room(values: Array, change: Array) -> float:
