@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -36,6 +36,9 @@ class PairFeatures:
     lexical : (int64[n_cells + 1], int32[n_fired]), optional
         Indicators of each cell, as `Sparse` takes them: numbers into `lexical_names`.
     lexical_names : tuple of str
+    further : mapping of str to PartFeatures
+        Features of other parts, where the extractor has a set for them: "link_pairs", "source_further" and
+        "target_further" with "pairs".
     """
 
     shapes: NDArray[np.int64]
@@ -46,6 +49,7 @@ class PairFeatures:
     target_nulls: Floats
     lexical: tuple[NDArray[np.int64], NDArray[np.int32]] | None = None
     lexical_names: tuple[str, ...] = ()
+    further: Mapping[str, PartFeatures] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.shapes)
@@ -124,13 +128,14 @@ class PairFeatures:
             self.target_nulls[self.target_offsets[start] : self.target_offsets[stop]],
             lexical,
             self.lexical_names,
+            {name: parts[start:stop] for name, parts in self.further.items()},
         )
 
     @property
     def nbytes(self) -> int:
         """Bytes held."""
         found = [self.links, self.source_nulls, self.target_nulls, self.shapes, *(self.lexical or ())]
-        return sum(array.nbytes for array in found)
+        return sum(array.nbytes for array in found) + sum(parts.nbytes for parts in self.further.values())
 
 
 def starts_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import Any, Self
 
@@ -244,7 +245,14 @@ class FeatureExtractor:
             table, posteriors, lexical = self._table(bitext, given)
             self._add_extra(table)
             nulls = table.nulls(posteriors)
-        return PairFeatures(table.shapes, table.names, table.out, self.null_names, *nulls, lexical, self.lexical_names)
+        found = PairFeatures(table.shapes, table.names, table.out, self.null_names, *nulls, lexical, self.lexical_names)
+        return replace(found, further=self._further(bitext, found)) if "pairs" in self.sets else found
+
+    def _further(self, bitext: Bitext, features: PairFeatures) -> dict[str, PartFeatures]:
+        """What aligners with pairs of links ask for, so that it goes wherever the other features go."""
+        source, target = self.fertility_features(bitext, features)
+        pairs = self.link_pair_features(bitext, features)
+        return {"link_pairs": pairs, "source_further": source, "target_further": target}
 
     def _table(
         self, bitext: Bitext, links: Mapping[str, Links]

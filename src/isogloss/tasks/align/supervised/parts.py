@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from isogloss.errors import ParameterError
 from isogloss.learners.sparse import Sparse
-from isogloss.tasks.align.features.base import PairFeatures
+from isogloss.tasks.align.features.base import PairFeatures, PartFeatures
 
 __all__ = ["Kind", "Parts", "link_and_null_parts", "take_pairs"]
 
@@ -199,7 +199,18 @@ def take_pairs(features: PairFeatures, pairs: ArrayLike) -> PairFeatures:
         features.target_nulls[_rows(features.target_offsets, chosen)],
         lexical,
         features.lexical_names,
+        {name: _take_parts(parts, chosen) for name, parts in features.further.items()},
     )
+
+
+def _take_parts(parts: PartFeatures, chosen: Indices) -> PartFeatures:
+    rows = _rows(parts.offsets, chosen)
+    fired = None
+    if parts.indicators is not None:
+        indptr, indices = parts.indicators
+        fired = _starts(np.diff(indptr)[rows]), indices[_rows(indptr, rows)]
+    offsets = _starts(np.diff(parts.offsets)[chosen])
+    return PartFeatures(parts.names, parts.values[rows], offsets, fired, parts.indicator_names)
 
 
 def _rows(offsets: Indices, chosen: Indices) -> Indices:
