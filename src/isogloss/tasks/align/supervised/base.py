@@ -23,7 +23,7 @@ from isogloss.tasks.align.features import SETS, FeatureExtractor, PairFeatures
 from isogloss.tasks.align.supervised import explain as explaining
 from isogloss.tasks.align.supervised.parts import Parts, link_and_null_parts, take_pairs
 from isogloss.tasks.align.supervised.targets import GoldCells, check_gold, spread_links
-from isogloss.tasks.align.supervised.training import Problem, Setting, Training, guess
+from isogloss.tasks.align.supervised.training import HeldOut, Problem, Setting, Training, guess, temperature
 
 __all__ = ["SupervisedAligner"]
 
@@ -109,6 +109,8 @@ class SupervisedAligner(ABC):
     """Trainers whose targets may change between passes."""
     COSTED: ClassVar[tuple[str, ...]] = ("mira", "subgradient", "frank-wolfe", "extragradient")
     """Trainers that look at costs."""
+    SUMMED: ClassVar[tuple[str, ...]] = ()
+    """Trainers that learn towards all targets that gold allows at once, and choose none."""
     _OWN_OPTIONS: ClassVar[tuple[str, ...]] = ()
     """Options that a subclass adds: attributes of these names, which JSON can hold."""
 
@@ -222,6 +224,10 @@ class SupervisedAligner(ABC):
     @abstractmethod
     def learner(self, problem: Problem, setting: Setting) -> Any:
         """A learner with `init`, `step` and states with `average`; `Training` runs it."""
+
+    def calibrate(self, held_out: Sequence[HeldOut]) -> tuple[float, float]:
+        """The temperature, and the threshold of least error at that temperature, on pairs that were held out."""
+        return temperature(self, held_out)
 
     # --- learning
 

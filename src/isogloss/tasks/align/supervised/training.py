@@ -21,7 +21,7 @@ from isogloss.tasks.align.supervised.targets import GoldCells, OpenFlat, error_r
 if TYPE_CHECKING:
     from isogloss.tasks.align.supervised.base import SupervisedAligner
 
-__all__ = ["Found", "Problem", "Setting", "Training", "guess", "temperature"]
+__all__ = ["Found", "HeldOut", "Problem", "Setting", "Training", "best_threshold", "guess", "temperature"]
 
 Array = NDArray[np.float64]
 WARM = 10
@@ -189,7 +189,7 @@ class Training:
             self.progress.update(step, f"pass {step} of {setting.iterations}")
         self.progress.finish()
         held_out = held_out or [HeldOut(self.features, self.gold, weights)]
-        scale, threshold = temperature(self.aligner, held_out)
+        scale, threshold = self.aligner.calibrate(held_out)
         return Found(problem.parts.names, weights, setting, scale, threshold, np.array(trace), tuning)
 
     # --- choosing
@@ -249,7 +249,8 @@ class Training:
     def _path(self, problem: Problem, setting: Setting, trace: list[float]) -> Iterator[tuple[int, Array]]:
         """Pass after pass, the weights to predict with."""
         aligner = self.aligner
-        latent, restless = aligner.targets == "latent", aligner.trainer in aligner.ONLINE
+        latent = aligner.targets == "latent" and aligner.trainer not in aligner.SUMMED
+        restless = aligner.trainer in aligner.ONLINE
         if latent and not restless:  # targets must stand still: choose them with a first, short training
             learner = aligner.learner(problem, setting)
             state = learner.init()
@@ -313,11 +314,19 @@ def temperature(aligner: SupervisedAligner, held_out: Sequence[HeldOut]) -> tupl
         best = int(np.argmin([loss(point) for point in tried]))
         low, high = tried[max(0, best - 1)], tried[min(points - 1, best + 1)]
     scale = float(np.exp(tried[best]))
-    p = posteriors(scale)
-    grid = np.arange(0.05, 0.96, 0.025)
-    shapes = np.concatenate([own.gold.shapes for own in few])
-    gold = GoldCells(shapes, sure, possible)
-    return scale, float(grid[int(np.argmin([error_rate(p >= t, gold) for t in grid]))])
+    return scale, best_threshold(aligner, few, scale)
+
+
+def best_threshold(aligner: SupervisedAligner, held_out: Sequence[HeldOut], scale: float = 1.0) -> float:
+    """The threshold of posteriors with the least error on held-out pairs, at a temperature."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        p = np.concatenate([_posterior(aligner, own, scale) for own in held_out])
+    shapes, sure, possible = (
+        np.concatenate([getattr(own.gold, name) for own in held_out]) for name in ("shapes", "sure", "possible")
+    )
+    grid, gold = np.arange(0.05, 0.96, 0.025), GoldCells(shapes, sure, possible)
+    return float(grid[int(np.argmin([error_rate(p >= t, gold) for t in grid]))])
 
 
 def _first(own: HeldOut, pairs: int) -> HeldOut:
