@@ -38,7 +38,7 @@ class PairFeatures:
     lexical_names : tuple of str
     further : mapping of str to PartFeatures
         Features of other parts, where the extractor has a set for them: "link_pairs", "source_further" and
-        "target_further" with "pairs".
+        "target_further" with "pairs"; "blocks", without means over links, with "blocks".
     """
 
     shapes: NDArray[np.int64]
@@ -135,7 +135,7 @@ class PairFeatures:
     def nbytes(self) -> int:
         """Bytes held."""
         found = [self.links, self.source_nulls, self.target_nulls, self.shapes, *(self.lexical or ())]
-        return sum(array.nbytes for array in found) + sum(parts.nbytes for parts in self.further.values())
+        return sum(int(array.nbytes) for array in found) + sum(parts.nbytes for parts in self.further.values())
 
 
 def starts_of(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
