@@ -103,8 +103,8 @@ class SupervisedAligner(ABC):
     """The first is the default."""
     DEFAULTS: ClassVar[Mapping[str, Setting]]
     """Of each trainer; the rest of the grid is around it."""
-    REGULARISATION: ClassVar[tuple[float, ...]] = ()
-    """What is tried for `regularisation`."""
+    REGULARISATION: ClassVar[Mapping[str, tuple[float, ...]]] = {}
+    """What is tried for `regularisation` with each trainer."""
     ONLINE: ClassVar[tuple[str, ...]] = ("perceptron", "mira", "subgradient")
     """Trainers whose targets may change between passes."""
     COSTED: ClassVar[tuple[str, ...]] = ("mira", "subgradient", "frank-wolfe", "extragradient")
@@ -126,7 +126,7 @@ class SupervisedAligner(ABC):
         spurious: float = 1.0,
         iterations: int | None = None,
         regularisation: float | None = None,
-        targets: str = "latent",
+        targets: str = "fixed",
         threshold: float | str | None = None,
         tune: bool = True,
         folds: int = 5,
@@ -142,6 +142,7 @@ class SupervisedAligner(ABC):
         self.targets, self.threshold, self.tune, self.folds, self.empty = targets, threshold, tune, folds, empty
         self.lowercase, self.max_length, self.seed, self.threads = lowercase, max_length, seed, threads
         self._check_options()
+        self.new_extractor()  # which checks its own
 
     _SHARED_OPTIONS: ClassVar[tuple[str, ...]] = (
         "features", "links", "trainer", "missed", "spurious", "iterations", "regularisation", "targets", "threshold",
@@ -208,7 +209,7 @@ class SupervisedAligner(ABC):
         missed, regular = [default.missed * self.spurious], [default.regularisation]
         if self.tune:
             missed += [c * self.spurious for c in MISSED if c != default.missed and self.trainer in self.COSTED]
-            regular += [r for r in self.REGULARISATION if r != default.regularisation]
+            regular += [r for r in self.REGULARISATION.get(self.trainer, ()) if r != default.regularisation]
         if self.missed is not None:
             missed = [self.missed]
         if self.regularisation is not None:

@@ -196,9 +196,8 @@ def least_loss(dist: Flat[Any], loss: Array, prefer: Array | None = None) -> Any
     if prefer is not None and len(prefer):
         allowed = dist.scores > -np.inf
         most = float(np.abs(prefer[allowed]).max(initial=0.0))
-        if most > 0:  # no structure has more parts than there are words, pairs of links apart
-            parts = sum(np.shape(dist.dist.part_scores()[0])) + sum(a.size for a in dist.dist.part_scores()[1:])
-            wanted = wanted + prefer / (4.0 * most * (1.0 + parts))
+        if most > 0:
+            wanted = wanted + prefer / (4.0 * most * (1.0 + len(prefer)))
     return dist.with_scores(np.where(dist.scores == -np.inf, -np.inf, wanted)).argmax()
 
 

@@ -308,8 +308,8 @@ def temperature(aligner: SupervisedAligner, held_out: Sequence[HeldOut]) -> tupl
         p = np.clip(posteriors(float(np.exp(log_scale)))[~possible], LEAST, 1 - LEAST)
         return -float(np.log(np.where(sure[~possible], p, 1 - p)).sum())
 
-    low, high = np.log(unit) - 4.5, np.log(unit) + 2.5
-    for points in (8, 7, 7):
+    low, high = np.log(unit) - 3.5, np.log(unit) + 2.5
+    for points in (7, 5, 5):
         tried = np.linspace(low, high, points)
         best = int(np.argmin([loss(point) for point in tried]))
         low, high = tried[max(0, best - 1)], tried[min(points - 1, best + 1)]
