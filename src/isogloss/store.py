@@ -42,6 +42,7 @@ ARRAYS = "model.safetensors"
 
 KINDS = {
     "align.hmm": "isogloss.tasks.align:HMMAligner",
+    "align.itg": "isogloss.tasks.align:ItgAligner",
     "align.matching": "isogloss.tasks.align:MatchingAligner",
     "align.model1": "isogloss.tasks.align:Model1Aligner",
     "align.model2": "isogloss.tasks.align:Model2Aligner",

@@ -72,6 +72,11 @@ class LbfgsState(NamedTuple):
     changes: tuple[Array, ...]
     """… and of the negative gradient."""
 
+    @property
+    def average(self) -> Array:
+        """What to predict with: the weights themselves, nothing is averaged."""
+        return self.weights
+
 
 def _penalties(place: str, l1: float, l2: float) -> None:
     for name, value in (("l1", l1), ("l2", l2)):

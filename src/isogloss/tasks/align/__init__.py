@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from isogloss.tasks.align.hmm import HMMAligner, Model1Aligner, Model2Aligner
+    from isogloss.tasks.align.supervised.itg import ItgAligner
     from isogloss.tasks.align.supervised.matching import MatchingAligner
 
-__all__ = ["HMMAligner", "MatchingAligner", "Model1Aligner", "Model2Aligner"]
+__all__ = ["HMMAligner", "ItgAligner", "MatchingAligner", "Model1Aligner", "Model2Aligner"]
 
-_HOMES = {"MatchingAligner": "supervised.matching"}
+_HOMES = {"ItgAligner": "supervised.itg", "MatchingAligner": "supervised.matching"}
 
 
 def __getattr__(name: str) -> Any:

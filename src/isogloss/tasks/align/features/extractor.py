@@ -246,13 +246,18 @@ class FeatureExtractor:
             self._add_extra(table)
             nulls = table.nulls(posteriors)
         found = PairFeatures(table.shapes, table.names, table.out, self.null_names, *nulls, lexical, self.lexical_names)
-        return replace(found, further=self._further(bitext, found)) if "pairs" in self.sets else found
+        return replace(found, further=self._further(bitext, found))
 
     def _further(self, bitext: Bitext, features: PairFeatures) -> dict[str, PartFeatures]:
-        """What aligners with pairs of links ask for, so that it goes wherever the other features go."""
-        source, target = self.fertility_features(bitext, features)
-        pairs = self.link_pair_features(bitext, features)
-        return {"link_pairs": pairs, "source_further": source, "target_further": target}
+        """What aligners with pairs of links or blocks ask for, so that it goes wherever the other features go."""
+        found: dict[str, PartFeatures] = {}
+        if "pairs" in self.sets:
+            source, target = self.fertility_features(bitext, features)
+            pairs = self.link_pair_features(bitext, features)
+            found |= {"link_pairs": pairs, "source_further": source, "target_further": target}
+        if "blocks" in self.sets:  # means over links are left to the aligner, which needs those of few blocks
+            found["blocks"] = self.block_features(bitext, features, averaged=())
+        return found
 
     def _table(
         self, bitext: Bitext, links: Mapping[str, Links]

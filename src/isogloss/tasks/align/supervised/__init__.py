@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from isogloss.tasks.align.supervised.base import SupervisedAligner
+    from isogloss.tasks.align.supervised.itg import ItgAligner
     from isogloss.tasks.align.supervised.matching import MatchingAligner
     from isogloss.tasks.align.supervised.validation import cross_validate, learning_curve
 
-__all__ = ["MatchingAligner", "SupervisedAligner", "cross_validate", "learning_curve"]
+__all__ = ["ItgAligner", "MatchingAligner", "SupervisedAligner", "cross_validate", "learning_curve"]
 
 _HOMES = {
+    "ItgAligner": "itg",
     "MatchingAligner": "matching",
     "SupervisedAligner": "base",
     "cross_validate": "validation",
