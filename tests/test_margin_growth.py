@@ -153,7 +153,7 @@ def test_bounds_that_cannot_be_met_are_refused():
 @pytest.mark.parametrize("bounds", BOUNDS)
 @pytest.mark.parametrize("l2", [0.3, 3.0])
 def test_frank_wolfe_finds_the_optimum_of_a_generic_solver(bounds, l2):
-    for seed in range(4):
+    for seed in range(3):
         given = problem(seed)
         learner = FrankWolfe(given.model, given.targets, given.costs, l2=l2, **bounds)
         result = run(learner, learner.init(), iterations=200, should_stop=lambda _, info: info.gap < 1e-8)
@@ -291,10 +291,10 @@ def test_signs_of_penalties_and_pairs_hold_and_relaxed_hinges_bound_exact_ones()
 def test_subgradients_come_near_the_optimum(bounds):
     given = problem(1)
     learner = Subgradient(given.model, given.targets, given.costs, l2=1.0, certify=100, **bounds)
-    result = run(learner, learner.init(), iterations=300)
+    result = run(learner, learner.init(), iterations=200)
     value = given.solved(l2=1.0, **bounds)[1]
     assert -result.trace[-1] >= value - 1e-9
-    assert -result.trace[-1] == pytest.approx(value, rel=5e-3)
+    assert -result.trace[-1] == pytest.approx(value, rel=1e-2)
     assert (result.state.average >= learner.region.lower).all() and (result.state.weights <= learner.region.upper).all()
     check_learner(learner, learner.init())
 
