@@ -33,6 +33,8 @@ COMMANDS = {
     "align": Command(
         "isogloss.cli.align", "Link the words of a parallel text: train and apply, or apply a saved model."
     ),
+    "train-aligner": Command("isogloss.cli.train_aligner", "Learn to align from sentences that were aligned by hand."),
+    "suggest": Command("isogloss.cli.suggest", "Say which sentences to align by hand next."),
     "score": Command("isogloss.cli.score", "Score links against gold: precision, recall, F and AER with intervals."),
     "view": Command("isogloss.cli.view", "Look at links: one self-contained page, or grids in the terminal."),
     "lexicon": Command("isogloss.cli.lexicon", "Write a probabilistic lexicon from a model or from links."),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
@@ -11,9 +12,10 @@ import numpy as np
 from isogloss import store
 from isogloss._version import __version__
 from isogloss.cli._common import is_standard_output, progress_for, read_gold, say, write_json, write_result
+from isogloss.cli._systems import read_named
 from isogloss.data import Bitext, Links
 from isogloss.data.formats import atomic_write, format_links, read_bitext, stream_bitext
-from isogloss.errors import BitextError
+from isogloss.errors import BitextError, LinksError
 
 if TYPE_CHECKING:
     from isogloss.metrics import AlignmentScore
@@ -107,8 +109,12 @@ class Alignments:
         with atomic_write(self.output) as file:
             self._write(file, bitext, links, aligner)
 
-    def apply(self, aligner: Any, size: int) -> None:
-        """Align with a model that is there already, a part at a time; a pipe gets its answers as it goes."""
+    def apply(self, aligner: Any, size: int, systems: Mapping[str, str] | None = None) -> None:
+        """Align with a model that is there already, a part at a time; a pipe gets its answers as it goes.
+
+        `systems` names files of links by others, which the model has for features.
+        """
+        others = read_named(systems or {})
         if self.gold_path is not None:
             self.gold = read_gold(self.gold_path, self._first)
         progress = progress_for(self.quiet)
@@ -116,10 +122,31 @@ class Alignments:
             progress.start("Aligning")
             try:
                 for bitext in stream_bitext(self.source, self.target, size=size, **self.reading):
-                    self._write(file, bitext, aligner.predict(bitext), aligner)
+                    self._write(file, bitext, self._predict(aligner, bitext, others, systems or {}), aligner)
                     progress.update(self.tally.pairs, f"{self.tally.pairs:,} pairs")
             finally:
                 progress.finish()
+            self._check_read(others, systems or {})
+
+    def _predict(self, aligner: Any, bitext: Bitext, others: Mapping[str, Links], systems: Mapping[str, str]) -> Links:
+        """The links of a part; of a supervised model, probabilities only if they are to be written."""
+        if not hasattr(aligner, "feature_weights"):
+            links: Links = aligner.predict(bitext)
+            return links
+        start = self.tally.pairs
+        own = {}
+        for name, links in others.items():
+            if len(links) < start + len(bitext):
+                raise _unequal(systems[name], links, self.source, f"at least {start + len(bitext):,}")
+            own[name] = links.part(start, start + len(bitext))
+        made: Links = aligner.predict(bitext, links=own or None, probability=self.scores)
+        return made
+
+    def _check_read(self, others: Mapping[str, Links], systems: Mapping[str, str]) -> None:
+        """That no links are left when the text ends; before its file is put in place."""
+        for name, links in others.items():
+            if len(links) != self.tally.pairs:
+                raise _unequal(systems[name], links, self.source, f"{self.tally.pairs:,}")
 
     def train_in_chunks(
         self, aligner: Any, size: int, options: dict[str, Any], checkpoint: str | None, resume: bool
@@ -212,6 +239,13 @@ class Alignments:
 
 def _nothing_in(bitext: Bitext) -> BitextError:
     return BitextError(f"{bitext.source.name}: is empty, so there is nothing to learn from. Is it the right file?")
+
+
+def _unequal(path: str, links: Links, source: str, lines: str) -> LinksError:
+    return LinksError(
+        f"{path} has {len(links):,} lines but {source} has {lines}: line k of the links is for line k of the text. "
+        "Are they of this text?"
+    )
 
 
 def _trace(aligner: Any) -> list[float]:

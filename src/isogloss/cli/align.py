@@ -31,7 +31,8 @@ from isogloss.cli._common import (
     is_standard_output,
     reading_options,
 )
-from isogloss.errors import ModelError, UsageError
+from isogloss.cli._systems import NamedLinks, check_needed, load_aligner, named_files
+from isogloss.errors import UsageError
 
 if TYPE_CHECKING:
     from isogloss.cli._alignment import Alignments
@@ -65,6 +66,7 @@ def command(
     model: Annotated[
         str | None, typer.Option("--model", metavar="MODEL", help="Train nothing: apply this saved model, in a stream.")
     ] = None,
+    links: NamedLinks = None,
     gold: Annotated[
         str | None,
         typer.Option("--gold", metavar="FILE", help="Score right away, against gold of the text or its first lines."),
@@ -201,18 +203,24 @@ def command(
         columns=columns,
         languages=languages,
     )
-    if [source, target, gold].count("-") > 1:
+    systems = named_files(links)
+    if [source, target, gold, *systems.values()].count("-") > 1:
         raise UsageError("standard input can be one of the files only; both sides go in as 'source ||| target'")
     _check_outputs(output, json, resume, scores, links_format)
     _check_model(model, save, resume, aligner, options)
-    check_output(output, [source, target, gold, lexicon])
+    if model is None and systems:
+        raise UsageError(
+            "--links: without --model nothing uses them. `isogloss train-aligner` learns what they are worth"
+        )
+    check_output(output, [source, target, gold, lexicon, *systems.values()])
     with compiling("align", quiet):
         from isogloss.cli._alignment import Alignments
 
         work = Alignments(source, target, reading, output, scores, links_format, gold, quiet, began)
         if model is not None:
             fitted = _loaded(model, options)
-            work.apply(fitted, chunk or _STREAMED)
+            check_needed(fitted, systems, model)
+            work.apply(fitted, chunk or _STREAMED, systems)
         else:
             fitted = _trained(work, _new(aligner or "hmm", options), options, chunk, resume, save)
     work.report(fitted, json, model or save)
@@ -296,20 +304,38 @@ def _loaded(path: str, options: dict[str, Any]) -> Any:
     """The model at `path`, with the few options that may be chosen anew for it."""
     from isogloss import store
 
-    fitted = store.load(path)
-    if not hasattr(fitted, "pair_scores"):
-        raise ModelError(f"{path}: holds a {type(fitted).__name__}, which does not align words")
+    fitted = load_aligner(path, options.get("threads"))
+    supervised = hasattr(fitted, "feature_weights")
     changes = {name: value for name, value in options.items() if name not in ("threads", "threshold")}
-    if changes:
+    if supervised:
+        _limit(fitted, changes, path)
+    elif changes:
         saved = store.read(path)
         chosen = {name: changes.get(name, saved.options.get(name)) for name in ("symmetrise", "decode", "max_length")}
         type(fitted)(**chosen)  # complains of what makes no sense as it does in training
         fitted = type(fitted)._from_saved(replace(saved, options={**saved.options, **changes}))
+        fitted.threads = options.get("threads")
     if "threshold" in options:
         if isinstance(options["threshold"], str):
             raise UsageError(
                 f"--threshold {options['threshold']} is found in training; with --model give a probability"
             )
         fitted.threshold_ = options["threshold"]
-    fitted.threads = options.get("threads")
     return fitted
+
+
+def _limit(fitted: Any, changes: dict[str, Any], path: str) -> None:
+    """A supervised model takes its links as one, and knows pairs up to the length it was trained with."""
+    for name in ("symmetrise", "decode"):
+        if name in changes:
+            raise UsageError(
+                f"--{name} is for models of two directions, and {path} holds a {type(fitted).__name__}, "
+                "which has none. Leave it out"
+            )
+    length = changes.get("max_length", fitted.max_length)
+    if length > fitted.max_length:
+        raise UsageError(
+            f"--max-length {length}: {path} was trained for pairs of up to {fitted.max_length} words. Give no more, or "
+            f"train with --max-length {length}"
+        )
+    fitted.max_length = fitted.extractor_.max_length = length

@@ -1,0 +1,462 @@
+"""`isogloss train-aligner`: learn to align from sentences that a person aligned."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from isogloss.cli._common import (
+    Columns,
+    Encoding,
+    Errors,
+    Format,
+    Json,
+    Languages,
+    Normalise,
+    Quiet,
+    Seed,
+    Threads,
+    Tokenise,
+    choice,
+    compiling,
+    progress_for,
+    read_gold,
+    reading_options,
+    say,
+    write_json,
+)
+from isogloss.cli._systems import NamedLinks, named_files, read_named
+from isogloss.errors import LinksError, UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from isogloss.data import Bitext, Links
+
+__all__ = ["command"]
+
+LEARNING = "Learning"
+ALIGNERS = {"matching": "MatchingAligner", "quadratic": "QuadraticAligner", "itg": "ItgAligner"}
+_FEW = 25
+
+
+def _kind(value: str) -> str:
+    if value not in ALIGNERS:
+        raise typer.BadParameter(f"'{value}' is not one of {', '.join(ALIGNERS)}")
+    return value
+
+
+def _threshold(value: str | None) -> str | None:
+    try:
+        sensible = value in (None, "auto") or 0 < float(value or "") < 1
+    except ValueError:
+        sensible = False
+    if not sensible:
+        raise typer.BadParameter(f"'{value}' should be auto, or a probability between 0 and 1")
+    return value
+
+
+def command(
+    kind: Annotated[
+        str,
+        typer.Argument(
+            metavar="|".join(ALIGNERS),
+            show_default=False,
+            callback=_kind,
+            help="Links one to one; words with two links, and neighbours; or blocks that a grammar puts together.",
+        ),
+    ],
+    source: Annotated[
+        str, typer.Argument(metavar="SOURCE", show_default=False, help="Source text; or one file with both sides.")
+    ],
+    target: Annotated[
+        str, typer.Argument(metavar="[TARGET]", show_default=False, help="Its translation; omitted for one file.")
+    ],
+    gold: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="GOLD", show_default=False, help="Links by hand, of all or the first lines; empty: not done."
+        ),
+    ] = None,
+    save: Annotated[str | None, typer.Option("--save", metavar="MODEL", help="Keep the model in this folder.")] = None,
+    unlabelled: Annotated[
+        tuple[str, str] | None,
+        typer.Option("--unlabelled", metavar="SOURCE TARGET", help="More text without links; the more the better."),
+    ] = None,
+    dev: Annotated[
+        tuple[str, str, str] | None,
+        typer.Option("--dev", metavar="SOURCE TARGET GOLD", help="Choose settings on this, not on folds of the gold."),
+    ] = None,
+    links: NamedLinks = None,
+    dictionary: Annotated[
+        str | None,
+        typer.Option("--dictionary", metavar="FILE", help="Word pairs, as a feature: source, tab, target on a line."),
+    ] = None,
+    threads: Threads = None,
+    json: Json = False,
+    quiet: Quiet = False,
+    features: Annotated[
+        str | None,
+        typer.Option(
+            "--features",
+            metavar="A,B,...",
+            rich_help_panel=LEARNING,
+            help="Sets of features: association, position, shape, frequency, context, lexical, hmm (all these without "
+            "it), ibm.",
+        ),
+    ] = None,
+    trainer: Annotated[
+        str | None,
+        typer.Option(
+            "--trainer", metavar="NAME", rich_help_panel=LEARNING, help="How weights are found; each kind has its own."
+        ),
+    ] = None,
+    missed: Annotated[
+        float | None,
+        typer.Option(
+            "--missed",
+            metavar="COST",
+            min=0,
+            rich_help_panel=LEARNING,
+            help="What a missed link costs; a wrong one costs 1. More gives more links.",
+        ),
+    ] = None,
+    iterations: Annotated[
+        int | None,
+        typer.Option("--iterations", metavar="N", min=1, rich_help_panel=LEARNING, help="Passes over the gold."),
+    ] = None,
+    threshold: Annotated[
+        str | None,
+        typer.Option(
+            "--threshold",
+            metavar="P|auto",
+            callback=_threshold,
+            rich_help_panel=LEARNING,
+            help="Links of this probability and more, instead of the best set of links.",
+        ),
+    ] = None,
+    empty: Annotated[
+        str,
+        choice(
+            "skip",
+            "learn",
+            option="--empty",
+            panel=LEARNING,
+            help="Empty lines of gold: not labelled, or nothing to link.",
+        ),
+    ] = "skip",
+    tune: Annotated[
+        bool,
+        typer.Option(
+            "--tune/--no-tune",
+            rich_help_panel=LEARNING,
+            help="Choose what is not given by cross-validation, or take defaults.",
+        ),
+    ] = True,
+    keep_case: Annotated[
+        bool, typer.Option("--keep-case", rich_help_panel=LEARNING, help="Upper and lower case are different words.")
+    ] = False,
+    max_length: Annotated[
+        int | None,
+        typer.Option(
+            "--max-length",
+            metavar="N",
+            min=1,
+            rich_help_panel=LEARNING,
+            help="Pairs with more words a side have no links; 200.",
+        ),
+    ] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--option",
+            metavar="NAME=VALUE",
+            rich_help_panel=LEARNING,
+            help="Any other option that the class has in Python; may be given several times.",
+        ),
+    ] = None,
+    seed: Seed = 0,
+    format: Format = "auto",
+    encoding: Encoding = "utf-8",
+    errors: Errors = "strict",
+    tokenise: Tokenise = "space",
+    normalise: Normalise = None,
+    columns: Columns = None,
+    languages: Languages = None,
+) -> None:
+    """Learn to align from sentences that were aligned by hand; fifty to a hundred are enough to begin with.
+
+    GOLD has a line `0-0 1-2 3p4` for each line of the text: source first, counted from 0, p for possible links. It may
+    end early, and an empty line says that a pair is not done; the text of such pairs is used without links. Settings
+    are chosen by cross-validation within the gold. Apply the model with `isogloss align --model`, and ask `isogloss
+    suggest` what to align next.
+    """
+    began = time.perf_counter()
+    if gold is None:
+        files: tuple[str, str | None, str] = (source, None, target)
+    else:
+        files = (source, target, gold)
+    named = named_files(links)
+    _check(files, save, unlabelled, dev, named, json)
+    options = {
+        "features": None if features is None else tuple(part.strip() for part in features.split(",") if part.strip()),
+        "links": tuple(named) or None,
+        "dictionary": dictionary,
+        "trainer": trainer,
+        "missed": missed,
+        "iterations": iterations,
+        "threshold": threshold if threshold in (None, "auto") else float(threshold),
+        "lowercase": False if keep_case else None,
+        "max_length": max_length,
+        "threads": threads,
+    }
+    options = {name: value for name, value in options.items() if value is not None}
+    options |= {"empty": empty, "tune": tune, "seed": seed}
+    reading = reading_options(
+        format=format,
+        encoding=encoding,
+        errors=errors,
+        tokenise=tokenise,
+        normalise=normalise,
+        columns=columns,
+        languages=languages,
+    )
+    if save is not None:
+        from isogloss import store
+
+        store.check_place(save)  # before the work
+    with compiling(f"train-{kind}", quiet, "a minute"):
+        aligner = _new(kind, options, _own_options(option))
+        work = _Work(files, unlabelled, dev, named, reading, empty == "skip", quiet)
+        work.train(aligner)
+    if save is not None:
+        aligner.save(save)
+    seconds = time.perf_counter() - began
+    work.report(save, seconds)
+    if json:
+        write_json(work.summary(kind, save, seconds))
+
+
+def _check(
+    files: tuple[str, str | None, str],
+    save: str | None,
+    unlabelled: tuple[str, str] | None,
+    dev: tuple[str, str, str] | None,
+    named: dict[str, str],
+    json: bool,
+) -> None:
+    every = [*files, *(unlabelled or ()), *(dev or ()), *named.values()]
+    if every.count("-") > 1:
+        raise UsageError("standard input can be one of the files only")
+    if save is None and not json:
+        raise UsageError("train-aligner: what is learnt would be lost: give --save MODEL, or --json to see the report")
+    if dev is not None and named:
+        raise UsageError(
+            "--dev and --links: links by other systems are known for the text only, not for --dev. Leave out --dev: "
+            "settings are then chosen on folds of the gold"
+        )
+    if dev is not None and dev[2] == files[2]:
+        raise UsageError(f"--dev: {dev[2]} is the gold to learn from. Settings are to be chosen on other sentences")
+
+
+def _own_options(given: list[str] | None) -> dict[str, Any]:
+    """``["fertility=2", ...]`` as a dictionary: numbers, true, false and null as in JSON, all else as words."""
+    import json
+
+    found: dict[str, Any] = {}
+    for entry in given or ():
+        name, mark, value = entry.partition("=")
+        if not name or not mark:
+            raise UsageError(f"--option {entry}: should be a name and a value, as --option folds=10")
+        try:
+            found[name.replace("-", "_")] = json.loads(value)
+        except ValueError:
+            found[name.replace("-", "_")] = value
+    return found
+
+
+def _new(kind: str, options: dict[str, Any], own: dict[str, Any]) -> Any:
+    from isogloss.tasks import align
+
+    made = getattr(align, ALIGNERS[kind], None)
+    if made is None:
+        raise UsageError(f"train-aligner {kind}: this version of Isogloss has no {ALIGNERS[kind]}")
+    known = {*made._SHARED_OPTIONS, *made._OWN_OPTIONS}
+    for name in own:
+        if name not in known:
+            raise UsageError(f"--option {name}: {ALIGNERS[kind]} has no such option; it has {', '.join(sorted(known))}")
+        if name in options and name not in ("empty", "tune", "seed"):
+            raise UsageError(f"--option {name}: is given twice, once as --{name.replace('_', '-')}")
+    return made(**{**options, **own})
+
+
+class _Work:
+    """One training: what it is given, and what came of it."""
+
+    def __init__(
+        self,
+        files: tuple[str, str | None, str],
+        unlabelled: tuple[str, str] | None,
+        dev: tuple[str, str, str] | None,
+        named: dict[str, str],
+        reading: dict[str, Any],
+        skip_empty: bool,
+        quiet: bool,
+    ) -> None:
+        from isogloss.data.formats import read_bitext
+
+        self.quiet = quiet
+        source, target, gold = files
+        text = read_bitext(source, target, **reading)
+        links = read_gold(gold, text)
+        self.bitext, self.gold, rest, rows = _labelled(text, links, skip_empty)
+        if not len(self.bitext):
+            raise LinksError(
+                f"{gold}: no line has links, so there is nothing to learn from. Write source-target, counted from 0, "
+                "as 0-0 1-2 in the lines of the pairs that you aligned"
+            )
+        self.n_pairs, self.n_gold_lines = len(text), len(links)
+        self.links = None
+        if named:
+            from isogloss.tasks.align.supervised.validation import take_links
+
+            self.links = {name: take_links(found, rows) for name, found in read_named(named, text).items()}
+        two = {**reading, "format": "auto", "columns": None, "languages": None}  # those are for single files
+        more = None if unlabelled is None else read_bitext(*unlabelled, **two)
+        self.n_more = 0 if more is None else len(more)
+        self.text = _together(rest, more)
+        self.dev = None if dev is None else _dev(dev, two)
+
+    def train(self, aligner: Any) -> None:
+        """Learn, and see how well on pairs that were held out."""
+        self.aligner = aligner
+        if len(self.bitext) < _FEW:
+            say(
+                f"gold of {_count(len(self.bitext), 'pair')} is little: expect fifty to a hundred to be needed. "
+                "`isogloss suggest` says which to align next",
+                self.quiet,
+            )
+        more = {} if self.links is None else {"links": self.links}
+        aligner.fit(self.bitext, self.gold, self.text, self.dev, progress_for(self.quiet), **more)
+        self.baseline = self._baseline()
+
+    @property
+    def held_out(self) -> float | None:
+        """The error, from 0 to 1, of the settings chosen, on pairs that were not trained on."""
+        errors = [entry["aer"] for entry in self.aligner.tuning_]
+        return min(errors) if errors else None
+
+    def _baseline(self) -> float | None:
+        """The error of the unsupervised aligner behind the features on the same pairs."""
+        extractor = self.aligner.extractor_
+        if "hmm" not in extractor.sets:
+            return None
+        from isogloss.tasks.align.supervised.targets import GoldCells, error_rate
+
+        bitext, gold = (self.bitext, self.gold) if self.dev is None else self.dev
+        features = extractor.transform(bitext, self.links)
+        linked = features.links[:, features.column("hmm_link")] > 0
+        return error_rate(linked, GoldCells.of(gold, features.shapes))
+
+    # --- words
+
+    def report(self, save: str | None, seconds: float) -> None:
+        """What was learnt from, how well, and with which settings, for people."""
+        for line in self._lines():
+            say(line, self.quiet)
+        where = f"saved in {save}" if save is not None else "not saved (no --save)"
+        say(f"{where}, {seconds:.1f} s", self.quiet)
+
+    def _lines(self) -> list[str]:
+        aligner, sure = self.aligner, self._n_sure()
+        used = f"{_count(aligner.n_gold_, 'pair')} with gold ({sure:,} sure, {len(self.gold.source) - sure:,} possible)"
+        without = self.n_pairs - len(self.bitext)
+        used += f", {_count(without, 'pair')} of the text without" if without else ""
+        used += f", {_count(self.n_more, 'unlabelled pair')}" if self.n_more else ""
+        lines = [f"learnt from {used}"]
+        if self.held_out is not None:
+            folds = f"in {min(aligner.folds, aligner.n_gold_)}-fold cross-validation within the gold"
+            line = f"AER {100 * self.held_out:.2f} {folds if self.dev is None else 'on --dev'}"
+            tried = len(aligner.tuning_)
+            line += f" (the best of {tried} settings, so a little too good)" if tried > 1 else ""
+            if self.baseline is not None:
+                line += f"; without gold, by the HMM alone, {100 * self.baseline:.2f}"
+            lines.append(line)
+        chosen = {name: value for name, value in aligner.setting_.as_dict().items() if value is not None}
+        words = ", ".join(f"{name} {value:g}" for name, value in chosen.items() if name != "passes")
+        lines.append(f"trainer {aligner.trainer}, {words}")
+        return lines
+
+    def _n_sure(self) -> int:
+        possible = self.gold.possible
+        return len(self.gold.source) - (0 if possible is None else int(possible.sum()))
+
+    def summary(self, kind: str, save: str | None, seconds: float) -> dict[str, Any]:
+        """The same for programs; errors in percent."""
+        from isogloss._version import __version__
+        from isogloss.cli._alignment import peak_memory
+
+        aligner, sure = self.aligner, self._n_sure()
+        return {
+            "aligner": kind,
+            "pairs": self.n_pairs,
+            "gold_lines": self.n_gold_lines,
+            "gold_pairs": aligner.n_gold_,
+            "sure": sure,
+            "possible": len(self.gold.source) - sure,
+            "unlabelled_pairs": self.n_pairs - len(self.bitext) + self.n_more,
+            "held_out": "dev" if self.dev is not None else "folds" if self.aligner.tune else None,
+            "aer": None if self.held_out is None else 100 * self.held_out,
+            "aer_hmm": None if self.baseline is None else 100 * self.baseline,
+            "setting": aligner.setting_.as_dict(),
+            "tuning": [{**entry, "aer": 100 * entry["aer"]} for entry in aligner.tuning_],
+            "temperature": aligner.temperature_,
+            "threshold": aligner.threshold_,
+            "objective": aligner.trace_,
+            "weights": aligner.feature_weights(),
+            "options": aligner.options_,
+            "seconds": seconds,
+            "peak_memory_mb": peak_memory(),
+            "model": save,
+            "version": __version__,
+        }
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'s'[: number != 1]}"
+
+
+def _labelled(text: Bitext, gold: Links, skip_empty: bool) -> tuple[Bitext, Links, Bitext | None, NDArray[np.int64]]:
+    """The pairs with gold and their links, the pairs without, and the numbers of the first."""
+    import numpy as np
+
+    from isogloss.tasks.align.filtering import take_pairs
+    from isogloss.tasks.align.supervised.validation import take_links
+
+    done = np.zeros(len(text), np.bool_)
+    done[: len(gold)] = np.diff(gold.offsets) > 0 if skip_empty else True
+    rows = np.flatnonzero(done)
+    rest = None if done.all() else take_pairs(text, ~done)
+    if len(rows) and rows[-1] == len(rows) - 1:  # the first lines: messages keep their numbers
+        return text.part(0, len(rows)), gold[: len(rows)], rest, rows
+    return take_pairs(text, done), take_links(gold, rows), rest, rows
+
+
+def _together(first: Bitext | None, second: Bitext | None) -> Bitext | None:
+    from isogloss.tasks.align.features.statistics import joined
+
+    return second if first is None else joined(first, second)
+
+
+def _dev(files: tuple[str, str, str], reading: dict[str, Any]) -> tuple[Bitext, Links]:
+    from isogloss.data.formats import read_bitext
+
+    text = read_bitext(files[0], files[1], **reading)
+    gold = read_gold(files[2], text)
+    if not len(gold.source):
+        raise LinksError(f"{files[2]}: no line has links, so no settings can be chosen on it. Is it the right file?")
+    bitext, links, _, _ = _labelled(text, gold, True)
+    return bitext, links
