@@ -223,12 +223,12 @@ def block_features(
         np.array([features.column(name) for name in chosen], np.int64),
         np.array([features.column(name) for name in least], np.int64), spans, max_size, starts, values,
     )  # fmt: skip
-    fired, fired_names = _indicators(phrases, corpus, values, more, starts)
+    fired, fired_names = _indicators(phrases, corpus, more, starts)
     return PartFeatures(tuple(names), values, starts, fired, fired_names)
 
 
 def _indicators(
-    phrases: Phrases, corpus: Corpus, values: Floats, more: int, starts: NDArray[np.int64]
+    phrases: Phrases, corpus: Corpus, more: int, starts: NDArray[np.int64]
 ) -> tuple[tuple[NDArray[np.int64], NDArray[np.int32]], tuple[str, ...]]:
     """The shape of every block: at most one indicator each."""
     pairs = corpus.pairs
@@ -249,12 +249,11 @@ def _indicators(
     of_target = np.where(ranks[1] >= 0, first + ranks[1] * len(words[0]), -1)[target, :more]
     of_source = np.where(of_source >= 0, of_source + codes[1][target][:, None], -1)
     of_target = np.where(of_target >= 0, of_target + codes[0][source][:, None], -1)
-    found = np.full(len(values), -1, np.int64)
+    found = np.full(starts[-1], -1, np.int64)  # so it stays for spans past the end, whose shape is 0
     rows = np.repeat(starts[:-1], n * m) + within * more  # of the first block of each cell
     later = rows + np.repeat(n * m * more, n * m)
     for k in range(more):
         found[rows + k], found[later + k] = of_source[:, k], of_target[:, k]
-    found[~values[:, :more].any(axis=1)] = -1  # past the end
     indptr = np.concatenate([[0], np.cumsum(found >= 0)]).astype(np.int64)
     names = [f"[{shape}|{word}]" for shape in phrases.source.shape_names() for word in words[1]]
     names += [f"[{word}|{shape}]" for shape in phrases.target.shape_names() for word in words[0]]
