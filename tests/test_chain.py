@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isogloss.errors import IsoglossError, ParameterError
-from isogloss.structures import AlignmentChain, Chain, Chains, InfeasibleError, Stack, Structure
+from isogloss.structures import AlignmentChain, Chain, Chains, FactoredChains, InfeasibleError, Stack, Structure
 from isogloss.structures.semiring import DRAW, LOG, MAX, total, weights
 from isogloss.testing import (
     brute_force_alignments,
@@ -322,3 +322,51 @@ def test_alignment_chain_refuses_what_does_not_fit():
         AlignmentChain(*good).from_parts(np.ones((3, 2)))
     with pytest.raises(ParameterError, match="emission"):
         AlignmentChain(*good).with_scores(np.zeros((2, 3)))
+
+
+def test_a_stack_of_scores_is_checked_where_it_comes_in():
+    many = Chain.batch([np.zeros((2, 3, 3)), np.zeros((1, 3, 3))])
+    for wrong in (np.nan, np.inf):
+        values = np.zeros(27)
+        values[20] = wrong
+        with pytest.raises(ParameterError, match=r"sentence 1: (nan|inf) at \[0, 0, 2\]"):
+            many.with_scores(many.scores.like(values))
+
+
+def test_what_is_no_array_of_numbers_is_named():
+    for call in (
+        lambda: Chain("words"),
+        lambda: Chain([[[0.0, 1.0], [2.0]]]),
+        lambda: Chain(np.zeros((1, 2, 2), complex)),
+    ):
+        with pytest.raises(ParameterError, match="Chain: scores: an array of real numbers"):
+            call()
+    with pytest.raises(ParameterError, match="sentence 1: an array of real numbers"):
+        Chain.batch([np.zeros((1, 2, 2)), "words"])
+    with pytest.raises(ParameterError, match="2 masks were given for 1 sentences"):
+        Chain.batch([np.zeros((1, 2, 2))], mask=[np.ones((1, 2), bool)] * 2)
+
+
+def test_labels_are_whole_numbers():
+    dist = Chain(np.zeros((2, 3, 3)))
+    assert dist.log_prob([1.0, 2.0]) == dist.log_prob(np.array([1, 2], np.uint8))
+    with pytest.raises(ParameterError, match="a sequence is 2 states"):
+        dist.log_prob([0.5, 2.0])
+
+
+def test_batches_know_parts_k_best_and_clamp():
+    rng = np.random.default_rng(4)
+    scores = [rng.normal(size=(n, 3, 3)) for n in (3, 0, 5)]
+    many = Chain.batch(scores)
+    best = many.argmax()
+    assert [y.tolist() for y in many.from_parts(many.parts(best))] == [y.tolist() for y in best]
+    for found, one in zip(many.k_best(4), map(Chain, scores), strict=True):
+        assert [(score, y.tolist()) for score, y in found] == [(score, y.tolist()) for score, y in one.k_best(4)]
+    assert many.clamp(best).log_partition().tolist() == pytest.approx([Chain(s).score(y) for s, y in zip(scores, best)])
+    broken = Chain.batch([scores[0], np.full((2, 3, 3), -np.inf)])
+    for method in (broken.log_partition, broken.entropy, lambda: broken.k_best(2)):
+        with pytest.raises(InfeasibleError, match="sentence 1"):
+            method()
+    factored = FactoredChains([np.zeros((1, 2)), np.full((1, 2), -np.inf)], np.zeros((2, 2)))
+    with pytest.raises(InfeasibleError, match="sentence 1"):
+        factored.entropy()

@@ -500,3 +500,17 @@ def test_scores_are_copied_and_results_cannot_be_spoilt():
     assert dist.log_partition() == pytest.approx(log(3))
     with pytest.raises(ValueError, match="read-only"):
         dist.marginals()[0] = 1
+
+
+def test_k_best_has_room_for_what_there_is_however_many_are_asked_for():
+    for single_root, count in ((False, 55), (True, 30)):
+        assert len(ProjectiveTree(np.zeros((5, 5)), single_root=single_root).k_best(10**12)) == count
+    assert len(ProjectiveTree(np.zeros((1, 1)), single_root=True).k_best(np.int64(7))) == 1
+
+
+def test_stacks_are_checked_where_they_come_in():
+    for wrong in (np.nan, np.inf):
+        values = np.zeros(9)
+        values[5] = wrong
+        with pytest.raises(ParameterError, match=r"scores: sentence 0: (nan|inf) at \[1, 2\]"):
+            ProjectiveTrees(Stack(values, np.array([0, 9]), np.array([[3, 3]])))

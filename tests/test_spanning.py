@@ -570,3 +570,12 @@ def test_k_best_of_a_long_sentence():
     assert scores == sorted(scores, reverse=True) and len({tuple(y) for _, y in found}) == 10
     assert found[0][1].tolist() == dist.argmax().tolist()
     assert all((y == 0).sum() == 1 for _, y in found)
+
+
+def test_stacks_are_checked_where_they_come_in():
+    for wrong in (np.nan, np.inf):
+        values = np.zeros(9)
+        values[5] = wrong
+        many = SpanningTree.batch([np.zeros((3, 3))])
+        with pytest.raises(ParameterError, match=r"sentence 0: (nan|inf) at \[1, 2\]"):
+            many.with_scores(many.scores.like(values))

@@ -21,7 +21,10 @@ from isogloss.structures.semiring import DRAW, LOG, MAX, Semiring
 if TYPE_CHECKING:
     from isogloss.structures.polytope import Polytope
 
-__all__ = ["Array", "Distribution", "Flat", "InfeasibleError", "Program", "Structure", "checked_scores", "kept"]
+__all__ = [
+    "Array", "Distribution", "Flat", "InfeasibleError", "Program", "Structure", "checked_scores", "expected", "kept",
+    "numbers",
+]  # fmt: skip
 
 Array = NDArray[np.float64]
 Y = TypeVar("Y")
@@ -56,7 +59,7 @@ def checked_scores(scores: ArrayLike, place: str, shape: Sequence[int | None]) -
 
     `None` in `shape` stands for any length. Finite numbers and −∞ pass; NaN and +∞ do not.
     """
-    array = np.array(scores, dtype=np.float64, order="C")
+    array = np.array(numbers(scores, place), order="C")
     if array.ndim != len(shape) or any(want not in (None, have) for want, have in zip(shape, array.shape, strict=True)):
         wanted = "[" + ", ".join("any" if want is None else str(want) for want in shape) + "]"
         raise ParameterError(f"{place}: the shape should be {wanted}, not {list(array.shape)}")
@@ -66,6 +69,23 @@ def checked_scores(scores: ArrayLike, place: str, shape: Sequence[int | None]) -
             f"{place}: {array[at]} at {list(at)}; log scores are finite, or minus infinity for what is forbidden"
         )
     return kept(array)
+
+
+def numbers(scores: ArrayLike, place: str) -> Array:
+    """`scores` as float64; not a copy if they are already."""
+    try:
+        array = np.asarray(scores)
+        if array.dtype.kind == "c":  # NumPy would drop the imaginary part
+            raise TypeError("complex numbers")
+        return np.asarray(array, np.float64)
+    except (TypeError, ValueError) as finding:
+        raise ParameterError(f"{place}: an array of real numbers is needed ({finding})") from finding
+
+
+def expected(marginals: Array, scores: Array) -> float:
+    """Σ marginals · scores over the allowed parts."""
+    used = marginals > 0
+    return float(marginals[used] @ scores[used])
 
 
 def kept(array: Array) -> Array:
@@ -135,8 +155,7 @@ class Distribution(ABC, Generic[Y]):
     def entropy(self) -> float:
         """−Σ p log p in nats, as log Z − Σ marginals · scores over the allowed parts."""
         value, marginals = self._solved
-        used = marginals > 0
-        return max(0.0, value - float(marginals[used] @ self.scores[used]))
+        return max(0.0, value - expected(marginals, self.scores))
 
     def from_parts(self, parts: ArrayLike) -> Y:
         """The structure that has these parts; the inverse of `parts`."""

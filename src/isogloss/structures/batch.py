@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from isogloss.engine.threads import run_blocks, using_threads
 from isogloss.errors import ParameterError
-from isogloss.structures.base import Array, Distribution, InfeasibleError, checked_scores, kept
+from isogloss.structures.base import Array, Distribution, InfeasibleError, checked_scores, expected, kept, numbers
 from isogloss.structures.semiring import DRAW, LOG, MAX, Semiring
 
 __all__ = ["Batch", "ProgramBatch", "Stack", "run_sentences"]
@@ -51,7 +51,7 @@ class Stack:
     @classmethod
     def of(cls, arrays: Iterable[ArrayLike], place: str = "Stack", rank: int | None = None) -> Stack:
         """Copy the arrays into one vector, once all are known to hold log scores and to have one rank."""
-        blocks = [np.asarray(array, np.float64) for array in arrays]
+        blocks = [numbers(array, f"{place}: sentence {s}") for s, array in enumerate(arrays)]
         rank = rank if rank is not None else (blocks[0].ndim if blocks else 1)
         for s, block in enumerate(blocks):
             if block.ndim != rank:
@@ -59,11 +59,15 @@ class Stack:
         shapes = np.array([block.shape for block in blocks], np.int64).reshape(len(blocks), rank)
         offsets = np.concatenate([[0], np.cumsum(shapes.prod(axis=1))]).astype(np.int64)
         values = np.concatenate([block.ravel() for block in blocks]) if blocks else np.zeros(0)
-        if not np.all(values < np.inf):
-            at = int(np.flatnonzero(~(values < np.inf))[0])
-            s = int(np.searchsorted(offsets, at, side="right")) - 1
-            checked_scores(blocks[s], f"{place}: sentence {s}", blocks[s].shape)  # says where
-        return cls(kept(values), offsets, shapes)
+        return cls(kept(values), offsets, shapes).checked(place)
+
+    def checked(self, place: str) -> Stack:
+        """The stack itself, once it is known to hold log scores: no NaN, no +∞."""
+        if self.values.size and not self.values.max() < np.inf:  # NaN is not, either
+            at = int(np.flatnonzero(~(self.values < np.inf))[0])
+            s = int(np.searchsorted(self.offsets, at, side="right")) - 1
+            checked_scores(self[s], f"{place}: sentence {s}", self[s].shape)  # says where
+        return self
 
     def like(self, values: Array) -> Stack:
         """Other values in arrays of the same shapes."""
@@ -157,13 +161,8 @@ class Batch(ABC, Generic[Y]):
     def entropy(self) -> Array:
         """float64[n_sentences]: −Σ p log p in nats."""
         values, marginals = self._solved
-        expected = np.zeros(len(self.scores.values))
-        np.multiply(marginals.values, self.scores.values, out=expected, where=marginals.values > 0)
-        filled = np.diff(self.scores.offsets) > 0  # reduceat stumbles over empty arrays
-        sums = np.zeros(len(self))
-        if filled.any():
-            sums[filled] = np.add.reduceat(expected, self.scores.offsets[:-1][filled])
-        return np.maximum(0.0, values - sums)
+        means = [expected(*pair) for pair in zip(marginals, self.scores, strict=True)]
+        return np.maximum(0.0, values - np.array(means, np.float64))
 
     def parts(self, structures: Sequence[Any]) -> Stack:
         """Parts of one structure for each sentence, laid out as `scores`."""
@@ -172,6 +171,32 @@ class Batch(ABC, Generic[Y]):
         for s, y in enumerate(self._one_each(structures)):
             out[s][...] = self[s].parts(y)
         return out
+
+    def from_parts(self, parts: Stack | Iterable[ArrayLike]) -> list[Y]:
+        """The structures that have these parts, one array for each sentence; the inverse of `parts`."""
+        return [self[s].from_parts(one) for s, one in enumerate(self._one_each(list(parts)))]
+
+    def k_best(self, k: int) -> list[list[tuple[float, Y]]]:
+        """The `k` best structures of each sentence with their scores, one sentence after the other."""
+        found = []
+        for s in range(len(self)):
+            one: Any = self[s]
+            if not hasattr(one, "k_best"):
+                raise ParameterError(f"{self!r}: {type(one).__name__} has no k_best; use argmax")
+            found.append(self._named(s, one.k_best, k))
+        return found
+
+    def clamp(self, structures: Sequence[Any]) -> Self:
+        """The distributions in which these structures alone are allowed, one for each sentence."""
+        used = self.parts(structures).values > 0
+        return self._remake(self.scores.like(kept(np.where(used, self.scores.values, -np.inf))))
+
+    def _named(self, s: int, method: Callable[..., Any], *args: Any) -> Any:
+        """What a method of sentence *s* gives; where that allows nothing, the error says which sentence it is."""
+        try:
+            return method(*args)
+        except InfeasibleError as finding:
+            raise InfeasibleError(f"sentence {s}: {finding}") from finding
 
     def log_prob(self, structures: Sequence[Any]) -> Array:
         """float64[n_sentences]: log p(y) of one structure for each sentence."""
@@ -184,8 +209,11 @@ class Batch(ABC, Generic[Y]):
         return structures
 
     def with_scores(self, scores: Stack | Iterable[ArrayLike]) -> Self:
-        """The same sentences under other scores."""
-        stack = scores if isinstance(scores, Stack) else Stack.of(scores, repr(self), self.scores.shapes.shape[1])
+        """The same sentences under other scores; a Stack is taken as it is, not copied."""
+        if isinstance(scores, Stack):
+            stack = scores.checked(repr(self))
+        else:
+            stack = Stack.of(scores, repr(self), self.scores.shapes.shape[1])
         if not np.array_equal(stack.shapes, self.scores.shapes):
             raise ParameterError(f"{self!r}: new scores should have the shapes of the old")
         return self._remake(stack)

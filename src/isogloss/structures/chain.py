@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from isogloss.data.ragged import Ragged
 from isogloss.errors import ParameterError
-from isogloss.structures.base import Array, InfeasibleError, Program, checked_scores, kept
+from isogloss.structures.base import Array, InfeasibleError, Program, checked_scores, kept, numbers
 from isogloss.structures.batch import ProgramBatch, Stack, run_sentences
 from isogloss.structures.kbest import checked_k
 from isogloss.structures.semiring import LOG, Semiring
@@ -59,7 +59,7 @@ class Chain(Program[Labels]):
     """
 
     def __init__(self, scores: ArrayLike, *, mask: ArrayLike | None = None) -> None:
-        array = np.asarray(scores, np.float64)
+        array = numbers(scores, "Chain: scores")
         if array.ndim not in (3, 4) or len(set(array.shape[1:])) != 1:
             raise ParameterError(
                 f"Chain: scores should be [n, k, k], or [n, k, k, k] for order 2, not {list(array.shape)}"
@@ -260,9 +260,14 @@ class Chains(ProgramBatch[Labels]):
             raise ParameterError(f"Chains: scores of sentence {s} should be [n, k, k], not {stack.shapes[s].tolist()}")
         self.masks: list[Mask] | None = None
         if mask is not None:
+            each = list(mask)
+            if len(each) != len(stack):
+                raise ParameterError(
+                    f"Chains: {len(each)} masks were given for {len(stack)} sentences; give one for each"
+                )
             self.masks = [
                 _checked_mask(one, shape[:2], f"Chains: mask of sentence {s}")
-                for s, (one, shape) in enumerate(zip(mask, stack.shapes, strict=True))
+                for s, (one, shape) in enumerate(zip(each, stack.shapes, strict=True))
             ]
         self.scores = self._covered(stack)
 
@@ -338,8 +343,10 @@ class Chains(ProgramBatch[Labels]):
 
 def checked_labels(y: ArrayLike, n: int, k: int, place: str) -> Labels:
     """`y` as int64[n], once it is known to be a sequence of labels."""
-    labels = np.asarray(y, np.int64)
-    if labels.shape != (n,) or (n and not 0 <= labels.min() <= labels.max() < k):
+    given = np.asarray(y)
+    labels = np.asarray(given, np.int64)
+    whole = given.dtype.kind in "iub" or np.array_equal(labels, given)
+    if labels.shape != (n,) or not whole or (n and not 0 <= labels.min() <= labels.max() < k):
         raise ParameterError(f"{place}: a sequence is {n} states from 0 to {k - 1}, not {y!r}")
     return labels
 
@@ -368,10 +375,8 @@ def _masked(scores: Array, mask: Mask | None) -> Array:
 
 def _stacked(scores: Stack | Iterable[ArrayLike]) -> Stack:
     if isinstance(scores, Stack):
-        if scores.values.size and not scores.values.max() < np.inf:  # NaN is not, either
-            checked_scores(scores.values, "Chains: scores.values", scores.values.shape)
-        return scores
-    blocks = [np.asarray(block, np.float64) for block in scores]
+        return scores.checked("Chains: scores")
+    blocks = [numbers(block, f"Chains: scores: sentence {s}") for s, block in enumerate(scores)]
     return Stack.of(blocks, "Chains: scores", blocks[0].ndim if blocks else 3)
 
 

@@ -275,7 +275,8 @@ class FactoredChains(Batch[Labels]):
 
     def entropy(self) -> Array:
         """float64[n_sentences]: −Σ p log p in nats."""
-        return np.array([self[s].entropy() for s in range(len(self))])
+        self.log_partition()  # names the sentence that allows nothing, if one does
+        return np.array([self[s].entropy() for s in range(len(self))], np.float64)
 
 
 class FactoredChain(Distribution[Labels]):

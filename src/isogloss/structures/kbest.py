@@ -6,6 +6,7 @@ import heapq
 import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count, islice
+from numbers import Integral
 from typing import Protocol
 
 from isogloss.errors import ParameterError
@@ -28,9 +29,9 @@ class Best(Protocol):
 
 def checked_k(k: int, place: str) -> int:
     """`k`, once it is known to be a positive number."""
-    if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+    if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
         raise ParameterError(f"{place}: k should be a positive integer, not {k!r}")
-    return k
+    return int(k)
 
 
 def k_best(best: Best, k: int) -> list[tuple[float, tuple[int, ...]]]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isogloss.errors import ParameterError
-from isogloss.structures.base import Array, InfeasibleError, Program, checked_scores, kept
+from isogloss.structures.base import Array, InfeasibleError, Program, checked_scores, expected, kept
 from isogloss.structures.batch import Stack
 from isogloss.structures.heads import Heads, HeadTree, link_scores
 from isogloss.structures.kbest import checked_k, k_best
@@ -333,8 +333,9 @@ class ProjectiveTree(HeadTree, Program[Heads]):
         if self._first_order:
             from isogloss.structures._numba.eisner_kbest import k_trees
 
-            trees, values = np.empty((k, self.n), np.int64), np.empty(k)
-            count = k_trees(self.scores, self.single_root, k, trees, values)
+            size = min(k, count_trees(self.n, single_root=self.single_root))  # room for all that there are, no more
+            trees, values = np.empty((size, self.n), np.int64), np.empty(size)
+            count = k_trees(self.scores, self.single_root, size, trees, values)
             found = [(float(values[rank]), trees[rank].copy()) for rank in range(count)]
         else:
             found = [(score, np.array(heads, np.int64)) for score, heads in k_best(self._best, k)]
@@ -351,10 +352,17 @@ class ProjectiveTree(HeadTree, Program[Heads]):
         return None if value == -np.inf else (value, self._read(parts).tolist())
 
 
-def expected(marginals: Array, scores: Array) -> float:
-    """Σ marginals · scores over the allowed parts."""
-    used = marginals > 0
-    return float(marginals[used] @ scores[used])
+def count_trees(n: int, *, single_root: bool) -> int:
+    """How many projective trees n words have.
+
+    Examples
+    --------
+    >>> [count_trees(n, single_root=False) for n in range(6)], [count_trees(n, single_root=True) for n in range(6)]
+    ([1, 1, 3, 12, 55, 273], [1, 1, 2, 7, 30, 143])
+    """
+    if single_root and n:
+        return math.comb(3 * n - 2, n - 1) // n
+    return math.comb(3 * n, n) // (2 * n + 1)
 
 
 def _one(table: Array) -> Stack:

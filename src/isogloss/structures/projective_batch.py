@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isogloss.errors import ParameterError
-from isogloss.structures.base import Array, kept
+from isogloss.structures.base import Array, expected, kept
 from isogloss.structures.batch import ProgramBatch, Stack, run_sentences
-from isogloss.structures.projective import KINDS, Heads, ProjectiveTree, expected
+from isogloss.structures.heads import Heads
+from isogloss.structures.projective import KINDS, ProjectiveTree
 from isogloss.structures.semiring import LOG, Log, Max, Semiring
 
 __all__ = ["ProjectiveTrees", "sweep"]
@@ -113,6 +114,9 @@ class ProjectiveTrees(ProgramBatch[Heads]):
         for kind, stack in zip(KINDS, (siblings, grandparents), strict=True):
             if stack is not None and not np.array_equal(stack.shapes, np.repeat(shapes[:, :1], 3, axis=1)):
                 raise ParameterError(f"ProjectiveTrees: {kind} should be [n+1, n+1, n+1] for every sentence")
+        for kind, stack in zip(("scores", *KINDS), (scores, siblings, grandparents), strict=True):
+            if stack is not None:
+                stack.checked(f"ProjectiveTrees: {kind}")
         self.scores, self.single_root = scores, bool(single_root)
         self.siblings, self.grandparents = siblings, grandparents
 

@@ -203,7 +203,7 @@ class SpanningTrees(Batch[Heads]):
                 raise ParameterError(
                     f"SpanningTrees: scores of sentence {s} should be [n + 1, n + 1], not {[rows, columns]}"
                 )
-        values = scores.values.view()
+        values = scores.checked("SpanningTrees").values.view()
         self.scores = scores.like(kept(values))  # kernels are compiled for one kind of array
         self.single_root = bool(single_root)
 

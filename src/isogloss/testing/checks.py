@@ -178,19 +178,26 @@ def _check_shift(structure: Callable[[Array], Any], scores: Array, column: Any) 
 def check_batch(
     structure: Callable[[Array], Any], batch: Callable[[list[Array]], Any], scores: Sequence[Array]
 ) -> None:
-    """A batch equals one by one, and any number of threads equals one thread, to the bit."""
+    """A batch equals one by one, and any number of threads equals one thread, to the bit.
+
+    Held against each other are log Z, marginals, best structures and, where the batch has these methods, entropies.
+    """
     from isogloss.engine.threads import using_threads
 
     results = []
     for number in (1, 2):
         with using_threads(number):
             many = batch(list(scores))
-            results.append((many.log_partition(), list(many.marginals()), [_key(y) for y in many.argmax()]))
-    for values, marginals, best in results:
+            entropies = many.entropy() if hasattr(many, "entropy") else None
+            best = [_key(y) for y in many.argmax()]
+            results.append((many.log_partition(), list(many.marginals()), best, entropies))
+    for values, marginals, best, entropies in results:
         for row, one in enumerate(map(structure, scores)):
             assert values[row] == one.log_partition(), f"batch, sentence {row}: log Z differs"
             np.testing.assert_array_equal(np.ravel(marginals[row]), one.marginals().ravel(), err_msg=f"batch, {row}")
             assert best[row] == _key(one.argmax()), f"batch, sentence {row}: argmax differs"
+            if entropies is not None:
+                assert entropies[row] == one.entropy(), f"batch, sentence {row}: the entropy differs"
 
 
 def check_k_best(found: Sequence[tuple[float, Any]], truth: BruteForce, k: int) -> None:
