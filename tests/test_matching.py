@@ -403,7 +403,49 @@ def test_loss_augmented_decoding_and_its_constant():
 @given(matching_inputs(most=4, required=True), st.integers(1, 30))
 @FEW
 def test_k_best_matchings(inputs, k):
-    check_k_best(made(inputs).k_best(k), brute_force_matching(*inputs), k)
+    truth = brute_force_matching(*inputs)
+    if truth.log_partition == -np.inf:
+        with pytest.raises(InfeasibleError):
+            made(inputs).k_best(k)
+    else:
+        check_k_best(made(inputs).k_best(k), truth, k)
+
+
+def test_k_best_where_nothing_is_allowed_is_an_error_with_fertility_and_pairs_too():
+    forbidden, pairs = np.full((2, 2), -np.inf), neighbour_pairs(2, 2, monotone=1.0)
+    for options in ({}, {"fertility": 2}, {"pairs": pairs}):
+        with pytest.raises(InfeasibleError, match="source word 0"):
+            Matching(forbidden, -np.inf, **options).k_best(3)
+
+
+def test_numbers_of_numpy_are_numbers():
+    dist = Matching(np.zeros((2, 2)), fertility=np.int64(2))
+    assert len(dist.k_best(np.int32(3))) == 3
+    assert Matching.batch([np.zeros((2, 2))], fertility=np.int64(2)).log_partition()[0] == dist.log_partition()
+
+
+def test_clamped_batches_allow_one_structure_alone():
+    rng = np.random.default_rng(5)
+    scores = [rng.normal(size=shape) for shape in ((3, 3), (2, 4), (0, 2), (14, 15))]
+    for options in ({}, {"fertility": 2}):
+        many = Matching.batch(scores, -0.5, **options)
+        best = many.argmax()
+        alone = many.clamp(best)
+        assert alone.argmax() == best == alone.sample(rng)
+        assert alone.log_partition() == pytest.approx([many[s].score(y) for s, y in enumerate(best)])
+        assert alone.entropy() == pytest.approx(np.zeros(4), abs=1e-9)
+        assert alone.marginals().values == pytest.approx(many.parts(best).values, abs=1e-9)
+        assert alone.with_scores(alone.scores).argmax() == best
+
+
+def test_errors_in_batches_name_the_sentence():
+    fine, forbidden = np.zeros((2, 2)), np.full((2, 2), -np.inf)
+    for options in ({}, {"fertility": 2}, {"pairs": [None, neighbour_pairs(2, 2, monotone=1.0)]}):
+        many = Matching.batch([fine, forbidden], -np.inf, **options)
+        rng = np.random.default_rng(0)
+        for method, rest in ((many.argmax, ()), (many.log_partition, ()), (many.k_best, (2,)), (many.sample, (rng,))):
+            with pytest.raises(InfeasibleError, match="sentence 1"):
+                method(*rest)
 
 
 def test_k_best_with_fertility_and_pairs():

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isogloss.errors import ParameterError
-from isogloss.structures.base import Array, InfeasibleError, kept
+from isogloss.structures.base import Array, kept
 from isogloss.structures.batch import Batch, Stack, run_sentences
 from isogloss.structures.matching import sums
 from isogloss.structures.matching.assignment import best_partners_of_required
@@ -19,6 +19,7 @@ from isogloss.structures.matching.distribution import Matching
 from isogloss.structures.matching.parts import (
     NO_PAIRS,
     Fertility,
+    Indices,
     Pairs,
     checked_fertility,
     checked_pairs,
@@ -67,7 +68,10 @@ class Matchings(Batch[Links]):
         self.target_null = _nulls(target_null, shapes[:, 1], "Matchings: target_null")
         self._steps: list[tuple[Array, Array]] | None = None
         if fertility is not None and fertility != 1:
-            each = [fertility] * len(self) if isinstance(fertility, (Fertility, int)) else self._one_each(fertility)
+            for_all = isinstance(fertility, (Fertility, int, np.integer))
+            each: Sequence[Any] = (
+                [fertility] * len(self) if for_all else self._one_each(cast("Sequence[Any]", fertility))
+            )
             sizes = shapes.tolist()
             self._steps = [checked_fertility(given, *size) for given, size in zip(each, sizes, strict=True)]
         self._pairs: list[tuple[NDArray[np.int64], Array]] | None = None
@@ -78,6 +82,8 @@ class Matchings(Batch[Links]):
             raise ParameterError(f'Matchings: inference should be "auto", "exact" or "bp", not {inference!r}')
         self.inference: Inference = inference
 
+    _least: list[tuple[Indices, Indices] | None] | None = None  # links that words must have, of clamped matchings
+
     def __getitem__(self, s: int) -> Matching:
         scores = self.scores[s]
         n, m = scores.shape
@@ -85,7 +91,8 @@ class Matchings(Batch[Links]):
         pairs = self._pairs[s] if self._pairs is not None else (NO_PAIRS, constant((0,)))
         one = Matching._made(
             scores=scores, source_null=self.source_null[s], target_null=self.target_null[s], _source_steps=steps[0],
-            _target_steps=steps[1], _pair_links=pairs[0], _pair_scores=pairs[1], _least=None, inference=self.inference,
+            _target_steps=steps[1], _pair_links=pairs[0], _pair_scores=pairs[1],
+            _least=None if self._least is None else self._least[s], inference=self.inference,
         )  # fmt: skip
         if "_sums" in self.__dict__ and self._sums[s].value > -np.inf:
             one.__dict__["_sums"] = self._sums[s]
@@ -93,8 +100,15 @@ class Matchings(Batch[Links]):
 
     def _remake(self, scores: Stack) -> Self:
         new = object.__new__(type(self))
-        kept_fields = ("source_null", "target_null", "_steps", "_pairs", "inference")
-        new.__dict__.update({name: self.__dict__[name] for name in kept_fields} | {"scores": scores})
+        kept_fields = ("source_null", "target_null", "_steps", "_pairs", "_least", "inference")
+        new.__dict__.update({name: getattr(self, name) for name in kept_fields} | {"scores": scores})
+        return new
+
+    def clamp(self, structures: Sequence[Any]) -> Self:
+        """The distributions in which these sets of links alone are allowed; see `Matching.clamp`."""
+        each = [self[s].clamp(y) for s, y in enumerate(self._one_each(structures))]
+        new = self._remake(Stack.of([one.scores for one in each], "Matchings", 2))
+        new._least = [one._least for one in each]
         return new
 
     # --- the best
@@ -102,10 +116,13 @@ class Matchings(Batch[Links]):
     def argmax(self) -> list[Links]:
         """The best set of links of each sentence."""
         if self._pairs is not None:
-            return [self[s].argmax() for s in range(len(self))]
-        if self._steps is not None:
+            return self._one_by_one()
+        if self._steps is not None or self._least is not None:
             return self._by_flow()
         return self._by_assignment()
+
+    def _one_by_one(self) -> list[Links]:
+        return [self._named(s, self[s].argmax) for s in range(len(self))]
 
     def _by_assignment(self) -> list[Links]:
         partner, found = self._partners()
@@ -140,7 +157,7 @@ class Matchings(Batch[Links]):
 
         For matchings with one link a word and no pairs; quicker than sets when there are many.
         """
-        if self._steps is not None or self._pairs is not None:
+        if self._steps is not None or self._pairs is not None or self._least is not None:
             raise ParameterError(f"{self!r}: partners are for one link a word and no pairs; take argmax()")
         partner, found = self._partners()
         self._refuse_infeasible(np.where(found == 0, 0.0, -np.inf))
@@ -151,7 +168,7 @@ class Matchings(Batch[Links]):
 
         flows = [bool(concave(a).all() and concave(b).all()) for a, b in self._tables]
         if not all(flows):
-            return [self[s].argmax() for s in range(len(self))]
+            return self._one_by_one()
         source, target = (Stack.of(tables, "Matchings", 2) for tables in zip(*self._tables, strict=True))
         linked, found = np.zeros(len(self.scores.values), np.bool_), np.empty(len(self), np.int64)
         stacks = [(stack.values, stack.offsets, stack.shapes) for stack in (self.scores, source, target)]
@@ -171,7 +188,7 @@ class Matchings(Batch[Links]):
 
     def sample(self, rng: np.random.Generator) -> list[Links]:
         """One set of links for each sentence; the same numbers are drawn as by one sentence after the other."""
-        return [self[s].sample(rng) for s in range(len(self))]
+        return [self._named(s, self[s].sample, rng) for s in range(len(self))]
 
     # --- the sum
 
@@ -231,10 +248,7 @@ class Matchings(Batch[Links]):
 
     def _solve(self) -> tuple[Array, Stack]:
         for s in np.flatnonzero(~self.exact).tolist():
-            try:
-                self[s]._refuse_infeasible()
-            except InfeasibleError as finding:
-                raise InfeasibleError(f"sentence {s}: {finding}") from finding
+            self._named(s, self[s]._refuse_infeasible)
         found = self._sums
         values = np.array([own.value for own in found], np.float64)
         sums.warn_unless(all(own.convergence is None or own.convergence.converged for own in found), repr(self))

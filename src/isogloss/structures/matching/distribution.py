@@ -227,8 +227,10 @@ class Matching(Distribution[Links]):
         Plain matchings by splitting around each one found (Murty 1968), at most k · n assignments; with fertility or
         pairs by k integer programs, each of which excludes what came before.
         """
-        checked_k(k, repr(self))
-        return search.k_best_links(self, k)
+        found = search.k_best_links(self, checked_k(k, repr(self)))
+        if not found:
+            self._raise_infeasible()
+        return found
 
     def _raise_infeasible(self) -> NoReturn:
         problem = self._problem

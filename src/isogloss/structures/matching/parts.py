@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
+from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
@@ -110,7 +111,10 @@ def neighbour_pairs(
 
 def checked_links(scores: ArrayLike, place: str) -> Array:
     """`checked_scores` of two axes, with little to do when all is well: small matchings take a few microseconds."""
-    array = np.array(scores, dtype=np.float64, order="C")
+    try:
+        array = np.array(scores, dtype=np.float64, order="C")
+    except (TypeError, ValueError):
+        return checked_scores(scores, place, (None, None))  # says what is wrong
     if array.ndim != 2 or (array.size and not array.item(array.argmax()) < np.inf):  # the quickest; a NaN comes first
         return checked_scores(array, place, (None, None))
     array.flags.writeable = False
@@ -147,10 +151,11 @@ def checked_fertility(fertility: Fertility | int | None, n_source: int, n_target
     """Scores of further links (penalties, sign turned), float64[n_source, D − 1] and float64[n_target, D′ − 1]."""
     if fertility is None:
         return no_steps(n_source), no_steps(n_target)
-    if isinstance(fertility, int) and not isinstance(fertility, bool):
-        if fertility < 1:
-            raise ParameterError(f"Matching: fertility should be 1 or more links a word, not {fertility}")
-        return constant((n_source, fertility - 1)), constant((n_target, fertility - 1))
+    if isinstance(fertility, Integral) and not isinstance(fertility, bool):
+        most = int(fertility)
+        if most < 1:
+            raise ParameterError(f"Matching: fertility should be 1 or more links a word, not {most}")
+        return constant((n_source, most - 1)), constant((n_target, most - 1))
     if not isinstance(fertility, Fertility):
         raise ParameterError(f"Matching: fertility should be a Fertility, a number of links or None, not {fertility!r}")
     sides = (("source", fertility.source, n_source), ("target", fertility.target, n_target))
