@@ -731,3 +731,19 @@ def test_it_is_a_structure():
     for array in (dist.scores, dist.source_null, dist.marginals()):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1
+
+
+def test_clamped_batches_allow_one_alignment_alone():
+    rng = np.random.default_rng(3)
+    scores = [rng.normal(size=shape) for shape in ((3, 3), (2, 4), (0, 2))]
+    many = Itg.batch(scores, -0.5, -0.5, True, [Blocks.from_links(one, np.int64(2)) for one in scores])
+    best = many.argmax()
+    alone = many.clamp(best)
+    assert alone.argmax() == best and many.from_parts(many.parts(best)) == best
+    assert alone.log_partition() == pytest.approx([many[s].score(y) for s, y in enumerate(best)])
+    assert [score for (score, _), *_ in many.k_best(2)] == pytest.approx(alone.log_partition())
+
+
+def test_wrong_scores_in_a_batch_are_named_with_their_sentence():
+    with pytest.raises(ParameterError, match="sentence 1: Itg: scores: nan"):
+        Itg.batch([np.zeros((1, 1)), np.full((1, 1), np.nan)], np.float32(-1.0))

@@ -136,7 +136,7 @@ class Itg(Distribution[Links]):
         listed = list(scores)
 
         def each(values: Any, name: str) -> Sequence[Any]:
-            if values is None or isinstance(values, int | float):
+            if values is None or (not isinstance(values, list | tuple) and np.ndim(values) == 0):
                 return [values] * len(listed)
             if len(values) != len(listed):
                 raise ParameterError(
@@ -144,8 +144,14 @@ class Itg(Distribution[Links]):
                 )
             return list(values)
 
-        rows = zip(listed, each(source_null, "source_null"), each(target_null, "target_null"), each(blocks, "blocks"))
-        return Itgs([cls(s, left, right, normal_form, b) for s, left, right, b in rows])
+        nulls = each(source_null, "source_null"), each(target_null, "target_null")
+        made = []
+        for s, (cells, left, right, own) in enumerate(zip(listed, *nulls, each(blocks, "blocks"), strict=True)):
+            try:
+                made.append(cls(cells, left, right, normal_form, own))
+            except ParameterError as finding:
+                raise ParameterError(f"sentence {s}: {finding}") from finding
+        return Itgs(made)
 
     # --- one vector of all terms, as the kernels see them
 

@@ -140,6 +140,10 @@ class Itgs(Batch[Links]):
         """float64[n_sentences]: log p(y) of one alignment for each pair."""
         return np.array([self[s].log_prob(y) for s, y in enumerate(self._one_each(structures))], np.float64)
 
+    def clamp(self, structures: Sequence[Any]) -> Self:
+        """The distributions in which these alignments alone are allowed; see `Itg.clamp`."""
+        return type(self)([self[s].clamp(y) for s, y in enumerate(self._one_each(structures))])
+
     def _remake(self, scores: Stack) -> Self:
         return type(self)([one.with_scores(new) for one, new in zip(self._structures, scores, strict=True)])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -60,7 +61,7 @@ class Blocks(NamedTuple):
             Added to blocks of 2, 3, … words.
         """
         cells = checked_scores(scores, "Blocks: scores", (None, None))
-        if isinstance(size, bool) or not isinstance(size, int) or size < 2:
+        if isinstance(size, bool) or not isinstance(size, Integral) or size < 2:
             raise ParameterError(f"Blocks: size should be 2 or more words, not {size!r}")
         extra = np.broadcast_to(np.asarray(bias, np.float64), (size - 1,))
         sides = []
