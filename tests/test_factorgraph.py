@@ -792,3 +792,17 @@ def test_importing_compiles_nothing():
     code = "import sys, isogloss.structures.factorgraph; print('numba' in sys.modules)"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert out.split() == ["False"]
+
+
+def test_batches_clamp_and_say_that_there_is_no_k_best():
+    one = FactorGraph()
+    row = one.boolean(np.int64(3))
+    one.unary(row, [1.0, 2.0, 3.0])
+    one.exactly_one(row)
+    many = FactorGraph.batch([one, one.with_scores([3.0, 1.0, 0.0])])
+    best = many.argmax()
+    assert many.clamp(best).log_partition() == pytest.approx([3.0, 3.0])
+    with pytest.raises(ParameterError, match="FactorGraph has no k_best"):
+        many.k_best(2)
+    with pytest.raises(ParameterError, match="number of words"):
+        FactorGraph().links(-1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -55,11 +55,8 @@ class FactorGraphs(Batch[NDArray[np.int64]]):
 
     def sample(self, rng: np.random.Generator) -> list[NDArray[np.int64]]:
         """One assignment drawn for each graph; refused where one has cycles."""
-        return [self._named(s, lambda graph=graph: graph.sample(rng)) for s, graph in enumerate(self.graphs)]
+        return [self._named(s, graph.sample, rng) for s, graph in enumerate(self.graphs)]
 
-    def _named(self, s: int, method: Any) -> NDArray[np.int64]:
-        try:
-            found: NDArray[np.int64] = method()
-        except InfeasibleError as finding:
-            raise InfeasibleError(f"sentence {s}: {finding}") from finding
-        return found
+    def clamp(self, structures: Sequence[Any]) -> Self:
+        """The graphs in which these assignments alone are allowed; see `FactorGraph.clamp`."""
+        return type(self)(self[s].clamp(y) for s, y in enumerate(self._one_each(structures)))

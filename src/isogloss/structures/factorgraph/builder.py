@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
+from numbers import Integral
 from typing import Self
 
 import numpy as np
@@ -46,7 +47,7 @@ class Builder:
 
     def boolean(self, shape: int | tuple[int, ...], *, active: ArrayLike | None = None, name: str = "") -> Variables:
         """An array of Booleans; those not `active` (bool[shape]) are false."""
-        variables = self._add_variables((shape,) if isinstance(shape, int) else tuple(shape), 0, name)
+        variables = self._add_variables(_axes(shape), 0, name)
         if active is not None:
             mask = np.broadcast_to(np.asarray(active, np.bool_), variables.shape)
             self._observe(np.where(mask, 0.0, -np.inf), variables)
@@ -56,9 +57,9 @@ class Builder:
         self, shape: int | tuple[int, ...], k: int, *, allowed: ArrayLike | None = None, name: str = ""
     ) -> Variables:
         """An array of variables with values 0 … k − 1; `allowed` (bool[shape, k]) forbids some values of some."""
-        if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+        if isinstance(k, bool) or not isinstance(k, Integral) or k < 1:
             raise ParameterError(f"FactorGraph.multinomial: k should be a positive integer, not {k!r}")
-        variables = self._add_variables((shape,) if isinstance(shape, int) else tuple(shape), k, name)
+        variables = self._add_variables(_axes(shape), int(k), name)
         if allowed is not None:
             mask = np.broadcast_to(np.asarray(allowed, np.bool_), (*variables.shape, k))
             self._observe(np.where(mask, 0.0, -np.inf), variables)
@@ -66,6 +67,8 @@ class Builder:
 
     def links(self, n: int, *, active: ArrayLike | None = None, name: str = "links") -> Variables:
         """Boolean[n + 1, n + 1]: links (head, child) between n words and the root, node 0, which is nobody's child."""
+        if n < 0:
+            raise ParameterError(f"FactorGraph.links: n should be a number of words, not {n}")
         head, child = np.indices((n + 1, n + 1))
         possible = (head != child) & (child > 0)
         if active is not None:
@@ -214,3 +217,7 @@ class Builder:
         other._evidence = self._evidence
         other.__dict__["_wiring"] = wiring
         return other
+
+
+def _axes(shape: int | tuple[int, ...]) -> tuple[int, ...]:
+    return (int(shape),) if isinstance(shape, (int, np.integer)) else tuple(int(n) for n in shape)
