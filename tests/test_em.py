@@ -28,7 +28,7 @@ from isogloss.learners.posterior import (
 )
 from isogloss.learners.runner import run
 from isogloss.learners.sparse import Sparse
-from isogloss.structures import Chain, FactoredChains, ProjectiveTree
+from isogloss.structures import Chain, FactoredChains, Itg, Matching, ProjectiveTree
 from isogloss.testing import brute_force_chain, check_learner
 
 K, V = 2, 4
@@ -521,3 +521,40 @@ def test_bad_arguments_are_refused_by_name():
     ):
         with pytest.raises(ParameterError, match=message):
             call()
+
+
+def links_of(scores, kind, together):
+    """A model whose items are sentence pairs of given scores; structures in a batch, or one by one."""
+
+    class Links:
+        def zero_counts(self):
+            return np.zeros((3, 3))
+
+        def distributions(self, params, batch):
+            given = [params + scores[item] for item in batch]
+            return kind.batch(given, -0.2) if together else [kind(one, -0.2) for one in given]
+
+        def expected_counts(self, item, q):
+            return sum(q.marginals()) if together else q.marginals()
+
+        def maximise(self, counts):
+            return np.log(counts + 0.1)
+
+    return Links()
+
+
+@pytest.mark.parametrize("kind", [Matching, Itg])
+@pytest.mark.parametrize("project_each", [None, lambda dist: dist.with_scores(dist.scores - 0.1)])
+def test_hard_em_counts_the_best_links_alone_in_batches_too(kind, project_each):
+    scores = np.random.default_rng(0).normal(size=(2, 3, 3))
+    more = {} if project_each is None else {"project": project_each}
+    found = []
+    for together in (False, True):
+        learner = EM(links_of(scores, kind, together), [[0, 1]], hard=True, **more)
+        found.append(learner.step(learner.init(np.zeros((3, 3)))))
+    (one, info), (batch, other) = found
+    assert other.objective == pytest.approx(info.objective)
+    assert batch.params == pytest.approx(one.params)
+    best = [kind(own, -0.2).argmax() for own in scores]
+    if project_each is None:
+        assert info.objective == pytest.approx(sum(kind(own, -0.2).score(y) for own, y in zip(scores, best)))

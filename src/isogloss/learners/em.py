@@ -172,8 +172,10 @@ def _projected(found: Any, project: Callable[[Any], Any], watched: _Watched, har
         return (watched.take(project(dist), dist, hard) for dist in found)
     if project is identity:
         return watched.take(found, found, hard)
-    each = [watched.take(project(found[s]), found[s], hard).scores for s in range(len(found))]
-    return found.with_scores(Stack.of(each, repr(found), found.scores.shapes.shape[1]))
+    each = [watched.take(project(found[s]), found[s], hard) for s in range(len(found))]
+    if hard:
+        return found.clamp([q.argmax() for q in each])
+    return found.with_scores(Stack.of([q.scores for q in each], repr(found), found.scores.shapes.shape[1]))
 
 
 def _dealt(text: Together, given: Sequence[Any]) -> Iterable[Any]:

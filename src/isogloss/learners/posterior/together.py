@@ -185,12 +185,9 @@ def as_one(dist: S | Batch[Any] | Sequence[Member]) -> S | Together:
 def clamped(member: Any, y: Any) -> Any:
     """`member` with `y` alone allowed; for a batch, y is one structure for each sentence."""
     clamp = getattr(member, "clamp", None)
-    if clamp is not None:
-        return clamp(y)
-    if isinstance(member, Batch):
-        used = member.parts(y).values > 0
-        return member.with_scores(member.scores.like(np.where(used, member.scores.values, -np.inf)))
-    raise ParameterError(f"step: hard=True needs a structure with clamp(y), and {type(member).__name__} has none")
+    if clamp is None:
+        raise ParameterError(f"step: hard=True needs a structure with clamp(y), and {type(member).__name__} has none")
+    return clamp(y)
 
 
 def _values(array: Any) -> Array:
