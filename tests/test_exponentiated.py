@@ -321,3 +321,9 @@ def test_bad_arguments_are_refused_by_name():
     ):
         with pytest.raises(ParameterError, match=message):
             exponentiated(together, features, Linear(np.zeros(8)), **options)
+
+
+def test_a_gradient_of_another_size_is_refused():
+    coin = Chain(np.zeros((1, 2, 2)))
+    with pytest.raises(ParameterError, match="gradient of the penalty"):
+        exponentiated(coin, np.ones((1, 1, 2, 2)), lambda m: (0.0, np.zeros(3)))

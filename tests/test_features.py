@@ -349,3 +349,9 @@ def test_the_table_of_keys_grows_and_keeps_its_counts():
     expected = templates.index(positions(Axis([0, 10_001], word=np.append(np.arange(0, 70_000, 7), 3))))
     assert np.array_equal(often.keys, expected.keys)
     assert templates.index(parts, min_count=3).n_features == 1
+
+
+@pytest.mark.parametrize("indptr", [[0, 5], [1, 1], [0, 2, 1], [], [[0, 1]]])
+def test_rows_that_kernels_could_not_read_are_refused(indptr):
+    with pytest.raises(ParameterError, match="indptr should begin with 0"):
+        Sparse(indptr, [0], 1)

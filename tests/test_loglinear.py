@@ -588,3 +588,10 @@ def test_hashed_features_train_too():
     learner = Lbfgs(Likelihood(LinearModel(ProjectiveTree.batch(base), features), gold=gold), l2=0.1)
     trace = run(learner, learner.init(), iterations=10).trace
     assert all(after >= before for before, after in itertools.pairwise(trace)) and trace[-1] > trace[0]
+
+
+@pytest.mark.parametrize("optimiser", [Lbfgs, AdaGrad, Sgd])
+def test_no_items_at_all_leave_weights_alone(optimiser):
+    learner = optimiser(Likelihood(LinearModel([], Sparse.of([], 2)), gold=[]), l2=0.1)
+    state, info = learner.step(learner.init())
+    assert state.weights.tolist() == [0.0, 0.0] and info.objective == 0.0

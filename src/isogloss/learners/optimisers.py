@@ -391,7 +391,7 @@ class AdaGrad(_Stochastic):
             return
         times = now - last[at]
         last[at] = now
-        step = self.rate / self._batches / np.sqrt(self.damping + squares[at])
+        step = self.rate / max(1, self._batches) / np.sqrt(self.damping + squares[at])
         shrink = 1 / (1 + self.l2 * step)
         all_of_it = shrink**times
         # Σ_{i=1..times} shrink^i, also where shrink is 1 or so near that the closed form loses its digits.

@@ -62,6 +62,15 @@ class Sparse:
         self.indices = np.ascontiguousarray(indices, np.int32)
         self.n_indicators = n_indicators
         self.values = np.ascontiguousarray(NO_VALUES if values is None else values, np.float64)
+        ends = self.indptr  # kernels trust it
+        if (
+            ends.ndim != 1
+            or not len(ends)
+            or ends[0] != 0
+            or ends[-1] != len(self.indices)
+            or (np.diff(ends) < 0).any()
+        ):
+            raise ParameterError(f"Sparse: indptr should begin with 0, never fall, and end with {len(self.indices)}")
         self.dense = np.ascontiguousarray(np.zeros((self.n_rows, 0)) if dense is None else dense, np.float64)
         if self.dense.ndim != 2 or len(self.dense) != self.n_rows:
             raise ParameterError(f"Sparse: dense should be [{self.n_rows}, any], not {list(self.dense.shape)}")

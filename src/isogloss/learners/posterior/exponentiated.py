@@ -78,6 +78,11 @@ class _Problem:
         divergence = self.dist.log_partition() - q.log_partition() - float(offsets @ expectations)
         value, gradient = self.penalty(expectations)
         cost, aim = self.strength * value, self.strength * np.asarray(gradient, np.float64)
+        if aim.shape != expectations.shape:
+            raise ParameterError(
+                f"exponentiated: the gradient of the penalty should be {list(expectations.shape)}, one number for each "
+                f"feature, not {list(aim.shape)}"
+            )
         return _Point(offsets, expectations, q.log_partition(), max(0.0, divergence), cost, aim, q)
 
     def between(self, old: _Point, new: _Point) -> float:
