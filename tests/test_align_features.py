@@ -455,3 +455,16 @@ def test_empty_text_to_transform():
     features = FeatureExtractor().fit(samples.bitext("en-de").part(0, 5)).transform(Bitext.of([("", "a"), ("", "")]))
     assert isinstance(features, PairFeatures) and features.shapes.tolist() == [[0, 0], [0, 0]]
     assert features.links.shape == (0, len(features.link_names)) and len(FeatureExtractor(sets=()).link_names) == 1
+
+
+def test_pairs_that_only_share_a_key_are_not_the_same():
+    from isogloss.tasks.align._numba.features import same_rows
+
+    ids, offsets = np.array([1, 2, 3, 1], np.int32), np.array([0, 2, 3, 4])
+    known, starts = np.array([1, 2, 3, 1, 9], np.int32), np.array([0, 2, 3, 5])
+    found = np.array([0, 1, 2])  # the last is longer there
+    same_rows(ids, offsets, known, starts, found)
+    assert found.tolist() == [0, 1, -1]
+    found = np.array([1, -1, 1])
+    same_rows(ids, offsets, known, starts, found)
+    assert found.tolist() == [-1, -1, -1]
