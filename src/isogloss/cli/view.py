@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -29,6 +29,7 @@ from isogloss.cli._common import (
     two,
     write_result,
 )
+from isogloss.cli._systems import NamedLinks, check_needed, load_aligner, named_files, read_named
 from isogloss.errors import UsageError
 
 if TYPE_CHECKING:
@@ -38,6 +39,9 @@ __all__ = ["command"]
 
 _MOST_ON_A_PAGE = 2000
 _MOST_IN_A_TERMINAL = 10
+_MOST_REASONS = 300
+_MOST_REASONS_OF_A_PAIR = 12
+_MOST_FEATURES = 6
 
 
 def command(
@@ -52,7 +56,19 @@ def command(
     gold: Annotated[
         str | None, typer.Option("--gold", metavar="FILE", help="Gold links, of the whole text or its first lines.")
     ] = None,
-    other: Annotated[str | None, typer.Option("--other", metavar="LINKS", help="Links of a second system.")] = None,
+    other: Annotated[
+        str | None,
+        typer.Option("--compare", "--other", metavar="LINKS", help="Links of a second system: see where they differ."),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            "--model",
+            metavar="MODEL",
+            help="Of `train-aligner`: say which features decided, where systems differ or gold does.",
+        ),
+    ] = None,
+    systems: NamedLinks = None,
     output: Output = None,
     limit: Annotated[
         int | None,
@@ -88,14 +104,19 @@ def command(
     """Look at links: one HTML page that needs no network, or grids in the terminal.
 
     The page goes to -o, or to stdout if that is not a terminal; with gold it shows what is right, wrong and missed, and
-    can be sorted by that.
+    can be sorted by that. Of two systems, the pairs where they differ most come first.
     """
     if target is None:
         raise UsageError(f"view: {source} alone has nothing to show: give SOURCE, TARGET and LINKS")
     files: tuple[str, str | None, str] = (source, None, target) if links is None else (source, target, links)
-    if [*files, gold, other].count("-") > 1:
+    named = named_files(systems)
+    if [*files, gold, other, *named.values()].count("-") > 1:
         raise UsageError("standard input can be one of the files only")
-    check_output(output, [*files, gold, other])
+    if model is None and named:
+        raise UsageError("--links: are for a --model that has them for features, and none is given")
+    if model is not None and gold is None and other is None:
+        raise UsageError("--model says why systems differ, or err: give --compare LINKS or --gold GOLD with it")
+    check_output(output, [*files, gold, other, *named.values()])
     reading = reading_options(
         format=format,
         encoding=encoding,
@@ -108,14 +129,19 @@ def command(
     with compiling("view", quiet, "10 s"):
         shown = _read(files, gold, other, reading)
         shown.languages = None if languages is None else two(str, "--languages en,fr")(languages)
+        if model is not None:
+            shown.aligner = _supervised(model, named)
+            shown.systems = read_named(named, shown.bitext) or None
         as_grids = terminal or (is_standard_output(output) and _is_terminal())
         most = _MOST_IN_A_TERMINAL if as_grids else _MOST_ON_A_PAGE
         chosen = shown.choose(line, limit or most, quiet=quiet or limit is not None)
+        shown.explain(chosen, quiet)
         if as_grids:
             write_result(output, _grids(shown, chosen, colour=is_standard_output(output) and _is_terminal()))
         else:
             from isogloss.show import page
 
+            chosen = chosen if line else sorted(chosen)  # the page itself begins with what differs most
             write_result(output, page(shown.pairs(chosen), title=title or shown.title, summary=shown.summary()))
 
 
@@ -129,6 +155,9 @@ class _Shown:
     other: Links | None
     names: tuple[str, str]
     languages: tuple[str, str] | None = None
+    aligner: Any = None
+    systems: Mapping[str, Links] | None = None
+    reasons: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -144,8 +173,62 @@ class _Shown:
                     raise UsageError(f"--line {number}: {self.bitext.source.name} has {n_pairs} lines")
             return [number - 1 for number in lines]
         if n_pairs > limit:
-            say(f"the first {limit:,} of {n_pairs:,} pairs are shown; --limit and --line choose others", quiet)
-        return range(min(limit, n_pairs))
+            which = "first" if self.other is None else "most different"
+            say(f"the {which} {limit:,} of {n_pairs:,} pairs are shown; --limit and --line choose others", quiet)
+        if self.other is None:
+            return range(min(limit, n_pairs))
+        return self._most_different()[:limit]
+
+    def _most_different(self) -> list[int]:
+        """All pairs, those first where most links are of one system alone; equals in the order of the text."""
+        import numpy as np
+
+        assert self.other is not None
+        width = 1 + int(max(self.bitext.target.ids.lengths.max(initial=0), 1))
+        height = 1 + int(max(self.bitext.source.ids.lengths.max(initial=0), 1))
+        keys = []
+        for links in (self.links, self.other):
+            sure = links if links.possible is None else links.keep(~links.possible)
+            keys.append((sure.pair * height + sure.source) * width + sure.target)
+        apart = np.setxor1d(keys[0], keys[1]) // (width * height)
+        order: list[int] = np.argsort(-np.bincount(apart, minlength=len(self.bitext)), kind="stable").tolist()
+        return order
+
+    def _apart(self, pair: int) -> list[tuple[int, int]]:
+        """Links of one system alone; without a second system, those that are wrong or missed."""
+        links = self.links[pair].links
+        if self.other is not None:
+            return sorted(links ^ self.other[pair].links)
+        if self.gold is None or pair >= len(self.gold):
+            return []
+        gold = self.gold[pair]
+        return sorted((links - gold.links - gold.possible) | (gold.links - links))
+
+    def explain(self, chosen: Sequence[int], quiet: bool) -> None:
+        """Ask the model about the links that differ, of the first pairs chosen, until there are enough for a page."""
+        if self.aligner is None:
+            return
+        room = _MOST_REASONS
+        left = 0
+        for pair in chosen:
+            apart = self._apart(pair)
+            told = apart[: min(room, _MOST_REASONS_OF_A_PAIR)]
+            room, left = room - len(told), left + len(apart) - len(told)
+            if told:
+                self.reasons[pair] = [self._reason(pair, i, j) for i, j in told]
+        if left:
+            say(f"features are given for {_MOST_REASONS - room} links, and left out for {left:,} others", quiet)
+
+    def _reason(self, pair: int, source: int, target: int) -> dict[str, Any]:
+        given = {} if self.systems is None else {"links": self.systems}
+        answer = self.aligner.explain(self.bitext, pair, source=source, target=target, **given)
+        return {
+            "source": source,
+            "target": target,
+            "features": _contributions(answer),
+            "probability": answer.get("probability"),
+            "text": answer.get("reason"),
+        }
 
     def pairs(self, chosen: Sequence[int]) -> Iterator[dict[str, Any]]:
         """Each pair as `isogloss.show` takes it."""
@@ -158,6 +241,8 @@ class _Shown:
                 shown["gold"] = {"sure": sorted(gold.links), "possible": sorted(gold.possible)}
             if self.other is not None:
                 shown["other"], shown["names"] = self.other[pair].as_dict()["links"], self.names
+            if pair in self.reasons:
+                shown["reasons"] = self.reasons[pair]
             if self.languages is not None:
                 shown["languages"] = self.languages
             yield shown
@@ -194,6 +279,28 @@ def _read(files: tuple[str, str | None, str], gold: str | None, other: str | Non
         None if other is None else read_links(other, bitext=bitext),
         (names[0], names[1]),
     )
+
+
+def _supervised(path: str, named: dict[str, str]) -> Any:
+    """A model that can say what features add."""
+    aligner = load_aligner(path)
+    if not hasattr(aligner, "feature_weights"):
+        raise UsageError(
+            f"--model {path}: a {type(aligner).__name__} has no features to speak of. Give a model of "
+            "`isogloss train-aligner`"
+        )
+    check_needed(aligner, named, path)
+    return aligner
+
+
+def _contributions(answer: Mapping[str, Any]) -> list[tuple[str, float]]:
+    """What features add to a link, less what they would add to leaving its words alone; the largest, and the rest."""
+    found = [(entry["feature"], entry["contribution"]) for entry in answer.get("features", ())]
+    for null in answer.get("nulls", {}).values():
+        found += [(entry["feature"], -entry["contribution"]) for entry in null["features"]]
+    found = sorted((entry for entry in found if entry[1]), key=lambda entry: -abs(entry[1]))
+    rest = found[_MOST_FEATURES:]
+    return found[:_MOST_FEATURES] + ([(f"{len(rest)} others", sum(value for _, value in rest))] if rest else [])
 
 
 def _grids(shown: _Shown, chosen: Sequence[int], colour: bool) -> Iterator[str]:

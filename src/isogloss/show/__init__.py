@@ -7,6 +7,8 @@ A dictionary has the keys of `isogloss.data.Alignment.as_dict`: `source` and `ta
 - `possible`: links an annotator was not sure of, when the dictionary itself is a gold alignment;
 - `gold`: ``{"sure": [[i, j], ...], "possible": [[i, j], ...]}``, drawn beneath the links and compared with them;
 - `other` and `names`: the links of a second system, and what the two are called;
+- `reasons`: why links are there or not, for those where systems differ: a list of ``{"source": i, "target": j,
+  "features": [[name, contribution], ...], "probability": p, "text": words}``, the last two if known;
 - `line`, `title`, `confidence`: where the pair is from and how sure the model is of it;
 - `languages`: two BCP 47 tags, so that a browser picks the right glyphs (Chinese and Japanese share code points).
 

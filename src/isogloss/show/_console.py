@@ -99,6 +99,7 @@ class _Drawing:
         lines = [*body, _BIDI_CONTROLS.sub("", printable(self.pair.caption()))]
         if layout == "grid":
             lines += _wrapped("", self._legend(), 0, self.width, " · ")
+        lines += self._reasons()
         return "\n".join(line.rstrip(" ") for line in lines)
 
     def _panels(self) -> list[range]:
@@ -136,7 +137,8 @@ class _Drawing:
             drawn = core * 2 if cell.first else f" {_EMPTY}"
         else:
             brackets = "[]" if cell.gold == "sure" else "()" if cell.gold or cell.kind == "possible" else "  "
-            drawn = brackets[0] + core + ("!" if cell.kind == "wrong" else brackets[1])
+            wrong = cell.kind == "wrong" or (cell.kind == "other" and self.pair.sure is not None)
+            drawn = brackets[0] + core + ("!" if wrong else brackets[1])
         return self._paint(drawn, cell.kind)
 
     def _paint(self, text: str, kind: Kind) -> str:
@@ -164,6 +166,14 @@ class _Drawing:
         if self.pair.other is not None and cell.first != cell.second:
             notes.append("only " + printable(self.pair.names[0 if cell.first else 1]))
         return _embedded(self.target[j]) + (f" ({', '.join(notes)})" if notes else "")
+
+    def _reasons(self) -> list[str]:
+        """Why links are there or not, a line for each."""
+        lines = []
+        for (i, j), why in sorted(self.pair.reasons.items()):
+            head = f"{_embedded(self.source[i])} — {_embedded(self.target[j])}: "
+            lines += _wrapped(head, printable(str(why)).split(", "), 4, self.width)
+        return lines
 
     def _legend(self) -> list[str]:
         """The signs that occur, and what they mean."""

@@ -37,8 +37,9 @@ def page(
 
     The page shows each pair as two lines of words with curves between them, or as a grid. It sorts by order in the
     file, by disagreement with gold and by confidence, searches words, and hides links below a probability while it
-    counts precision, recall, F and AER of what is left. It asks the network for nothing. Pairs are drawn when they
-    come into view, so thousands open at once.
+    counts precision, recall, F and AER of what is left. Of two systems it shows first where they differ most,
+    and lists those links beside gold, with the reasons that are given. It asks the network for nothing. Pairs are drawn
+    when they come into view, so thousands open at once.
 
     Parameters
     ----------
@@ -140,6 +141,12 @@ def _record(pair: Pair) -> dict[str, Any]:
         record["gold"] = {"sure": sorted(pair.sure), "possible": sorted(pair.allowed)}
     if pair.other is not None:
         record |= {"other": _triples(pair.other), "names": pair.names}
+    if pair.reasons:
+        record["reasons"] = [
+            {"source": i, "target": j, "features": [[name, round(value, 3)] for name, value in why.features],
+             "probability": None if why.probability is None else round(why.probability, 4), "text": why.text}
+            for (i, j), why in sorted(pair.reasons.items())
+        ]  # fmt: skip
     for key in ("line", "title", "confidence", "languages"):
         if (value := getattr(pair, key)) is not None:
             record[key] = value

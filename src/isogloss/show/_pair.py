@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 from isogloss.errors import LinksError, ParameterError
 
-__all__ = ["Cell", "Kind", "Pair"]
+__all__ = ["Cell", "Kind", "Pair", "Reason"]
 
 Link = tuple[int, int]
 Kind = Literal["link", "right", "wrong", "missed", "allowed", "possible", "other", "faint"]
@@ -32,6 +32,22 @@ class Cell(NamedTuple):
     second: bool
 
 
+class Reason(NamedTuple):
+    """Why two words are linked, or are not: what each feature adds, the largest first."""
+
+    features: tuple[tuple[str, float], ...]
+    probability: float | None
+    text: str | None
+
+    def __str__(self) -> str:
+        """
+        >>> str(Reason((("hmm", 1.5), ("distance", -0.25)), 0.75, None))
+        '0.75: hmm +1.50, distance −0.25'
+        """
+        added = ", ".join(f"{name} {'−' if value < 0 else '+'}{abs(value):.2f}" for name, value in self.features)
+        return added if self.probability is None else f"{self.probability:.2f}: {added}"
+
+
 @dataclass(frozen=True)
 class Pair:
     """A checked dictionary; see `isogloss.show` for its keys."""
@@ -49,6 +65,7 @@ class Pair:
     title: str | None
     confidence: float | None
     languages: tuple[str, str] | None
+    reasons: dict[Link, Reason]
 
     @classmethod
     def of(cls, given: Mapping[str, Any], number: int | None = None) -> Pair:
@@ -80,6 +97,7 @@ class Pair:
             None if given.get("title") is None else str(given["title"]),
             _probability(given.get("confidence")),
             languages,
+            _reasons(given.get("reasons"), shape, place),
         )
 
     def cells(self) -> dict[Link, Cell]:
@@ -149,6 +167,7 @@ class Pair:
             "missed": "missed: sure in gold",
             "allowed": "possible in gold, not linked",
             "possible": "possible",
+            "other": "wrong: not in gold" if self.sure is not None else None,
             "faint": "not linked",
         }.get(cell.kind)
         says += [meaning] if meaning else []
@@ -188,6 +207,16 @@ def _links(
             )
         links[i, j] = _probability(entry[2]) if len(entry) > 2 else None
     return dict(sorted(links.items()))
+
+
+def _reasons(given: Iterable[Mapping[str, Any]] | None, shape: tuple[int, int], place: str) -> dict[Link, Reason]:
+    found: dict[Link, Reason] = {}
+    for entry in given or ():
+        (link,) = _links([[entry["source"], entry["target"]]], shape, place, "reasons")
+        features = tuple((str(name), float(value)) for name, value in entry.get("features", ()))
+        text = entry.get("text")
+        found[link] = Reason(features, _probability(entry.get("probability")), None if text is None else str(text))
+    return found
 
 
 def _posterior(

@@ -33,13 +33,14 @@ const Draw = (() => {
     else if (second) kind = "other";
     else if (cell.dot === null && !cell.first && !cell.second) kind = null;
     const p = first ? cell.p : cell.dot !== null ? cell.dot : cell.first ? cell.p : cell.q;
-    return { cell, kind, first, second, p, differs: pair.compared && first !== second };
+    const wrong = pair.hasGold && !cell.gold && (first || second);
+    return { cell, kind, first, second, p, wrong, differs: pair.compared && first !== second };
   }
   function explain(pair, seen) {
     const { cell, kind, p } = seen;
     const says = p === null ? [] : [p.toFixed(2)];
     const meaning = { right: cell.gold + " in gold", wrong: "wrong: not in gold", missed: "missed: sure in gold",
-      allowed: "possible in gold, not linked", possible: "possible", faint: "not linked" }[kind];
+      allowed: "possible in gold, not linked", possible: "possible", faint: "not linked", other: seen.wrong ? "wrong: not in gold" : "" }[kind];
     if (meaning) says.push(meaning);
     if (seen.differs) says.push("only " + pair.names[seen.first ? 0 : 1]);
     /* isolates keep the dash and the number in place between words of either direction */
@@ -161,10 +162,10 @@ const Draw = (() => {
       signs.push(place);
       return place;
     };
-    if (["wrong", "missed"].includes(seen.kind)) {
+    if (seen.wrong || ["wrong", "missed"].includes(seen.kind)) {
       const [x, y] = free();
       group.append(svg("circle", { class: "badge", cx: x, cy: y, r: 5.5 }));
-      if (seen.kind === "wrong") group.append(svg("path", { class: "sign", d: `M${x - 2.6} ${y - 2.6}l5.2 5.2m0 -5.2l-5.2 5.2` }));
+      if (seen.kind !== "missed") group.append(svg("path", { class: "sign", d: `M${x - 2.6} ${y - 2.6}l5.2 5.2m0 -5.2l-5.2 5.2` }));
     }
     if (seen.differs) {
       const [x, y] = free();
@@ -193,7 +194,7 @@ const Draw = (() => {
     if (seen.first || seen.differs) group.append(svg("path", { class: seen.first ? "fill" : "fill second", d: shape, "fill-opacity": (seen.p === null ? 1 : 0.15 + 0.85 * p).toFixed(2) }));
     else if (seen.kind === "faint") group.append(svg("circle", { class: "dot", cx: x + square / 2, cy: y + square / 2, r: Math.max(0.8, inner / 2 * Math.sqrt(p)) }));
     if (cell.gold || seen.kind === "possible") group.append(svg("rect", { class: "box", ...place, "stroke-dasharray": cell.gold === "sure" ? null : "3 2" }));
-    if (seen.kind === "wrong") {
+    if (seen.wrong || seen.kind === "wrong") {
       const arm = square - 3.2 * inset;
       group.append(svg("path", { class: "cross", d: `M${x + 1.6 * inset} ${y + 1.6 * inset}l${arm} ${arm}m0 ${-arm}l${-arm} ${arm}` }));
     }
@@ -245,5 +246,39 @@ const Draw = (() => {
     return sheet;
   }
 
-  return { html, svg, look, kept, explain, lines, grid, mark, curve };
+  /* ---- where two systems differ, in words, with what decided ---- */
+  function verdict(pair, cell, on, p) {
+    const said = on ? "linked" + (p === null ? "" : " " + p.toFixed(2)) : "not linked";
+    if (!pair.hasGold) return (on ? "\u25cf " : "\u2013 ") + said;
+    if (on) return cell.gold ? `\u2713 ${said}, right` : `\u2717 ${said}, wrong`;
+    return cell.gold === "sure" ? "\u25cb missed" : "\u2013 " + said + (cell.gold ? "" : ", right");
+  }
+  function reasons(why) {
+    const signed = (value) => (value < 0 ? "\u2212" : "+") + Math.abs(value).toFixed(2);
+    const parts = why.features.map(([name, value]) => html("span", { class: "part" }, html("bdi", null, name), " ", html("b", null, signed(value))));
+    return html("td", { class: "why" }, why.text ? html("span", { class: "text", dir: "auto" }, why.text) : null,
+      why.probability === null ? null : html("span", { class: "part" }, `probability ${why.probability.toFixed(2)}`), parts);
+  }
+  function differences(pair, threshold) {
+    const why = new Map((pair.reasons || []).map((one) => [`${one.source}-${one.target}`, one]));
+    const rows = pair.cells.map((cell) => look(pair, cell, threshold))
+      .filter((seen) => seen.differs || why.has(`${seen.cell.i}-${seen.cell.j}`))
+      .sort((a, b) => a.cell.i - b.cell.i || a.cell.j - b.cell.j);
+    if (!rows.length) return null;
+    const some = rows.some(({ cell }) => why.has(`${cell.i}-${cell.j}`));
+    const title = pair.compared ? ["Where ", html("bdi", null, pair.names[0]), " and ", html("bdi", null, pair.names[1]), ` differ (${rows.length})`] : [`Why (${rows.length})`];
+    const heads = [["Words"], ...(pair.compared ? [["1 ", html("bdi", null, pair.names[0])], ["2 ", html("bdi", null, pair.names[1])]] : [["Links"]]),
+      ...(pair.hasGold ? [["Gold"]] : []), ...(some ? [["What decided"]] : [])];
+    const body = rows.map((seen) => {
+      const { cell, first, second } = seen, one = why.get(`${cell.i}-${cell.j}`);
+      return html("tr", { "data-s": cell.i, "data-t": cell.j, "data-l": "" },
+        html("th", { scope: "row" }, html("bdi", null, pair.source[cell.i]), " \u2014 ", html("bdi", null, pair.target[cell.j])),
+        html("td", null, verdict(pair, cell, first, cell.p)), pair.compared ? html("td", null, verdict(pair, cell, second, cell.q)) : null,
+        pair.hasGold ? html("td", null, cell.gold || "no link") : null, some ? (one ? reasons(one) : html("td")) : null);
+    });
+    const table = html("table", null, html("thead", null, html("tr", null, heads.map((words) => html("th", { scope: "col" }, words)))), html("tbody", null, body));
+    return Object.assign(html("details", { class: "differences", open: rows.length <= 12 ? "" : null }, html("summary", null, title), html("div", { class: "sheet" }, table)), { finish() {} });
+  }
+
+  return { html, svg, look, kept, explain, lines, grid, mark, curve, differences };
 })();

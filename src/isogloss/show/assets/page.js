@@ -41,6 +41,8 @@
     gold: pairs.some((pair) => pair.hasGold), other: pairs.some((pair) => pair.compared),
     probability: pairs.some((pair) => pair.confidence !== null || pair.cells.some((cell) => cell.q !== null)),
   };
+  const usual = { ...state, sort: has.other ? "differ" : "order" };
+  state.sort = usual.sort;
   for (const element of document.querySelectorAll("[data-needs]")) {
     if (!has[element.dataset.needs]) element.tagName === "OPTION" ? element.remove() : element.hidden = true;
   }
@@ -62,8 +64,8 @@
       }
       if (pair.compared && a !== b) differ++;
     }
-    const wrong = pair.hasGold ? first.links - first.hit : 0, missed = first.sure - first.sureHit;
-    return { first, second, differ, wrong, missed };
+    const errors = (sums) => ({ wrong: pair.hasGold ? sums.links - sums.hit : 0, missed: sums.sure - sums.sureHit });
+    return { first, second, differ, ...errors(first), other: errors(second) };
   }
   function scores(sums) {
     const percent = (a, b) => b ? (100 * a / b).toFixed(1) : "\u2013";
@@ -137,15 +139,18 @@
 
   /* ---- one card ---- */
   function head(pair) {
-    const { wrong, missed, differ, first } = pair.tally;
+    const { differ, first } = pair.tally;
     const parts = [html("span", { class: "number" }, pair.label)];
     if (pair.title) parts.push(html("bdi", null, pair.title));
     parts.push(html("span", null, plural(first.links, "link")));
-    if (pair.hasGold) {
+    const errors = (name, { wrong, missed }) => {
+      if (name) parts.push(html("bdi", null, name + ":"));
       if (wrong) parts.push(html("span", { class: "wrong" }, `${wrong} wrong`));
       if (missed) parts.push(html("span", { class: "missed" }, `${missed} missed`));
       if (!wrong && !missed) parts.push(html("span", null, "as gold"));
-    }
+    };
+    if (pair.hasGold) errors(pair.compared ? pair.names[0] : "", pair.tally);
+    if (pair.hasGold && pair.compared) errors(pair.names[1], pair.tally.other);
     if (pair.compared) parts.push(html("span", null, differ ? `${differ} differ` : "systems agree"));
     if (pair.confidence !== null) {
       const bar = html("i", { style: `width:${Math.round(100 * Math.max(0, Math.min(1, pair.confidence)))}%` });
@@ -164,6 +169,8 @@
     const parts = [head(pair)];
     if (state.view !== "grid" || pair.open) parts.push(Draw.lines(pair, state.t, matches, room));
     if (state.view !== "lines" || pair.open) parts.push(Draw.grid(pair, state.t, matches));
+    const table = pair.compared || pair.reasons ? Draw.differences(pair, state.t) : null;
+    if (table) parts.push(table);
     card.replaceChildren(...parts);
     card.style.height = "";
     for (const part of parts.slice(1)) part.finish();
@@ -238,7 +245,7 @@
 
   /* ---- controls and their trace in the address, so that a view can be passed on ---- */
   function keep() {
-    const said = Object.entries(state).filter(([key, value]) => value !== { q: "", sort: "order", filter: "all", view: "lines", t: 0 }[key]);
+    const said = Object.entries(state).filter(([key, value]) => value !== usual[key]);
     try { history.replaceState(null, "", "#" + new URLSearchParams(said)); } catch { /* some viewers forbid it */ }
   }
   function show() {
