@@ -67,6 +67,9 @@ class ItgAligner(SupervisedAligner):
         The normal form has one derivation for each alignment. The simple grammar has several, so that its posteriors
         favour alignments that can be bracketed in many ways; the best alignment is the same.
     trainer : "mira" or "likelihood"
+    targets : "latent", "fixed" or "gold", optional
+        As for all aligners. "latent", the default with "likelihood", there is the sum above; "fixed", the default with
+        "mira", has one alignment as target, the one of least loss that the features suggest.
     regularisation : float, optional
         "likelihood": :math:`\lambda = 1 / \sigma^2`, 0.01 unless given. "mira": the most that one pair may change the
         weights by.
@@ -126,12 +129,16 @@ class ItgAligner(SupervisedAligner):
         cell_limit: int = 2,
         negligible: float = 1e-4,
         chart_limit: int = 2**28,
+        trainer: str = "mira",
+        targets: str | None = None,
         **options: Any,
     ) -> None:
         self.blocks, self.grammar, self.prune = blocks, grammar, prune
         self.confident, self.cell_limit, self.negligible = confident, cell_limit, negligible
         self.chart_limit = chart_limit
-        super().__init__(**options)
+        if targets is None:
+            targets = "latent" if trainer == "likelihood" else "fixed"
+        super().__init__(trainer=trainer, targets=targets, **options)
 
     def _check_options(self) -> None:
         super()._check_options()
