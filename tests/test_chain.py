@@ -370,3 +370,11 @@ def test_batches_know_parts_k_best_and_clamp():
     factored = FactoredChains([np.zeros((1, 2)), np.full((1, 2), -np.inf)], np.zeros((2, 2)))
     with pytest.raises(InfeasibleError, match="sentence 1"):
         factored.entropy()
+
+
+def test_stacks_that_do_not_fit_their_shapes_are_refused():
+    many = Chain.batch([np.zeros((2, 3, 3))])
+    with pytest.raises(ParameterError, match="18 scores are needed"):
+        many.with_scores(many.scores.like(np.zeros(4)))
+    with pytest.raises(ParameterError, match="the offsets of a Stack"):
+        Chain.batch(Stack(np.zeros(4), np.array([0, 4]), np.array([[4, 10, 10]])))

@@ -355,3 +355,19 @@ def test_the_table_of_keys_grows_and_keeps_its_counts():
 def test_rows_that_kernels_could_not_read_are_refused(indptr):
     with pytest.raises(ParameterError, match="indptr should begin with 0"):
         Sparse(indptr, [0], 1)
+
+
+def test_parts_that_look_outside_the_words_are_refused():
+    axis = Axis([0, 2], word=[1, 2])
+    offsets = np.array([0, 2])
+    wrong = (Role(axis, np.array([0, 2])), Role(axis, np.array([0])), Role(axis, np.array([0, 1]), np.array([1, 3])))
+    for role in wrong:
+        with pytest.raises(ParameterError, match="role self should have 2 places"):
+            Parts(2, offsets, {"self": role})
+    with pytest.raises(ParameterError, match="column distance should have 2 codes"):
+        Parts(2, offsets, {}, {"distance": np.array([1])})
+
+
+def test_totals_need_room_for_all_features():
+    with pytest.raises(ParameterError, match="totals are 3 numbers"):
+        Sparse.of([[0, 2]], 3).add_totals([1.0], np.zeros(2))

@@ -107,6 +107,24 @@ class Parts:
     roles: Mapping[str, Role] = field(default_factory=dict)
     columns: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        for name, column in self.columns.items():
+            if column.shape != (self.n_parts,):
+                raise ParameterError(f"Parts: column {name} should have {self.n_parts} codes, not {list(column.shape)}")
+        for name, role in self.roles.items():  # kernels look words up without asking
+            words = len(role.axis)
+            span = role.until is not None
+            for ends, least, most in (
+                (role.at, 0 if span else -1, words if span else words - 1),
+                (role.until, 0, words),
+            ):
+                if ends is None:
+                    continue
+                if ends.shape != (self.n_parts,) or (ends.size and not least <= ends.min() <= ends.max() <= most):
+                    raise ParameterError(
+                        f"Parts: role {name} should have {self.n_parts} places from {least} to {most}, one a part"
+                    )
+
     def with_columns(self, **columns: ArrayLike) -> Parts:
         """The same parts with more columns of codes."""
         more = {name: _codes(name, codes, self.n_parts) for name, codes in columns.items()}

@@ -141,6 +141,8 @@ class Sparse:
 
         last = self.n_rows if stop is None else stop
         x = self._checked(parts, last - start, "parts")
+        if out.shape != (self.n_features,):
+            raise ParameterError(f"{self!r}: totals are {self.n_features} numbers, not {list(out.shape)}")
         by_rows = (start, last, start, self.indptr, self.indices, self.values, self.dense, x, out)
         if last - start < self.n_rows or len(self.indices) < ENTRIES_PER_BLOCK:
             scatter_rows(*by_rows)

@@ -62,7 +62,18 @@ class Stack:
         return cls(kept(values), offsets, shapes).checked(place)
 
     def checked(self, place: str) -> Stack:
-        """The stack itself, once it is known to hold log scores: no NaN, no +∞."""
+        """The stack itself, once it is known to hold log scores (no NaN, no +∞), and as many as its shapes say."""
+        sizes = self.shapes.prod(axis=1)
+        if (
+            len(self.offsets) != len(sizes) + 1
+            or self.offsets[0] != 0
+            or not np.array_equal(np.diff(self.offsets), sizes)
+        ):
+            raise ParameterError(
+                f"{place}: the offsets of a Stack should be those of its shapes; make it with Stack.of"
+            )
+        if self.values.shape != (self.offsets[-1],):
+            raise ParameterError(f"{place}: {self.offsets[-1]} scores are needed, not {list(self.values.shape)}")
         if self.values.size and not self.values.max() < np.inf:  # NaN is not, either
             at = int(np.flatnonzero(~(self.values < np.inf))[0])
             s = int(np.searchsorted(self.offsets, at, side="right")) - 1
