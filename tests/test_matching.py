@@ -438,6 +438,12 @@ def test_clamped_batches_allow_one_structure_alone():
         assert alone.with_scores(alone.scores).argmax() == best
 
 
+def test_pairs_for_all_sentences_of_a_batch():
+    pairs = neighbour_pairs(2, 2, monotone=1.0)
+    both = Matching.batch([np.zeros((2, 2)), np.ones((2, 2))], pairs=pairs)
+    assert both.argmax() == [Matching(scores, pairs=pairs).argmax() for scores in (np.zeros((2, 2)), np.ones((2, 2)))]
+
+
 def test_errors_in_batches_name_the_sentence():
     fine, forbidden = np.zeros((2, 2)), np.full((2, 2), -np.inf)
     for options in ({}, {"fertility": 2}, {"pairs": [None, neighbour_pairs(2, 2, monotone=1.0)]}):

@@ -58,7 +58,7 @@ class Matchings(Batch[Links]):
         source_null: ArrayLike | Sequence[ArrayLike] = 0.0,
         target_null: ArrayLike | Sequence[ArrayLike] = 0.0,
         fertility: Fertility | int | Sequence[Fertility | int | None] | None = None,
-        pairs: Sequence[Pairs | None] | None = None,
+        pairs: Pairs | Sequence[Pairs | None] | None = None,
         *,
         inference: Inference = "auto",
     ) -> None:
@@ -77,7 +77,8 @@ class Matchings(Batch[Links]):
         self._pairs: list[tuple[NDArray[np.int64], Array]] | None = None
         if pairs is not None:
             sizes = [(n, m) for n, m in shapes.tolist()]
-            self._pairs = [checked_pairs(each, size) for each, size in zip(self._one_each(pairs), sizes, strict=True)]
+            listed = [pairs] * len(self) if isinstance(pairs, Pairs) else self._one_each(pairs)
+            self._pairs = [checked_pairs(own, size) for own, size in zip(listed, sizes, strict=True)]
         if inference not in ("auto", "exact", "bp"):
             raise ParameterError(f'Matchings: inference should be "auto", "exact" or "bp", not {inference!r}')
         self.inference: Inference = inference

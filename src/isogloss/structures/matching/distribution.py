@@ -126,7 +126,7 @@ class Matching(Distribution[Links]):
         source_null: ArrayLike | Sequence[ArrayLike] = 0.0,
         target_null: ArrayLike | Sequence[ArrayLike] = 0.0,
         fertility: Fertility | int | Sequence[Fertility | int | None] | None = None,
-        pairs: Sequence[Pairs | None] | None = None,
+        pairs: Pairs | Sequence[Pairs | None] | None = None,
         *,
         inference: Inference = "auto",
     ) -> Matchings:
