@@ -53,7 +53,7 @@ the first 25 pairs of a draw and come 25 at a time, each time from a model that 
 ABOUT_SPEED = """\
 Learning from 100 gold pairs of Hansards without tuning, after the text without labels was read (*text*); CPU seconds in
 brackets, since other work ran beside it. Decoding is from words to links of new Europarl pairs, one thread, in sentence
-pairs for each CPU second, by the words of the longer side.
+pairs for each CPU second, by the words of the longer side (above 40, neighbouring pairs joined).
 """
 
 
@@ -196,10 +196,10 @@ def _sets(find: Find) -> str:
         if mean_row is not None:
             reference_mean, chosen_mean, count = mean_row
             relative = 100 * (chosen_mean / reference_mean - 1)
-            gap = f"{chosen_mean - reference_mean:+.2f}"
+            change = f"{chosen_mean - reference_mean:+.2f}"
             empty = " |" * len(names)
             lines.append(
-                f"| **mean of {count}** | {label} | **{reference_mean:.2f}** |{empty} {gap} | **{relative:+.1f}%** |"
+                f"| **mean of {count}** | {label} | **{reference_mean:.2f}** |{empty} {change} | **{relative:+.1f}%** |"
             )
     return "\n".join(lines)
 
