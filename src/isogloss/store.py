@@ -46,6 +46,7 @@ KINDS = {
     "align.matching": "isogloss.tasks.align:MatchingAligner",
     "align.model1": "isogloss.tasks.align:Model1Aligner",
     "align.model2": "isogloss.tasks.align:Model2Aligner",
+    "align.quadratic": "isogloss.tasks.align:QuadraticAligner",
 }
 """Where the class of each kind lives, as `module:class`; its `_from_saved` makes the object."""
 

@@ -9,10 +9,15 @@ if TYPE_CHECKING:
     from isogloss.tasks.align.hmm import HMMAligner, Model1Aligner, Model2Aligner
     from isogloss.tasks.align.supervised.itg import ItgAligner
     from isogloss.tasks.align.supervised.matching import MatchingAligner
+    from isogloss.tasks.align.supervised.quadratic import QuadraticAligner
 
-__all__ = ["HMMAligner", "ItgAligner", "MatchingAligner", "Model1Aligner", "Model2Aligner"]
+__all__ = ["HMMAligner", "ItgAligner", "MatchingAligner", "Model1Aligner", "Model2Aligner", "QuadraticAligner"]
 
-_HOMES = {"ItgAligner": "supervised.itg", "MatchingAligner": "supervised.matching"}
+_HOMES = {
+    "ItgAligner": "supervised.itg",
+    "MatchingAligner": "supervised.matching",
+    "QuadraticAligner": "supervised.quadratic",
+}
 
 
 def __getattr__(name: str) -> Any:

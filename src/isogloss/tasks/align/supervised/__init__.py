@@ -9,13 +9,15 @@ if TYPE_CHECKING:
     from isogloss.tasks.align.supervised.base import SupervisedAligner
     from isogloss.tasks.align.supervised.itg import ItgAligner
     from isogloss.tasks.align.supervised.matching import MatchingAligner
+    from isogloss.tasks.align.supervised.quadratic import QuadraticAligner
     from isogloss.tasks.align.supervised.validation import cross_validate, learning_curve
 
-__all__ = ["ItgAligner", "MatchingAligner", "SupervisedAligner", "cross_validate", "learning_curve"]
+__all__ = ["ItgAligner", "MatchingAligner", "QuadraticAligner", "SupervisedAligner", "cross_validate", "learning_curve"]
 
 _HOMES = {
     "ItgAligner": "itg",
     "MatchingAligner": "matching",
+    "QuadraticAligner": "quadratic",
     "SupervisedAligner": "base",
     "cross_validate": "validation",
     "learning_curve": "validation",
