@@ -315,6 +315,19 @@ def test_gold_with_more_links_than_allowed_can_be_kept_as_it_is():
     text, gold = toy(2, 12, double=True)
     aligner = QuadraticAligner(fertility=1, targets="gold", **SMALL)
     assert aligner.fit(text, gold).score(text, gold).precision > 0.8
+    dist = PairedMatching(np.zeros((2, 3)), 0.0, 0.0, 2, neighbour_pairs(2, 3, one_to_two=0.0))
+    links, source, target, more, further, pairs = dist.kinds_of_any(np.array([[True, True, True], [False] * 3]))
+    assert links.sum() == 3 and (source.tolist(), target.tolist()) == ([0, 1], [0, 0, 0])
+    assert (more.tolist(), further.tolist()) == ([[1], [0]], [[0], [0], [0]])
+    assert pairs.tolist() == [1, 1, 0, 0, 0, 0, 0]
+
+
+def test_costs_are_chosen_without_pairs(text):
+    few = text[0].part(0, 8), text[1][:8]
+    aligner = QuadraticAligner(features=("association",), folds=2, iterations=2, threads=1).fit(*few)
+    assert len(aligner.tuning_) == 1 and aligner.setting_.iterations == 2
+    given = QuadraticAligner(features=("association",), folds=2, iterations=2, missed=4.0)
+    assert [setting.missed for setting in given.settings()] == [4.0]
 
 
 # --- the contract

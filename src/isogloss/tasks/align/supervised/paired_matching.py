@@ -115,6 +115,10 @@ class PairedMatching(Matching):
         first, second = (found.links.ravel()[self._pair_links[:, end]] for end in (0, 1))
         return found._replace(parts=(*kinds[:5], np.minimum(first, second)))
 
+    def kinds_of_any(self, linked: NDArray[np.bool_]) -> tuple[Array, ...]:
+        """`kinds_of` for any set of links: further links are counted up to the limit, pairs wherever both are there."""
+        return self._kinds(linked.astype(np.float64))
+
     def core(self) -> Self:
         """Without the pairs that score 0."""
         used = self._pair_scores != 0

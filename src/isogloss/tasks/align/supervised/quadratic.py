@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -73,7 +74,9 @@ class QuadraticAligner(SupervisedAligner):
         paper; otherwise, and with the other trainers, among sets of links, found by rounding.
     trainer : "frank-wolfe", "subgradient", "mira" or "perceptron"
         The first finds the largest margin; see `MatchingAligner`.
-    features, links, dictionary, extra, missed, spurious, iterations, regularisation, targets, threshold, tune, folds, \
+    missed : float, optional
+        Chosen by cross-validation unless given; with `pairs`, for the same aligner without them.
+    features, links, dictionary, extra, spurious, iterations, regularisation, targets, threshold, tune, folds, \
 empty, lowercase, max_length, seed, threads
         See `SupervisedAligner`.
 
@@ -103,12 +106,14 @@ empty, lowercase, max_length, seed, threads
     _kind = "quadratic"
     TRAINERS: ClassVar[tuple[str, ...]] = ("frank-wolfe", "subgradient", "mira", "perceptron")
     DEFAULTS: ClassVar[Mapping[str, Setting]] = {
-        "frank-wolfe": Setting(missed=3.0, iterations=10, passes=10, regularisation=10.0),
+        "frank-wolfe": Setting(missed=3.0, iterations=8, passes=15, regularisation=10.0),
         "subgradient": Setting(missed=3.0, iterations=15, passes=15, regularisation=10.0),
         "mira": Setting(missed=3.0, iterations=15, passes=15),
         "perceptron": Setting(missed=1.0, iterations=15, passes=15),
     }
     _OWN_OPTIONS: ClassVar[tuple[str, ...]] = ("fertility", "pairs", "near", "decode", "time_limit", "relaxed")
+
+    _chosen: list[Setting] | None = None
 
     def __init__(
         self,
@@ -248,9 +253,23 @@ empty, lowercase, max_length, seed, threads
         progress: Progress | None = None,
     ) -> Self:
         """Learn weights alone, for features that were made before."""
+        self._chosen: list[Setting] | None = None
+        if self.pairs and self.tune and len(super().settings()) > 1:
+            without = _WithoutPairs(**{**self._given(), "pairs": False, "threads": self.threads})
+            self._chosen = [without.fit_features(features, gold, dev, progress).setting_]
         super().fit_features(features, gold, dev, progress)
         self._weights = np.clip(self._weights, *self.bounds(self._names))  # averages may be off by rounding
         return self
+
+    def _given(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in (*self._SHARED_OPTIONS, *self._OWN_OPTIONS)}
+
+    def settings(self) -> list[Setting]:
+        """What training may try: costs that did best without pairs of links, where a search takes no time."""
+        first, *rest = super().settings()
+        if self._chosen is None:
+            return [first, *rest]
+        return [replace(first, missed=own.missed, regularisation=own.regularisation) for own in self._chosen]
 
     def calibrate(self, held_out: Sequence[HeldOut]) -> tuple[float, float]:
         """See `SupervisedAligner.calibrate`; with pairs on fewer pairs of sentences, since beliefs take their time."""
@@ -324,6 +343,13 @@ empty, lowercase, max_length, seed, threads
                 }
             )  # fmt: skip
         return sorted(found, key=lambda entry: (not entry["linked"], -entry["score"], entry["source"]))
+
+
+class _WithoutPairs(QuadraticAligner):
+    """To choose settings with; its probabilities are not asked for."""
+
+    def calibrate(self, held_out: Sequence[HeldOut]) -> tuple[float, float]:
+        return 1.0, 0.5
 
 
 def _first(own: HeldOut, pairs: int) -> HeldOut:

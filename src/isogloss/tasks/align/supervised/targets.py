@@ -243,8 +243,11 @@ def make_target(
 
 
 def _parts_of(dist: Flat[Any], links: Flags) -> Array:
-    """Links and nulls of any set of links; further kinds of parts, which only structures of the class have, are 0."""
+    """Links and nulls of any set of links; further kinds of parts are 0, unless the structure knows them."""
     kinds: HasKinds = dist.dist
+    whole = getattr(kinds, "kinds_of_any", None)
+    if whole is not None:
+        return np.concatenate([np.ravel(array) for array in whole(links)])
     arrays: Sequence[Array] = kinds.part_scores()
     nulls = [(links.sum(axis=axis) == 0).astype(np.float64) for axis in (1, 0)]
     rest = [np.zeros(array.size) for array in arrays[3:]]
