@@ -108,7 +108,7 @@ def test_missed_cost_raises_recall():
 def test_tuning_tries_the_grid_and_keeps_what_the_user_said():
     aligner = MatchingAligner(trainer="mira", features=CHEAP, iterations=2, folds=2)
     aligner.fit(text().part(0, 20), gold()[:20], extractor=extractor())
-    assert {row["missed"] for row in aligner.tuning_} == {1.0, 2.0, 3.0, 5.0}
+    assert {row["missed"] for row in aligner.tuning_} == {1.0, 3.0}
     assert {row["iterations"] for row in aligner.tuning_} == {2}
     least = min(row["aer"] for row in aligner.tuning_)
     assert any(row["aer"] == least and row["missed"] == aligner.setting_.missed for row in aligner.tuning_)

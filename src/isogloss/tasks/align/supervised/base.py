@@ -30,7 +30,7 @@ __all__ = ["SupervisedAligner"]
 Array = NDArray[np.float64]
 LinkSet = frozenset[tuple[int, int]]
 FEW_PAIRS = 5
-MISSED = (1.0, 2.0, 3.0, 5.0)
+MISSED = (1.0, 3.0)
 """What is tried for `missed`, in units of `spurious`."""
 CHECKPOINTS = (1, 2, 3, 4, 6, 8, 11, 15, 20, 30, 40, 60, 80, 120, 160, 240, 320, 500)
 CELLS = 2**19

@@ -120,12 +120,20 @@ empty, lowercase, max_length, seed, threads
     _kind = "matching"
     TRAINERS: ClassVar[tuple[str, ...]] = ("frank-wolfe", "extragradient", "mira", "subgradient", "perceptron")
     DEFAULTS: ClassVar[Mapping[str, Setting]] = {
-        "frank-wolfe": Setting(missed=3.0, iterations=30, passes=30, regularisation=1.0),
-        "extragradient": Setting(missed=3.0, iterations=40, passes=80),
-        "mira": Setting(missed=3.0, iterations=15, passes=15),
-        "subgradient": Setting(missed=3.0, iterations=30, passes=30, regularisation=1.0),
+        "frank-wolfe": Setting(missed=1.0, iterations=20, passes=20, regularisation=1.0),
+        "extragradient": Setting(missed=1.0, iterations=40, passes=80),
+        "mira": Setting(missed=1.0, iterations=15, passes=15),
+        "subgradient": Setting(missed=1.0, iterations=20, passes=20, regularisation=1.0),
         "perceptron": Setting(missed=1.0, iterations=15, passes=30),
     }
+    REGULARISATION: ClassVar[Mapping[str, tuple[float, ...]]] = {
+        "frank-wolfe": (1.0, 10.0),
+        "subgradient": (1.0, 10.0),
+    }
+
+    def checkpoints(self, setting: Setting) -> list[int]:
+        """Passes are chosen where stopping early is what keeps weights small."""
+        return [setting.iterations] if setting.regularisation is not None else super().checkpoints(setting)
 
     def structures(self, features: PairFeatures) -> list[Any]:
         """A `PlainMatching` for each pair."""

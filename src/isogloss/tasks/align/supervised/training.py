@@ -308,12 +308,18 @@ def temperature(aligner: SupervisedAligner, held_out: Sequence[HeldOut]) -> tupl
         p = np.clip(posteriors(float(np.exp(log_scale)))[~possible], LEAST, 1 - LEAST)
         return -float(np.log(np.where(sure[~possible], p, 1 - p)).sum())
 
-    low, high = np.log(unit) - 3.5, np.log(unit) + 2.5
-    for points in (7, 5, 5):
-        tried = np.linspace(low, high, points)
-        best = int(np.argmin([loss(point) for point in tried]))
-        low, high = tried[max(0, best - 1)], tried[min(points - 1, best + 1)]
-    scale = float(np.exp(tried[best]))
+    points = np.linspace(np.log(unit) - 3.5, np.log(unit) + 2.5, 25)
+    known: dict[int, float] = {}
+    best = len(points) - 1
+    for step in (4, 2, 1):  # from hot to cold, since beliefs are slow to settle in the cold
+        tried = range(best, -1, -step) if step == 4 else range(min(24, best + step), max(0, best - step) - 1, -step)
+        for at in tried:
+            if at not in known:
+                known[at] = loss(float(points[at]))
+            if step == 4 and known[at] > min(known.values()):
+                break
+        best = min(known, key=lambda at: known[at])
+    scale = float(np.exp(points[best]))
     return scale, best_threshold(aligner, few, scale)
 
 
