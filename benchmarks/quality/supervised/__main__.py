@@ -31,6 +31,9 @@ def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="benchmarks.quality.supervised", description=__doc__.split("\n")[0])
     parser.add_argument("--only", default="", help="studies and texts: hansards-2k/features,sets; default: all")
     parser.add_argument("--models", default="", help="hmm, matching, quadratic, itg, or a model as --list names it")
+    parser.add_argument(
+        "--pairs", default="", help="numbers of gold pairs to learn from, 0 for all: 0,100; default: all"
+    )
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--again", action="store_true", help="replace rows that are there")
     parser.add_argument("--stale", action="store_true", help="replace rows that other code than this has made")
@@ -53,7 +56,7 @@ def main(argv: list[str] | None = None) -> None:
     found = {tuple(row[name] for name in run.KEY): row for row in file.read()}
     wanted = [
         job
-        for job in choose(arguments.only, arguments.models)
+        for job in choose(arguments.only, arguments.models, arguments.pairs)
         if is_wanted(job, found, arguments.again, arguments.stale)
     ]
     missing: set[str] = set()

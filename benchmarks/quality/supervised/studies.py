@@ -169,7 +169,7 @@ def jobs() -> list[Job]:
     return [replace(job, tags=frozenset(tags)) for job, tags in found.items()]
 
 
-def choose(only: str, models: str) -> list[Job]:
+def choose(only: str, models: str, pairs: str = "") -> list[Job]:
     """Jobs by tags and kinds of model: "hansards-2k/features,curves" are two groups, the first with two tags each."""
     known = {tag for job in jobs() for tag in job.tags}
     groups = [set(group.split("/")) for group in only.split(",")] if only else [set[str]()]
@@ -177,7 +177,9 @@ def choose(only: str, models: str) -> list[Job]:
         if not group <= known:
             raise SystemExit(f"--only: {', '.join(sorted(group - known))} should be among {', '.join(sorted(known))}")
     kinds = models.split(",") if models else []
+    sizes = [int(number) for number in pairs.split(",")] if pairs else []
     wanted = [job for job in jobs() if any(group <= job.tags for group in groups)]
+    wanted = [job for job in wanted if not sizes or job.n_train in sizes]
     return [job for job in wanted if not kinds or job.model.kind in kinds or str(job.model) in kinds]
 
 
