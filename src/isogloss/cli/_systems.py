@@ -12,7 +12,7 @@ from isogloss.errors import LinksError, ModelError, UsageError
 if TYPE_CHECKING:
     from isogloss.data import Bitext, Links
 
-__all__ = ["NamedLinks", "check_needed", "load_aligner", "named_files", "needed", "read_named"]
+__all__ = ["NamedLinks", "check_needed", "job_of", "load_aligner", "named_files", "needed", "read_named"]
 
 NamedLinks = Annotated[
     list[str] | None,
@@ -52,8 +52,8 @@ def check_needed(aligner: Any, files: Mapping[str, str], model: str) -> None:
             f"{model}: has links by {', '.join(wanted)} for features, and needs them for this text too: give {asked}"
         )
     if other := [name for name in files if name not in wanted]:
-        known = f"those of {', '.join(wanted)}" if wanted else "nobody's"
-        raise UsageError(f"--links {other[0]}: {model} has {known} for features. Leave it out, or train with it")
+        known = f"with links by {', '.join(wanted)}" if wanted else "without links by others"
+        raise UsageError(f"--links {other[0]}: {model} was trained {known}. Leave it out, or train with it")
 
 
 def read_named(files: Mapping[str, str], bitext: Bitext | None = None) -> dict[str, Links]:
@@ -70,6 +70,17 @@ def read_named(files: Mapping[str, str], bitext: Bitext | None = None) -> dict[s
             )
         found[name] = links
     return found
+
+
+def job_of(path: str | None) -> str:
+    """What kernels a saved model needs, as `compiling` remembers it."""
+    if path is None:
+        return "align"
+    from isogloss import store
+
+    kind = str(store.read_header(path)["kind"])
+    plain = ("align.hmm", "align.model1", "align.model2")
+    return f"apply-{kind}" if kind.startswith("align.") and kind not in plain else "align"
 
 
 def load_aligner(path: str, threads: int | None = None) -> Any:

@@ -31,7 +31,7 @@ from isogloss.cli._common import (
     is_standard_output,
     reading_options,
 )
-from isogloss.cli._systems import NamedLinks, check_needed, load_aligner, named_files
+from isogloss.cli._systems import NamedLinks, check_needed, job_of, load_aligner, named_files
 from isogloss.errors import UsageError
 
 if TYPE_CHECKING:
@@ -213,7 +213,7 @@ def command(
             "--links: without --model nothing uses them. `isogloss train-aligner` learns what they are worth"
         )
     check_output(output, [source, target, gold, lexicon, *systems.values()])
-    with compiling("align", quiet):
+    with compiling(job_of(model), quiet):
         from isogloss.cli._alignment import Alignments
 
         work = Alignments(source, target, reading, output, scores, links_format, gold, quiet, began)

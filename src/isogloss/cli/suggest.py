@@ -30,7 +30,7 @@ from isogloss.cli._common import (
     write_json,
     write_result,
 )
-from isogloss.cli._systems import NamedLinks, check_needed, load_aligner, named_files, read_named
+from isogloss.cli._systems import NamedLinks, check_needed, job_of, load_aligner, named_files, read_named
 from isogloss.errors import BitextError, UsageError
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def command(
         columns=columns,
         languages=languages,
     )
-    with compiling("align" if model is None else "suggest", quiet):
+    with compiling(job_of(model), quiet):
         from isogloss.data.formats import read_bitext
         from isogloss.tasks.align.supervised.suggest import suggest
 

@@ -201,7 +201,7 @@ def command(
         files = (source, target, gold)
     named = named_files(links)
     _check(files, save, unlabelled, dev, named, json)
-    options = {
+    options: dict[str, Any] = {
         "features": None if features is None else tuple(part.strip() for part in features.split(",") if part.strip()),
         "links": tuple(named) or None,
         "dictionary": dictionary,
@@ -229,6 +229,10 @@ def command(
 
         store.check_place(save)  # before the work
     with compiling(f"train-{kind}", quiet, "a minute"):
+        if dictionary is not None:
+            from isogloss.tasks.align.lexicon import read_lexicon
+
+            options["dictionary"] = list(read_lexicon(dictionary))  # a wrong file should not cost a training
         aligner = _new(kind, options, _own_options(option))
         work = _Work(files, unlabelled, dev, named, reading, empty == "skip", quiet)
         work.train(aligner)

@@ -29,7 +29,7 @@ from isogloss.cli._common import (
     two,
     write_result,
 )
-from isogloss.cli._systems import NamedLinks, check_needed, load_aligner, named_files, read_named
+from isogloss.cli._systems import NamedLinks, check_needed, job_of, load_aligner, named_files, read_named
 from isogloss.errors import UsageError
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def command(
         columns=columns,
         languages=languages,
     )
-    with compiling("view", quiet, "10 s"):
+    with compiling("view" if model is None else job_of(model), quiet, "10 s" if model is None else "30 s"):
         shown = _read(files, gold, other, reading)
         shown.languages = None if languages is None else two(str, "--languages en,fr")(languages)
         if model is not None:
