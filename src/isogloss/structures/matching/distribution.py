@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -103,7 +103,7 @@ class Matching(Distribution[Links]):
 
     _pair_links, _pair_scores = NO_PAIRS, constant((0,))
     _least: tuple[Indices, Indices] | None = None
-    _FIELDS = (
+    _FIELDS: ClassVar[tuple[str, ...]] = (
         "scores", "source_null", "target_null", "_source_steps", "_target_steps", "_pair_links", "_pair_scores",
         "_least", "inference",
     )  # fmt: skip
