@@ -121,7 +121,7 @@ empty, lowercase, max_length, seed, threads
     TRAINERS: ClassVar[tuple[str, ...]] = ("frank-wolfe", "extragradient", "mira", "subgradient", "perceptron")
     DEFAULTS: ClassVar[Mapping[str, Setting]] = {
         "frank-wolfe": Setting(missed=1.0, iterations=20, passes=20, regularisation=1.0),
-        "extragradient": Setting(missed=1.0, iterations=40, passes=80),
+        "extragradient": Setting(missed=1.0, iterations=60, passes=80),
         "mira": Setting(missed=1.0, iterations=15, passes=15),
         "subgradient": Setting(missed=1.0, iterations=20, passes=20, regularisation=1.0),
         "perceptron": Setting(missed=1.0, iterations=15, passes=30),
