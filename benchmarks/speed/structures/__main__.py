@@ -185,7 +185,7 @@ machine was shared: ratios within a problem mean more than microseconds.
   labels and transitions as features; crfsuite's time is that of its L-BFGS iterations divided by their evaluations.
   crfsuite has one thread. Both reach the same optimum.
 - *projective*, *spanning*: log Z and marginals of a batch; torch-struct in float32, its matrix-tree theorem with 10⁻⁵
-  added to every weight and its inverse from LAPACK, ours in float64 without subtractions.
+  added to every weight and its inverse from LAPACK, ours in float64 without subtractions, which is a little slower.
 - *matching*: one object a sentence, made and solved; SciPy is `linear_sum_assignment` on the same gains.
 - *itg*: log Z and marginals of one pair, in normal form with nulls; *pruned* as in Haghighi et al. 2009.
 - *bp*: five iterations over one sentence with the factors named. Times add up over families, and grow with n³ once the
