@@ -260,7 +260,7 @@ def test_likelihood_never_falls_and_links_are_those_above_the_threshold():
 
 
 def test_threshold_may_be_found_on_held_out_folds_and_the_simple_grammar_taken():
-    options = {"features": CHEAP, "iterations": 2, "folds": 2, "regularisation": 1.0}
+    options = {"features": CHEAP, "iterations": 2, "folds": 2, "blocks": None}
     aligner = ItgAligner(trainer="likelihood", threshold="auto", grammar="simple", **options)
     aligner.fit(text().part(0, 12), gold()[:12], extractor=extractor())
     assert aligner.threshold_ is not None and 0.05 <= aligner.threshold_ <= 0.95 and aligner.temperature_ == 1.0
@@ -340,6 +340,7 @@ def test_long_pairs_are_matchings_and_are_not_learnt_from():
     limit = int(np.median(sizes))
     large = np.array(sizes) > limit
     options = {"features": CHEAP, "tune": False, "iterations": 2, "chart_limit": limit}
+    options |= {"trainer": "mira", "blocks": None}
     with pytest.warns(UserWarning, match=f"{large.sum()} of 14 gold pairs are too long"):
         aligner = ItgAligner(**options).fit_features(features, gold()[:14])
     assert aligner.n_gold_ == (~large).sum()
@@ -373,8 +374,8 @@ def test_blocks_are_learnt_where_gold_has_them():
         rows.append((" ".join(source), " ".join(target)))
         links.append(row)
     bitext, all_links = Bitext.of(rows), Links.of(links)
-    one = ItgAligner(features=("association", "position"), tune=False, iterations=5)
-    many = ItgAligner(features=("association", "position"), tune=False, iterations=5, blocks="auto")
+    one = ItgAligner(features=("association", "position"), tune=False, iterations=5, blocks=None)
+    many = ItgAligner(features=("association", "position"), tune=False, iterations=5, trainer="mira")
     soft = ItgAligner(features=("association", "position"), tune=False, iterations=10, blocks=2, trainer="likelihood")
     train = bitext.part(0, 25), all_links[:25]
     test = bitext.part(25, 40), all_links[25:]
@@ -402,7 +403,7 @@ def test_explains_links():
     [
         {"blocks": 1}, {"blocks": "some"}, {"blocks": True}, {"grammar": "odd"}, {"trainer": "odd"}, {"confident": 2},
         {"cell_limit": -1}, {"cell_limit": 1.5}, {"chart_limit": 2**40}, {"negligible": "x"},
-        {"targets": "gold", "blocks": 2}, {"targets": "gold", "trainer": "likelihood"}, {"odd": 1},
+        {"targets": "gold", "trainer": "mira", "blocks": 2}, {"targets": "gold", "trainer": "likelihood"}, {"odd": 1},
     ],
 )  # fmt: skip
 def test_options_that_make_no_sense_are_refused(options):
@@ -412,5 +413,6 @@ def test_options_that_make_no_sense_are_refused(options):
 
 def test_gold_outside_the_grammar_can_be_a_target_of_mira():
     features = extractor().transform(text().part(0, 8))
-    aligner = ItgAligner(targets="gold", features=CHEAP, tune=False, iterations=2).fit_features(features, gold()[:8])
+    options = {"trainer": "mira", "blocks": None, "features": CHEAP, "tune": False, "iterations": 2}
+    aligner = ItgAligner(targets="gold", **options).fit_features(features, gold()[:8])
     assert len(aligner.predict_features(features)) == 8
