@@ -51,7 +51,7 @@ def main(argv: list[str] | None = None) -> None:
 
         speed.measure_all(arguments.models, arguments.threads, again=arguments.again)
         return
-    run.code()  # of now: sources may change while a long run goes on
+    run.code(), run.commit()  # of now: sources may change while a long run goes on
     file = run.results()
     found = {tuple(row[name] for name in run.KEY): row for row in file.read()}
     wanted = [

@@ -9,6 +9,7 @@ import resource
 import subprocess
 import time
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -59,8 +60,9 @@ def code() -> str:
     return code_of("tasks/align", "data", "learners", "structures")
 
 
+@cache
 def commit() -> str:
-    """The commit of the checkout; with + where its sources have changed since."""
+    """The commit of the checkout when first asked; with + where its sources have changed since."""
     try:
         asked = ["git", "rev-parse", "--short", "HEAD"], ["git", "status", "--porcelain", "--", "src"]
         name, changed = (subprocess.run(a, capture_output=True, text=True, check=True).stdout.strip() for a in asked)
