@@ -31,12 +31,14 @@ from isogloss.tasks.align.supervised.link_pairs import (
 )
 from isogloss.tasks.align.supervised.paired_matching import PairedMatching, Search
 from isogloss.tasks.align.supervised.parts import Parts, link_and_null_parts
-from isogloss.tasks.align.supervised.targets import GoldCells
-from isogloss.tasks.align.supervised.training import HeldOut, Problem, Setting, temperature
+from isogloss.tasks.align.supervised.targets import GoldCells, spread_links
+from isogloss.tasks.align.supervised.training import HeldOut, Problem, Setting, guess, temperature
 
 __all__ = ["QuadraticAligner"]
 
 Array = NDArray[np.float64]
+FEW_PASSES = 8
+"""To choose costs with."""
 CALIBRATION_PAIRS = 60
 """Sentence pairs that the temperature is fitted to."""
 
@@ -106,8 +108,8 @@ empty, lowercase, max_length, seed, threads
     _kind = "quadratic"
     TRAINERS: ClassVar[tuple[str, ...]] = ("frank-wolfe", "subgradient", "mira", "perceptron")
     DEFAULTS: ClassVar[Mapping[str, Setting]] = {
-        "frank-wolfe": Setting(missed=3.0, iterations=8, passes=15, regularisation=10.0),
-        "subgradient": Setting(missed=3.0, iterations=15, passes=15, regularisation=10.0),
+        "frank-wolfe": Setting(missed=3.0, iterations=10, passes=15, regularisation=1.0),
+        "subgradient": Setting(missed=3.0, iterations=15, passes=15, regularisation=1.0),
         "mira": Setting(missed=3.0, iterations=15, passes=15),
         "perceptron": Setting(missed=1.0, iterations=15, passes=15),
     }
@@ -159,7 +161,7 @@ empty, lowercase, max_length, seed, threads
     def new_extractor(self) -> FeatureExtractor:
         """An extractor with the options of this aligner and features of pairs and further links, not fitted yet."""
         extractor = super().new_extractor()
-        if (self.pairs or self.fertility > 1) and "pairs" not in extractor.sets:
+        if self._widened and "pairs" not in extractor.sets:
             extractor.sets = (*extractor.sets, "pairs")
         return extractor
 
@@ -232,6 +234,19 @@ empty, lowercase, max_length, seed, threads
 
     # --- learning
 
+    def prefer(self, flat: Any, features: PairFeatures, pair: int) -> Array:
+        """Which of several targets to begin with; see `guess`.
+
+        Where words may have several links, a target can have most of the possible links, and Dice is no judge of which:
+        without the HMM's posteriors a target has none of them.
+        """
+        likely = guess(features, pair)
+        return spread_links(flat, likely if "hmm" in features.link_names or not self._widened else likely - 1.0)
+
+    @property
+    def _widened(self) -> bool:
+        return self.pairs or self.fertility > 1
+
     def learner(self, problem: Problem, setting: Setting) -> Any:
         """The learner that `trainer` names, its weights within `bounds`."""
         lower, upper = self.bounds(problem.parts.names)
@@ -243,7 +258,7 @@ empty, lowercase, max_length, seed, threads
             return Mira(*items, passes=setting.passes, cap=setting.regularisation, **about)
         relaxed = self.relaxed and self.pairs and self.targets != "gold"
         svm = FrankWolfe if self.trainer == "frank-wolfe" else Subgradient
-        return svm(*items, l2=setting.regularisation or 10.0, relaxed=relaxed, certify=0, **about)
+        return svm(*items, l2=setting.regularisation or 1.0, relaxed=relaxed, certify=0, **about)
 
     def fit_features(
         self,
@@ -255,7 +270,9 @@ empty, lowercase, max_length, seed, threads
         """Learn weights alone, for features that were made before."""
         self._chosen: list[Setting] | None = None
         if self.pairs and self.tune and len(super().settings()) > 1:
-            without = _WithoutPairs(**{**self._given(), "pairs": False, "threads": self.threads})
+            passes = FEW_PASSES if self.iterations is None else self.iterations
+            simpler = {"pairs": False, "iterations": passes, "threads": self.threads}
+            without = _WithoutPairs(**{**self._given(), **simpler})
             self._chosen = [without.fit_features(features, gold, dev, progress).setting_]
         super().fit_features(features, gold, dev, progress)
         self._weights = np.clip(self._weights, *self.bounds(self._names))  # averages may be off by rounding
