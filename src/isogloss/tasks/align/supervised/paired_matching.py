@@ -34,7 +34,7 @@ class Search:
 
     method: str = "auto"
     time_limit: float | None = None
-    exact_pairs: int = 20_000
+    exact_pairs: int = 5_000
     most_pairs: int = 100_000
 
     def of(self, n_pairs: int) -> Method:

@@ -66,7 +66,7 @@ class QuadraticAligner(SupervisedAligner):
     decode : "auto", "milp" or "lp"
         How the best set of links is found with `pairs`: "milp" exactly, to 1e-6, by the linear relaxation, and an
         integer program where that is fractional; "lp" by rounding the relaxation, with repair; "auto" exactly up to
-        20,000 pairs of links in a sentence pair and by rounding beyond. Above 100,000, pairs are left out and the rest
+        5,000 pairs of links in a sentence pair and by rounding beyond. Above 100,000, pairs are left out and the rest
         is solved by flow. Without `pairs` flow is exact at any length.
     time_limit : float, optional
         Seconds for one sentence pair, after which the best found so far is taken: that of the integer program, of the
