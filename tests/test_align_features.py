@@ -320,16 +320,58 @@ def test_posteriors_are_those_of_the_aligner(bitext, fitted):
         best = (p > 0) & (p == p.max(axis=1, keepdims=True)), (p > 0) & (p == p.max(axis=0, keepdims=True))
         assert np.array_equal(features.matrix(k, "hmm_best_in_row"), best[0])
         assert np.array_equal(features.matrix(k, "hmm_best_in_column"), best[1])
-        after, before = np.zeros_like(p), np.zeros_like(p)
-        after[:-1, :-1], before[1:, 1:] = p[1:, 1:], p[:-1, :-1]
-        assert np.array_equal(features.matrix(k, "next_hmm"), after)
-        assert np.array_equal(features.matrix(k, "previous_hmm"), before)
         nulls = features.source_nulls[features.source_of(k)], features.target_nulls[features.target_of(k)]
         null, best_at = features.null_names.index("hmm_null"), features.null_names.index("hmm_best")
         assert nulls[0][:, null] + b.sum(axis=1) == pytest.approx(1, abs=2e-3)  # the word's partner, or none
         assert nulls[1][:, null] + f.sum(axis=0) == pytest.approx(1, abs=2e-3)
         assert nulls[0][:, best_at] == pytest.approx(p.max(axis=1))
     assert "model1_forward" in features.link_names and features.matrix(0, "model2_mean").max() > 0.5
+
+
+def test_stems_are_posteriors_over_words_cut_short(bitext, fitted):
+    def cut(pairs, n):
+        return Bitext.of([tuple([word[:n] for word in side] for side in pair) for pair in pairs])
+
+    features = fitted.transform(bitext)
+    means = [[features.matrix(k, "hmm") for k in range(len(bitext))]]
+    for n in (3, 5):
+        text = cut([bitext[k] for k in range(40)], n)
+        aligner = HMMAligner().fit(text)
+        known, fresh = aligner.predict_proba(text), aligner.predict_proba(cut(bitext, n))
+        means.append([known[k] if k < 40 else fresh[k] for k in range(len(bitext))])
+        for k in range(len(bitext)):
+            assert features.matrix(k, f"stem_{n}") == pytest.approx(means[-1][k], abs=2e-5)
+    for k in range(len(bitext)):
+        consensus = sum(mean[k] for mean in means) / 3
+        assert features.matrix(k, "consensus") == pytest.approx(consensus, abs=2e-5)
+        best = features.source_nulls[features.source_of(k)][:, features.null_names.index("consensus_best")]
+        assert best == pytest.approx(consensus.max(axis=1), abs=2e-5)
+
+
+AROUND = ("above_left", "above", "above_right", "left", None, "right", "below_left", "below", "below_right")
+
+
+@settings(max_examples=40, deadline=None)
+@given(texts)
+def test_surroundings_are_neighbours_and_rivals(pairs):
+    if not usable(pairs):
+        return
+    features = FeatureExtractor(sets=("association", "surroundings")).fit(as_bitext(pairs)).transform(as_bitext(pairs))
+    for k in range(len(pairs)):
+        dice = features.matrix(k, "dice")
+        n, m = dice.shape
+        for i in range(n):
+            for j in range(m):
+                for at, name in enumerate(AROUND):
+                    x, y = i + at // 3 - 1, j + at % 3 - 1
+                    if name is not None:
+                        expected = dice[x, y] if 0 <= x < n and 0 <= y < m else 0
+                        assert features.matrix(k, f"around_{name}")[i, j] == expected
+                row, column = np.delete(dice[i], j), np.delete(dice[:, j], i)
+                assert features.matrix(k, "around_row_rival")[i, j] == row.max(initial=0)
+                assert features.matrix(k, "around_column_rival")[i, j] == column.max(initial=0)
+                assert features.matrix(k, "around_row_sum")[i, j] == pytest.approx(min(1, dice[i].sum() / 2))
+                assert features.matrix(k, "around_column_sum")[i, j] == pytest.approx(min(1, dice[:, j].sum() / 2))
 
 
 def test_kept_and_read_again(bitext, fitted):

@@ -9,7 +9,7 @@ from isogloss.errors import ParameterError
 from isogloss.tasks.align import supervised
 from isogloss.tasks.align.features import SETS
 
-WEAK = tuple(name for name in SETS if name != "hmm")
+WEAK = ("association", "position", "shape", "frequency", "context", "lexical")
 """Dice, distance, spelling, frequency, neighbours and common words: nothing that another aligner says."""
 WEAK_AND_IBM = (*WEAK, "ibm")
 """Models 1 and 2 besides, as Lacoste-Julien et al. have them."""

@@ -26,9 +26,11 @@ STEPS = (
     ("association", "position", "shape", "frequency"),
     WEAK,
     WEAK_AND_IBM,
+    (*WEAK_AND_IBM, "hmm"),
     (*SETS, "ibm"),
 )
-"""Feature sets in the order in which Taskar et al. add theirs; HMM posteriors stand where they have Model 4."""
+"""Feature sets in the order in which Taskar et al. add theirs; HMM posteriors stand where they have Model 4. The last
+step has those of words cut short, and what surrounds a link."""
 MARGIN = "frank-wolfe"
 TRAINERS = ("perceptron", "mira", "extragradient", MARGIN)
 COSTS = (1.0, 3.0, 10.0)

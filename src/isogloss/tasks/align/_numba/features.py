@@ -345,7 +345,7 @@ def neighbours(source_offsets, target_offsets, cell_offsets, dice, out, column):
 
 
 @njit(**_KERNEL)
-def _posteriors(block, count, source_offsets, target_offsets, cell_offsets, both, threshold, out, column, context):
+def _posteriors(block, count, source_offsets, target_offsets, cell_offsets, both, threshold, out, column):
     for s in range(block, cell_offsets.size - 1, count):
         n = source_offsets[s + 1] - source_offsets[s]
         m = target_offsets[s + 1] - target_offsets[s]
@@ -361,19 +361,13 @@ def _posteriors(block, count, source_offsets, target_offsets, cell_offsets, both
                 cell = first + i * m + j
                 forward, backward = both[cell, 0], both[cell, 1]
                 p = np.float32(0.5) * (forward + backward)
-                if column >= 0:
-                    row = out[cell, column:]
-                    row[0], row[1], row[2] = p, forward, backward
-                    row[3] = forward * backward
-                    row[4] = _logit(p)
-                    row[5] = 1.0 if p >= threshold else 0.0
-                    row[6] = 1.0 if p > 0.0 and p >= best[i] else 0.0
-                    row[7] = 1.0 if p > 0.0 and p >= best[n + j] else 0.0
-                if context >= 0:
-                    inner = i + 1 < n and j + 1 < m
-                    out[cell, context] = 0.5 * (both[cell + m + 1, 0] + both[cell + m + 1, 1]) if inner else 0.0
-                    inner = i > 0 and j > 0
-                    out[cell, context + 1] = 0.5 * (both[cell - m - 1, 0] + both[cell - m - 1, 1]) if inner else 0.0
+                row = out[cell, column:]
+                row[0], row[1], row[2] = p, forward, backward
+                row[3] = forward * backward
+                row[4] = _logit(p)
+                row[5] = 1.0 if p >= threshold else 0.0
+                row[6] = 1.0 if p > 0.0 and p >= best[i] else 0.0
+                row[7] = 1.0 if p > 0.0 and p >= best[n + j] else 0.0
 
 
 @njit(**_KERNEL)
@@ -384,11 +378,67 @@ def _logit(p):
     return min(1.0, max(0.0, 0.5 + np.log(p / (1.0 - p)) / 20.0))
 
 
-def posteriors(source_offsets, target_offsets, cell_offsets, both, threshold, out, column, context):
-    """Eight columns of an aligner's posteriors float32[n_cells, 2], and two of its diagonal neighbours at `context`."""
+def posteriors(source_offsets, target_offsets, cell_offsets, both, threshold, out, column):
+    """Eight columns of an aligner's posteriors float32[n_cells, 2]."""
     run_blocks(
         _posteriors, blocks_for(cell_offsets.size - 1), source_offsets, target_offsets, cell_offsets, both,
-        np.float32(threshold), out, column, context,
+        np.float32(threshold), out, column,
+    )  # fmt: skip
+
+
+@njit(**_KERNEL)
+def _logits(block, count, cell_offsets, values, out, column):
+    for s in range(block, cell_offsets.size - 1, count):
+        for cell in range(cell_offsets[s], cell_offsets[s + 1]):
+            out[cell, column] = values[cell]
+            out[cell, column + 1] = _logit(values[cell])
+
+
+def logits(cell_offsets, values, out, column):
+    """Two columns: a probability of every cell float32[n_cells], and its logit."""
+    run_blocks(_logits, blocks_for(cell_offsets.size - 1), cell_offsets, values, out, column)
+
+
+@njit(**_KERNEL)
+def _surroundings(block, count, source_offsets, target_offsets, cell_offsets, values, out, column):
+    for s in range(block, cell_offsets.size - 1, count):
+        n = source_offsets[s + 1] - source_offsets[s]
+        m = target_offsets[s + 1] - target_offsets[s]
+        grid = values[cell_offsets[s] : cell_offsets[s + 1]].reshape(n, m)
+        best, second, total = np.zeros(n + m, np.float32), np.zeros(n + m, np.float32), np.zeros(n + m, np.float32)
+        for i in range(n):
+            for j in range(m):
+                for word in (i, n + j):
+                    total[word] += grid[i, j]
+                    if grid[i, j] > best[word]:
+                        best[word], second[word] = grid[i, j], best[word]
+                    elif grid[i, j] > second[word]:
+                        second[word] = grid[i, j]
+        for i in range(n):
+            for j in range(m):
+                row = out[cell_offsets[s] + i * m + j, column:]
+                at = 0
+                for down in range(-1, 2):
+                    for right in range(-1, 2):
+                        if down != 0 or right != 0:
+                            x, y = i + down, j + right
+                            row[at] = grid[x, y] if 0 <= x < n and 0 <= y < m else np.float32(0.0)
+                            at += 1
+                for word in (i, n + j):
+                    row[at] = second[word] if grid[i, j] >= best[word] else best[word]
+                    row[at + 1] = min(np.float32(1.0), np.float32(0.5) * total[word])
+                    at += 2
+
+
+def surroundings(source_offsets, target_offsets, cell_offsets, values, out, column):
+    """Twelve columns of float32[n_cells] around each cell.
+
+    The eight neighbours, row by row; then of its row and of its column the largest of the other cells, and half the
+    sum of all, at most 1.
+    """
+    run_blocks(
+        _surroundings, blocks_for(cell_offsets.size - 1), source_offsets, target_offsets, cell_offsets, values, out,
+        column,
     )  # fmt: skip
 
 

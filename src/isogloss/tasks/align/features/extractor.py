@@ -22,19 +22,32 @@ from isogloss.tasks.align.features.base import Floats, PairFeatures, PairView, P
 from isogloss.tasks.align.features.blocks import LONGEST, Phrases, block_features
 from isogloss.tasks.align.features.evidence import Posteriors, posteriors_of, training_posterior
 from isogloss.tasks.align.features.neighbours import LinkHabits, fertility_features, link_pair_features
-from isogloss.tasks.align.features.statistics import Known, Statistics, joined
-from isogloss.tasks.align.features.table import COLUMNS, DICTIONARY, HMM_CONTEXT, HMM_NULLS, NULLS, Dictionary, Table
+from isogloss.tasks.align.features.statistics import Known, Statistics, cut_words, joined
+from isogloss.tasks.align.features.table import (
+    COLUMNS,
+    CONSENSUS,
+    CONSENSUS_NULLS,
+    DICTIONARY,
+    HMM_NULLS,
+    NULLS,
+    Dictionary,
+    Table,
+    stem_columns,
+)
 from isogloss.tasks.align.hmm import HMMAligner, Model1Aligner, Model2Aligner
 from isogloss.tasks.align.lexicon import read_lexicon
 from isogloss.tasks.align.priors import fold
 
 __all__ = ["SETS", "FeatureExtractor"]
 
-SETS = ("association", "position", "shape", "frequency", "context", "lexical", "hmm")
+SETS = ("association", "position", "shape", "frequency", "context", "lexical", "hmm", "stems", "surroundings")
 """Sets of features that are on if nothing else is said; "ibm", "blocks" and "pairs" are there too."""
+STEMS = (3, 5)
+"""Letters to which words are cut for the set "stems"; two lengths together did as well as the better one alone."""
 
 Extra = Callable[[PairView], Any]
 _ALIGNERS = {"hmm": HMMAligner, "model1": Model1Aligner, "model2": Model2Aligner}
+_STEM = "stem_"
 
 
 class FeatureExtractor:
@@ -43,9 +56,12 @@ class FeatureExtractor:
     Parameters
     ----------
     sets : sequence of str
-        Which features, by set: "association", "position", "shape", "frequency", "context", "lexical", "hmm", "ibm".
-        A constant `bias` is always among them. "blocks" and "pairs" add no features of links, but count what
-        `block_features`, and `link_pair_features` and `fertility_features`, need.
+        Which features, by set: "association", "position", "shape", "frequency", "context", "lexical", "hmm", "stems",
+        "surroundings", "ibm". A constant `bias` is always among them. "stems" are posteriors of HMMs over words cut
+        short, and their mean with that of "hmm", the consensus; "surroundings" are the cells next to a cell, and its
+        rivals in row and column, by the consensus, the HMM or Dice, the first of these that there is. "blocks" and
+        "pairs" add no features of links, but count what `block_features`, and `link_pair_features` and
+        `fertility_features`, need.
     links : sequence of str
         Names of other systems' links, which `transform` is then given: features ``links:<name>``.
     dictionary : path or iterable of (source, target), optional
@@ -59,7 +75,10 @@ class FeatureExtractor:
         The set "lexical" has an indicator for each pair of so many of the most frequent words of both sides, and for
         each of so many of the most frequent words.
     hmm : mapping
-        Options of the `HMMAligner` behind the set "hmm".
+        Options of the `HMMAligner` behind the sets "hmm" and "stems".
+    stems : sequence of int
+        Letters to which words are cut for the set "stems": one HMM for each length. Endings split the counts of what
+        is one word; without them rare forms have partners too.
     max_length : int
         Pairs with more words on a side are passed over.
     threads : int, optional
@@ -94,6 +113,7 @@ class FeatureExtractor:
         lexical_pairs: int = 5,
         lexical_words: int = 25,
         hmm: Mapping[str, Any] | None = None,
+        stems: Sequence[int] = STEMS,
         max_length: int = 1000,
         threads: int | None = None,
     ) -> None:
@@ -103,12 +123,14 @@ class FeatureExtractor:
         for name, value in (("lexical_pairs", lexical_pairs), ("lexical_words", lexical_words)):
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
                 raise ParameterError(f"FeatureExtractor: {name} should be 0 or a positive integer, not {value!r}")
+        if len(set(stems)) < len(stems) or any(isinstance(n, bool) or not isinstance(n, int) or n < 1 for n in stems):
+            raise ParameterError(f"FeatureExtractor: stems should be different numbers of letters, not {stems!r}")
         self.sets = tuple(name for name in COLUMNS if name in sets)
         self.links = tuple(links)
         self.dictionary, self.extra = dictionary, tuple(extra)
         self.lowercase, self.max_length, self.threads = lowercase, max_length, threads
         self.lexical_pairs, self.lexical_words = lexical_pairs, lexical_words
-        self.hmm = dict(hmm or {})
+        self.hmm, self.stems = dict(hmm or {}), tuple(stems)
         self._known: Known | None = None
         self._dictionary: Dictionary | None = None
         self._extra_names: list[tuple[str, ...]] = []
@@ -125,8 +147,9 @@ class FeatureExtractor:
         progress = progress or QuietProgress()
         with using_threads(self.threads):
             self.aligners_ = self._trained(text, progress)
-            if self.aligners_:
-                trained = next(iter(self.aligners_.values()))._trained_on
+            whole = [aligner for name, aligner in self.aligners_.items() if not name.startswith(_STEM)]
+            if whole:
+                trained = whole[0]._trained_on
                 assert trained is not None
                 corpus = trained[1]
             else:
@@ -157,7 +180,10 @@ class FeatureExtractor:
             wanted["hmm"] = {**shared, **self.hmm}
         if "ibm" in self.sets:  # the classical models, each direction for itself
             wanted |= {name: {**shared, "constraint": "none"} for name in ("model1", "model2")}
-        return {name: _ALIGNERS[name](**options).fit(text, progress=progress) for name, options in wanted.items()}
+        found = {name: _ALIGNERS[name](**options).fit(text, progress=progress) for name, options in wanted.items()}
+        for n in self.stems if "stems" in self.sets else ():
+            found[f"{_STEM}{n}"] = HMMAligner(**{**shared, **self.hmm}).fit(cut_words(text, n), progress=progress)
+        return found
 
     def _names_of_extra(self, bitext: Bitext) -> list[tuple[str, ...]]:
         """The columns of each user function, found by calling it on the first pair that has words."""
@@ -193,9 +219,7 @@ class FeatureExtractor:
         """Names of the link features, in order; complete once `fit` has seen what user functions give."""
         names: list[str] = ["bias"]
         for name in self.sets:
-            names += COLUMNS[name]
-            if name == "context" and "hmm" in self.sets:
-                names += HMM_CONTEXT
+            names += stem_columns(self.stems) if name == "stems" else COLUMNS[name]
         if self._dictionary is not None:
             names += DICTIONARY
         names += [f"links:{name}" for name in self.links]
@@ -205,7 +229,9 @@ class FeatureExtractor:
     @property
     def null_names(self) -> tuple[str, ...]:
         """Names of the null features, in order; the same for both sides."""
-        return (*NULLS, *HMM_NULLS) if "hmm" in self.sets else NULLS
+        return (
+            *NULLS, *(HMM_NULLS if "hmm" in self.sets else ()), *(CONSENSUS_NULLS if "stems" in self.sets else ()),
+        )  # fmt: skip
 
     @property
     def lexical_names(self) -> tuple[str, ...]:
@@ -244,7 +270,8 @@ class FeatureExtractor:
         with using_threads(self.threads):
             table, posteriors, lexical = self._table(bitext, given)
             self._add_extra(table)
-            nulls = table.nulls(posteriors)
+            consensus = table.out[:, table.columns[CONSENSUS]] if "stems" in self.sets else None
+            nulls = table.nulls(posteriors, consensus)
         found = PairFeatures(table.shapes, table.names, table.out, self.null_names, *nulls, lexical, self.lexical_names)
         return replace(found, further=self._further(bitext, found))
 
@@ -272,14 +299,7 @@ class FeatureExtractor:
         ):  # fmt: skip
             if name in self.sets:
                 fill()
-        posteriors = None
-        for name, aligner in self.aligners_.items():
-            found = posteriors_of(aligner, bitext, corpus, table.known if self._known is not None else None)
-            if name == "hmm":
-                posteriors = found
-                table.believe(found, aligner.threshold_, "hmm", context="context" in self.sets)
-            else:
-                table.believe(found, aligner.threshold_, f"{name}_mean")
+        posteriors = self._believe(table)
         if self._dictionary is not None:
             table.translate(self._dictionary)
         for name, row in links.items():
@@ -288,6 +308,31 @@ class FeatureExtractor:
         if "lexical" in self.sets:
             lexical = table.lexical(self._frequent[0], self._frequent[1], self.lexical_pairs, self.lexical_words)
         return table, posteriors, lexical
+
+    def _believe(self, table: Table) -> Posteriors | None:
+        """Fill what unsupervised aligners say; the posteriors of the HMM, if there is one."""
+        known = table.known if self._known is not None else None
+        hmm, means = None, list[Floats]()
+        for name, aligner in self.aligners_.items():
+            text = cut_words(table.bitext, int(name.removeprefix(_STEM))) if name.startswith(_STEM) else table.bitext
+            found = posteriors_of(aligner, text, table.corpus, known)
+            if name.startswith(_STEM):
+                means.append(found.both.mean(axis=1, dtype=np.float32))
+                table.rate_links(means[-1], name)
+            elif name == "hmm":
+                hmm = found
+                means.append(found.both.mean(axis=1, dtype=np.float32))
+                table.believe(found, aligner.threshold_, "hmm")
+            else:
+                table.believe(found, aligner.threshold_, f"{name}_mean")
+        mean: Floats | None = None
+        if means:
+            mean = (sum(means[1:], start=means[0]) / np.float32(len(means))).astype(np.float32)
+            if "stems" in self.sets:
+                table.rate_links(mean, CONSENSUS)
+        if "surroundings" in self.sets:
+            table.surround(mean)
+        return hmm
 
     # --- other parts
 
@@ -340,7 +385,8 @@ class FeatureExtractor:
         table = self._again(bitext, features)
         if self._judge is None:
             return table, None
-        column = features.column("hmm" if self._judge == "hmm" else "model2_mean")
+        wanted = (CONSENSUS if "stems" in self.sets else "hmm") if self._judge == "hmm" else "model2_mean"
+        column = features.column(wanted)
         return table, np.ascontiguousarray(features.links[:, column])
 
     def _again(self, bitext: Any, features: PairFeatures) -> Table:
@@ -385,7 +431,7 @@ class FeatureExtractor:
         return {
             "sets": list(self.sets), "links": list(self.links), "lowercase": self.lowercase,
             "lexical_pairs": self.lexical_pairs, "lexical_words": self.lexical_words, "hmm": self.hmm,
-            "max_length": self.max_length,
+            "stems": list(self.stems), "max_length": self.max_length,
         }  # fmt: skip
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -431,12 +477,12 @@ class FeatureExtractor:
             made._extra_names = [tuple(group) for group in header["extra"]]
             made.statistics_ = Statistics.from_arrays(under("counts/"))
             made.aligners_ = {}
-            for name in _ALIGNERS:
+            for name in (*_ALIGNERS, *(f"{_STEM}{n}" for n in made.stems)):
                 if name in header["aligners"]:
-                    told = header["aligners"][name]
+                    told, kind = header["aligners"][name], "hmm" if name.startswith(_STEM) else name
                     meta = {"threshold": told["threshold"]}
-                    saved = store.Saved(f"align.{name}", told["options"], under(f"{name}/"), meta)
-                    made.aligners_[name] = _ALIGNERS[name]._from_saved(saved)
+                    saved = store.Saved(f"align.{kind}", told["options"], under(f"{name}/"), meta)
+                    made.aligners_[name] = _ALIGNERS[kind]._from_saved(saved)
                     made.aligners_[name].threads = threads
             if phrases := under("phrases/"):
                 made._phrases = Phrases.from_arrays(phrases)

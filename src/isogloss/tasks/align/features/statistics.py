@@ -19,7 +19,7 @@ from isogloss.data import Bitext, Ragged, Text, Vocabulary
 from isogloss.errors import ModelError
 from isogloss.tasks.align.corpus import Corpus
 
-__all__ = ["Known", "Statistics", "association", "joined"]
+__all__ = ["Known", "Statistics", "association", "cut_words", "joined"]
 
 LEAST = 0.005
 """Pairs of words whose Dice coefficient is below are not kept: they count as never having met."""
@@ -298,6 +298,22 @@ def _emptied(rows: Ragged, chosen: NDArray[np.bool_]) -> Ragged:
     lengths = rows.lengths
     values = rows.values[rows.offsets[0] : rows.offsets[-1]][np.repeat(~chosen, lengths)]
     return Ragged(values, np.concatenate([[0], np.cumsum(np.where(chosen, 0, lengths))]).astype(np.int64))
+
+
+def cut_words(bitext: Bitext, letters: int) -> Bitext:
+    """The same pairs, every word cut to so many letters.
+
+    Examples
+    --------
+    >>> cut_words(Bitext.of([("talossa taloissa", "in houses")]), 3)[0]
+    (('tal', 'tal'), ('in', 'hou'))
+    """
+    texts = []
+    for side in (bitext.source, bitext.target):
+        words, mapping = side.vocabulary.mapped(lambda word: word[:letters])
+        ids = Ragged(np.append(mapping, np.int32(0))[side.ids.values], side.ids.offsets)
+        texts.append(Text(ids, words, side.name))
+    return Bitext(texts[0], texts[1], bitext.first_line)
 
 
 def without(bitext: Bitext, chosen: NDArray[np.bool_]) -> Bitext:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from isogloss.tasks.align.features.evidence import Posteriors
 from isogloss.tasks.align.features.statistics import Known, Statistics, association
 from isogloss.tasks.align.features.writing import Writing, letters_of, writing_of
 
-__all__ = ["COLUMNS", "HMM_CONTEXT", "NULLS", "Dictionary", "Table"]
+__all__ = ["COLUMNS", "NULLS", "Dictionary", "Table", "stem_columns"]
 
 COLUMNS = {
     "association": ("dice", "llr", "pmi"),
@@ -36,6 +37,14 @@ COLUMNS = {
         "hmm", "hmm_forward", "hmm_backward", "hmm_product", "hmm_logit", "hmm_link", "hmm_best_in_row",
         "hmm_best_in_column",
     ),
+    "stems": (),
+    "surroundings": tuple(
+        f"around_{place}"
+        for place in (
+            "above_left", "above", "above_right", "left", "right", "below_left", "below", "below_right", "row_rival",
+            "row_sum", "column_rival", "column_sum",
+        )
+    ),
     "ibm": tuple(
         f"{model}_{kind}"
         for model in ("model1", "model2")
@@ -44,16 +53,24 @@ COLUMNS = {
         )
     ),
 }  # fmt: skip
-"""Names of the link features of each set; "lexical" has indicators, "blocks" and "pairs" are of other parts."""
+"""Names of the link features of each set; "lexical" has indicators, "blocks" and "pairs" are of other parts, and those
+of "stems" are in `stem_columns`."""
 
-HMM_CONTEXT = ("next_hmm", "previous_hmm")
+CONSENSUS = "consensus"
 DICTIONARY = ("dictionary", "dictionary_only_in_row", "dictionary_only_in_column")
 NULLS = ("bias", "rank_10", "rank_100", "rank_1000", "rare", "punctuation", "number", "best_dice")
 HMM_NULLS = ("hmm_null", "hmm_best")
+CONSENSUS_NULLS = ("consensus_best",)
 
 _CAP = 10  # words of distance to the diagonal beyond which there is no farther
 _FREQUENT = 100  # rank
 _RARE = 1  # sentence pairs
+
+
+def stem_columns(stems: Sequence[int]) -> tuple[str, ...]:
+    """Names of the set "stems": of the posterior over words cut to so many letters, and of the mean of all."""
+    names = [f"stem_{n}" for n in stems] + [CONSENSUS]
+    return tuple(column for name in names for column in (name, f"{name}_logit"))
 
 
 class Side(NamedTuple):
@@ -224,14 +241,24 @@ class Table:
 
         neighbours(*self._geometry, self.dice, self.out, self.columns["next_dice"])
 
-    def believe(self, posteriors: Posteriors, threshold: float, first: str, *, context: bool = False) -> None:
+    def believe(self, posteriors: Posteriors, threshold: float, first: str) -> None:
         """What an unsupervised aligner thinks, from column `first` on."""
         from isogloss.tasks.align._numba import features as kernels
 
-        kernels.posteriors(
-            *self._geometry, posteriors.both, threshold, self.out, self.columns.get(first, -1),
-            self.columns[HMM_CONTEXT[0]] if context else -1,
-        )  # fmt: skip
+        kernels.posteriors(*self._geometry, posteriors.both, threshold, self.out, self.columns[first])
+
+    def rate_links(self, probability: Floats, first: str) -> None:
+        """A probability of every cell and its logit, from column `first` on."""
+        from isogloss.tasks.align._numba import features as kernels
+
+        kernels.logits(self.corpus.pairs.cell_offsets, probability, self.out, self.columns[first])
+
+    def surround(self, probability: Floats | None) -> None:
+        """How probable the links around each cell are, and its rivals; by Dice where there is no probability."""
+        from isogloss.tasks.align._numba import features as kernels
+
+        values = self.dice if probability is None else probability
+        kernels.surroundings(*self._geometry, values, self.out, self.columns[COLUMNS["surroundings"][0]])
 
     def translate(self, dictionary: Dictionary) -> None:
         """Whether a dictionary has the two words, and whether it has no other pair for one of them here."""
@@ -301,7 +328,7 @@ class Table:
         lexical_fill(*where, indptr, indices)
         return indptr, indices
 
-    def nulls(self, posteriors: Posteriors | None) -> tuple[Floats, Floats]:
+    def nulls(self, posteriors: Posteriors | None, consensus: Floats | None) -> tuple[Floats, Floats]:
         """Features of leaving a word unlinked, float32[n_words, n] of both sides."""
         from isogloss.tasks.align._numba.features import NUMBER, PUNCTUATION
 
@@ -317,6 +344,8 @@ class Table:
             if posteriors is not None:
                 mean = posteriors.both.mean(axis=1, dtype=np.float32)
                 columns += [(posteriors.source_null, posteriors.target_null)[k], _largest(mean, word, len(rank))]
+            if consensus is not None:
+                columns.append(_largest(consensus, word, len(rank)))
             made.append(np.stack(columns, axis=1).astype(np.float32))
         return made[0], made[1]
 
