@@ -23,6 +23,10 @@ class LinksError(DataError):
     """A file of links cannot be read, or does not fit its text."""
 
 
+class TreebankError(DataError):
+    """A treebank cannot be read: a missing column, a wrong number or head, a sentence that is no tree."""
+
+
 class ModelError(DataError):
     """A saved model is damaged, foreign, or of a version we do not read."""
 

@@ -1,8 +1,20 @@
-"""What passes between the rooms: texts, vocabularies, ragged arrays and links."""
+"""What passes between the rooms: texts, treebanks, vocabularies, ragged arrays and links."""
 
 from isogloss.data.bitext import Bitext, Text
 from isogloss.data.links import Alignment, Links
 from isogloss.data.ragged import Ragged
+from isogloss.data.treebank import Column, Treebank, bundle_of, features_of
 from isogloss.data.vocabulary import Vocabulary
 
-__all__ = ["Alignment", "Bitext", "Links", "Ragged", "Text", "Vocabulary"]
+__all__ = [
+    "Alignment",
+    "Bitext",
+    "Column",
+    "Links",
+    "Ragged",
+    "Text",
+    "Treebank",
+    "Vocabulary",
+    "bundle_of",
+    "features_of",
+]

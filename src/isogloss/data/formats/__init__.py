@@ -1,6 +1,7 @@
 """Files of other people's making: the only room that knows their conventions."""
 
 from isogloss.data.formats.bitexts import read_bitext, stream_bitext, write_bitext
+from isogloss.data.formats.conllu import format_treebank, parse_treebank, read_treebank
 from isogloss.data.formats.convert import as_bitext
 from isogloss.data.formats.files import IsoglossWarning, atomic_write, open_lines, read_bytes
 from isogloss.data.formats.links import format_links, parse_links, read_links, write_links
@@ -10,11 +11,14 @@ __all__ = [
     "as_bitext",
     "atomic_write",
     "format_links",
+    "format_treebank",
     "open_lines",
     "parse_links",
+    "parse_treebank",
     "read_bitext",
     "read_bytes",
     "read_links",
+    "read_treebank",
     "stream_bitext",
     "write_bitext",
     "write_links",

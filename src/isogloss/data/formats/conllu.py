@@ -1,0 +1,416 @@
+"""Treebanks in files: CoNLL-U, CoNLL-X and CoNLL-2009, read and written without touching what did not change.
+
+A file is kept as it is, with the places of its words in it. Writing copies the text and puts new contents in the
+columns that were changed, so that comments, multiword tokens, empty nodes, enhanced dependencies, blank lines and line
+ends come out byte for byte.
+"""
+
+from __future__ import annotations
+
+import codecs
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isogloss.data.formats.files import PathOrName, name_of, pieces, read_bytes
+from isogloss.data.treebank import Column, Treebank
+from isogloss.data.vocabulary import Vocabulary
+from isogloss.errors import ParameterError, TreebankError
+
+__all__ = ["LAYOUTS", "Layout", "Source", "format_treebank", "layout_named", "parse_treebank", "read_treebank"]
+
+COLUMNS = ("form", "lemma", "upos", "xpos", "feats", "deprel", "deps", "misc")
+NOTHING = "_"
+
+_COMPRESSED = (".gz", ".xz", ".zst")
+_WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # those of UTF-32 begin with, or hold, the same two bytes
+_UNFIT = re.compile("[\t\n\r]")
+_SENT_ID = re.compile(rb"^#[ \t]*sent_id[ \t]*=[ \t]*([^\r\n]*?)[ \t]*\r?$", re.MULTILINE)
+
+
+class Layout(NamedTuple):
+    """How a format lays out its columns.
+
+    Parameters
+    ----------
+    name, title : str
+        As `format=` has it, and as people write it.
+    n_fields : int
+        Columns that every word has.
+    exact : bool
+        Whether there may be no more than these.
+    groups : bool
+        Whether there may be multiword tokens and empty nodes.
+    places : mapping of str to int
+        Which column, from 0, holds what we call so.
+    suffixes : tuple of str
+        What names of such files end in.
+    """
+
+    name: str
+    title: str
+    n_fields: int
+    exact: bool
+    groups: bool
+    places: Mapping[str, int]
+    suffixes: tuple[str, ...]
+
+
+_SHARED = {"form": 1, "lemma": 2, "upos": 3, "xpos": 4, "feats": 5, "head": 6, "deprel": 7}
+LAYOUTS = (
+    Layout("conllu", "CoNLL-U", 10, True, True, {**_SHARED, "deps": 8, "misc": 9}, (".conllu", ".conllup")),
+    Layout("conllx", "CoNLL-X", 8, False, False, _SHARED, (".conllx", ".conll", ".conll06", ".conll07")),
+    Layout(
+        "conll2009",
+        "CoNLL-2009",
+        14,
+        False,
+        False,
+        {"form": 1, "lemma": 2, "xpos": 4, "feats": 6, "head": 8, "deprel": 10},
+        (".conll09", ".conll2009"),
+    ),
+)
+
+
+def layout_named(format: str) -> Layout:
+    """The layout of that name."""
+    for layout in LAYOUTS:
+        if layout.name == format:
+            return layout
+    raise ParameterError(f"format should be one of {', '.join(layout.name for layout in LAYOUTS)}, not {format!r}")
+
+
+def layout_of_name(name: str) -> Layout | None:
+    """The layout that the name of a file promises."""
+    base = name.lower()
+    for suffix in _COMPRESSED:
+        base = base.removesuffix(suffix)
+    ending = os.path.splitext(base)[1]
+    return next((layout for layout in LAYOUTS if ending in layout.suffixes), None)
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """The text that a treebank came from, and where its words stand in it.
+
+    Parameters
+    ----------
+    data : bytes
+        The whole file, UTF-8, without a byte order mark.
+    layout : Layout
+    rows : int64[n_words]
+        Where the row of each word starts.
+    fields : int32[n_words, n_fields + 1]
+        Where its fields start, counted from there; a field ends one byte before the next starts.
+    blocks : int64[n_sentences, 2]
+        Where the text of each sentence, with the comments before and the empty line after it, starts and stops.
+    changed : frozenset of str
+        Columns of the treebank that are no longer what `data` says.
+    mark : bytes
+        The byte order mark, if there was one.
+    rest : bytes
+        The text of a file without sentences.
+    """
+
+    data: bytes
+    layout: Layout
+    rows: NDArray[np.int64]
+    fields: NDArray[np.int32]
+    blocks: NDArray[np.int64]
+    changed: frozenset[str] = field(default_factory=frozenset)
+    mark: bytes = b""
+    rest: bytes = b""
+
+    def part(self, sentences: slice, words: slice) -> Source:
+        """Neighbouring sentences and their words."""
+        return replace(self, rows=self.rows[words], fields=self.fields[words], blocks=self.blocks[sentences], rest=b"")
+
+    def take(self, sentences: NDArray[np.int64], words: NDArray[np.int64]) -> Source:
+        """Those sentences, in that order."""
+        taken = replace(self, rows=self.rows[words], fields=self.fields[words], blocks=self.blocks[sentences], rest=b"")
+        return taken._with_end() if np.any(taken.blocks[:-1, 1] == len(self.data)) else taken
+
+    def _with_end(self) -> Source:
+        """End the last sentence of the file with an empty line, so that another may follow it."""
+        line = b"\r\n" if b"\r\n" in self.data[:4096] else b"\n"
+        missing = 2 - min(len(re.findall(rb"\r?\n", ending[0])), 2) if (ending := _END.search(self.data)) else 2
+        blocks = np.where(self.blocks == len(self.data), len(self.data) + missing * len(line), self.blocks)
+        return replace(self, data=self.data + line * missing, blocks=blocks)
+
+    def line_of(self, word: int) -> int:
+        """The line, from 1, of a word."""
+        return 1 + self.data.count(b"\n", 0, int(self.rows[word]))
+
+    def comments(self, key: str) -> list[str]:
+        """What ``# key = ...`` says before each sentence; empty where nothing does."""
+        pattern = re.compile(
+            rb"^#[ \t]*" + re.escape(key.encode()) + rb"[ \t]*=[ \t]*([^\r\n]*?)[ \t]*\r?$", re.MULTILINE
+        )
+        found = {match.start(): match[1] for match in pattern.finditer(self.data)}
+        places = np.array(list(found), np.int64)
+        first = np.searchsorted(places, self.blocks[:, 0])
+        values = [value.decode() for value in found.values()]
+        stops = self.blocks[:, 1].tolist()
+        return [
+            values[at] if at < len(values) and places[at] < stop else ""
+            for at, stop in zip(first.tolist(), stops, strict=True)
+        ]
+
+    def comment_lines(self, sentence: int) -> list[str]:
+        """The comments of one sentence, without their line ends."""
+        start, stop = self.blocks[sentence].tolist()
+        lines = self.data[start:stop].split(b"\n")
+        return [line.removesuffix(b"\r").decode() for line in lines if line.startswith(b"#")]
+
+
+_END = re.compile(rb"(?:\r?\n)+\Z")
+
+
+# Reading -------------------------------------------------------------------------------------------------------------
+
+
+def read_treebank(
+    path: PathOrName,
+    *,
+    format: str | None = None,
+    encoding: str = "utf-8",
+    errors: str = "strict",
+    trees: bool = False,
+) -> Treebank:
+    """Read a treebank from a file.
+
+    Parameters
+    ----------
+    path : str or path
+        ``-`` is standard input. gzip, xz and zstd are undone whatever the file is called.
+    format : {"conllu", "conllx", "conll2009"}, optional
+        Without it, the name says (``.conllu``; ``.conllx``, ``.conll``; ``.conll09``), and otherwise the number of
+        columns: ten are CoNLL-U, fourteen or more CoNLL-2009.
+    encoding, errors : str
+        As in `read_bytes`. The file is written as UTF-8 in any case.
+    trees : bool
+        Refuse sentences that are no trees: two roots, or a cycle. Unknown heads are no fault.
+
+    Raises
+    ------
+    TreebankError
+        What is in the file is wrong; the message names the line and the sentence.
+    UsageError
+        The file is not there, or may not be read.
+    """
+    if encoding.lower().replace("_", "-") in ("utf-8", "utf8") and errors == "strict":
+        data = b"".join(pieces(path, -1))
+    else:
+        data = read_bytes(path, encoding=encoding, errors=errors)
+    if format is None:
+        promised = layout_of_name(name_of(path))
+        format = None if promised is None or promised.name == "conllx" else promised.name
+        if promised is not None and promised.name == "conllx":
+            format = "conll2009" if _n_columns(data) >= 14 else "conllx"
+    return parse_treebank(data, name_of(path), format=format, trees=trees)
+
+
+def parse_treebank(data: bytes, name: str = "<memory>", *, format: str | None = None, trees: bool = False) -> Treebank:
+    """The treebank that some bytes of UTF-8 are; `name` is for messages. See `read_treebank`."""
+    mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
+    data = data[len(mark) :]
+    _check_utf8(data, name)
+    if format is None:
+        format = "conll2009" if _n_columns(data) >= 14 else "conllu"
+    layout = layout_named(format)
+    from isogloss.data.formats._numba.tables import intern, scan_table
+
+    letters = np.frombuffer(data, np.uint8)
+    problem, rows, fields, heads, offsets, starts = scan_table(
+        letters, layout.n_fields, layout.exact, layout.places["head"], layout.groups
+    )
+    if problem[0]:
+        raise _explained(problem, data, name, layout)
+    blocks = np.stack([starts[:-1], starts[1:]], axis=1)
+    columns = {}
+    for column in COLUMNS:
+        if column in layout.places:
+            ids, first, lengths = intern(letters, rows, fields, layout.places[column])
+            spans = zip(first.tolist(), lengths.tolist(), strict=True)
+            columns[column] = Column(ids, Vocabulary([data[at : at + length].decode() for at, length in spans]))
+        else:
+            columns[column] = Column(np.zeros(len(rows), np.int32), Vocabulary([NOTHING]))
+    rest = data if len(offsets) == 1 else b""
+    source = Source(data, layout, rows, fields, blocks, mark=mark, rest=rest)
+    treebank = Treebank(offsets, columns, heads, name, source)
+    if trees:
+        treebank.check_trees()
+    return treebank
+
+
+def _n_columns(data: bytes) -> int:
+    """Columns of the first word."""
+    line = re.search(rb"^[^#\s][^\n]*", data, re.MULTILINE)
+    return 0 if line is None else line[0].count(b"\t") + 1
+
+
+def _check_utf8(data: bytes, name: str) -> None:
+    if data.startswith(_WIDE_MARKS):
+        raise TreebankError(
+            f"{name}, line 1: the byte order mark says UTF-16, not UTF-8. Give --encoding utf-16 "
+            "(encoding='utf-16' in Python)"
+        )
+    try:
+        data.isascii() or codecs.utf_8_decode(data, "strict", True)
+    except UnicodeDecodeError as problem:
+        found = data[problem.start : problem.end].hex(" ")
+        raise TreebankError(
+            f"{_place(data, problem.start, name)}: byte {found} cannot be read as UTF-8. Another encoding? say so: "
+            "--encoding latin-1 (encoding='latin-1' in Python)"
+        ) from None
+
+
+def _place(data: bytes, at: int, name: str) -> str:
+    """File, line and sentence id of a byte."""
+    line = 1 + data.count(b"\n", 0, at)
+    before = max(data.rfind(b"\n\n", 0, at), data.rfind(b"\n\r\n", 0, at))
+    after = min((end for blank in (b"\n\n", b"\n\r\n") if (end := data.find(blank, at)) >= 0), default=len(data))
+    found = _SENT_ID.search(data, max(before, 0), after)
+    sentence = f", sentence {found[1].decode('utf-8', 'replace')}" if found and found[1] else ""
+    return f"{name}, line {line}{sentence}"
+
+
+def _explained(problem: tuple[int, int, int], data: bytes, name: str, layout: Layout) -> TreebankError:
+    """The error of a line: place, finding, remedy."""
+    from isogloss.data.formats._numba import tables as kind
+
+    code, start, more = (int(value) for value in problem)
+    stop = data.find(b"\n", start)
+    text = data[start : len(data) if stop < 0 else stop].removesuffix(b"\r").decode("utf-8", "replace")
+    cells = text.split("\t")
+    at = layout.places["head"]
+    head = cells[at] if at < len(cells) else ""
+    wanted = f"{layout.n_fields}" if layout.exact else f"at least {layout.n_fields}"
+    findings = {
+        kind.COLUMNS: f"{more} column{'s' * (more != 1)} where {layout.title} has {wanted} in {_short(text)}. "
+        + _separators(text, more, layout),
+        kind.UNEVEN: f"{len(cells)} columns where the lines before have {more} in {_short(text)}. "
+        "All words of a sentence have as many; put _ where nothing is known",
+        kind.BAD_ID: f"the first column is {_short(cells[0])}, not the number of a word. "
+        + ("Write 1, 2, ..., 3-4 for a multiword token, 3.1 for an empty node" if layout.groups else "Write 1, 2, ..."),
+        kind.ORDER: f"word {_short(cells[0])} where word {more} should be. Words count from 1 in each sentence; "
+        "is a line lost, or the empty line between two sentences?",
+        kind.BAD_RANGE: f"multiword token {_short(cells[0])} before word {more}. It should stand before its "
+        "first word, name its first and last, and not overlap another",
+        kind.RANGE_OUTSIDE: f"multiword token {_short(cells[0])} in a sentence of {more} words. Is a line lost?",
+        kind.BAD_EMPTY_NODE: f"empty node {_short(cells[0])} after word {more}. It should be {more}.1, {more}.2, ...",
+        kind.NO_FORM: "the second column, the word itself, is empty. Put _ where nothing is known",
+        kind.BAD_HEAD: f"head {_short(head)} is not a number. Give the number of a word, 0 for the root, "
+        "or _ where it is not known",
+        kind.HEAD_OUTSIDE: f"head {_short(head)} in a sentence of {more} words. Give 1 to {more}, 0 for the root, "
+        "or _ where it is not known",
+    }
+    return TreebankError(f"{_place(data, start, name)}: {findings[code]}")
+
+
+def _separators(text: str, n_found: int, layout: Layout) -> str:
+    if n_found < layout.n_fields and len(text.split()) >= layout.n_fields:
+        return "Some stand between spaces: put one tab between columns"
+    if n_found > layout.n_fields:
+        return f"More than {layout.title} has: is it another format? give format="
+    return "Put one tab between columns, and _ where nothing is known"
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 60 else text[:59] + "…")
+
+
+# Writing -------------------------------------------------------------------------------------------------------------
+
+
+def format_treebank(treebank: Treebank, format: str | None = None) -> bytes:
+    """The text of a treebank, in its own format or another.
+
+    In its own, only what was changed differs from the file that was read. Another has comments and columns alone:
+    multiword tokens, empty nodes and columns that it does not know are left out.
+    """
+    source = treebank.source
+    layout = source.layout if format is None else layout_named(format)
+    homeless = sorted(source.changed - set(layout.places))
+    if homeless:
+        raise TreebankError(
+            f"{treebank.name}: {layout.title} has no column for {', '.join(homeless)}. "
+            "Write it as CoNLL-U: a name that ends in .conllu, or format='conllu'"
+        )
+    if layout.name != source.layout.name:
+        return _written_anew(treebank, layout)
+    from isogloss.data.formats._numba.tables import splice
+
+    changed = sorted(source.changed, key=layout.places.__getitem__)
+    contents: list[bytes] = []
+    ids = np.empty((len(changed), len(treebank.heads)), np.int64)
+    for row, column in enumerate(changed):
+        if column == "head":
+            numbers, types = treebank.heads + 1, heads_as_types(treebank.heads)
+        else:
+            numbers, types = treebank.columns[column].ids, treebank.columns[column].vocabulary.types
+        ids[row] = numbers.astype(np.int64) + len(contents)
+        contents += [text.encode() for text in types]
+    starts = np.zeros(len(contents) + 1, np.int64)
+    np.cumsum([len(text) for text in contents], out=starts[1:])
+    spliced = splice(
+        np.frombuffer(source.data, np.uint8),
+        source.blocks,
+        treebank.offsets,
+        source.rows,
+        source.fields,
+        np.array([layout.places[column] for column in changed], np.int64),
+        np.frombuffer(b"".join(contents), np.uint8),
+        starts,
+        ids,
+    )
+    text: bytes = spliced.tobytes()
+    return source.mark + text + source.rest
+
+
+def heads_as_types(heads: NDArray[np.int32]) -> list[str]:
+    """What heads look like in a file: head k is entry k + 1."""
+    return [NOTHING, *map(str, range(int(heads.max(initial=0)) + 1))]
+
+
+def _written_anew(treebank: Treebank, layout: Layout) -> bytes:
+    lines: list[str] = []
+    given = [(place, column) for column, place in layout.places.items() if column != "head"]
+    for sentence in range(len(treebank)):
+        start, stop = treebank.offsets[sentence : sentence + 2].tolist()
+        if start == stop:
+            continue
+        lines += treebank.source.comment_lines(sentence)
+        cells = [[NOTHING] * layout.n_fields for _ in range(start, stop)]
+        for place, column in given:
+            for row, text in zip(cells, treebank.strings(column, sentence), strict=True):
+                row[place] = text
+        for number, (row, head) in enumerate(zip(cells, treebank.heads[start:stop].tolist(), strict=True)):
+            row[0], row[layout.places["head"]] = str(number + 1), NOTHING if head < 0 else str(head)
+        lines += ["\t".join(row) for row in cells]
+        lines.append("")
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def table_of(sentences: Iterable[Sequence[Mapping[str, object]]]) -> bytes:
+    """CoNLL-U text of words given as mappings from column to content; what is not given is ``_``."""
+    places = LAYOUTS[0].places
+    lines = []
+    for sentence in sentences:
+        for number, word in enumerate(sentence, start=1):
+            cells = [str(number)] + [NOTHING] * 9
+            for column, content in word.items():
+                if column not in places:
+                    raise ParameterError(f"Treebank: no column {column!r}; there are {', '.join(places)}")
+                text = str(content)
+                if not text or _UNFIT.search(text):
+                    raise TreebankError(f"Treebank: {column} {text!r} is empty or has a tab or a line end in it")
+                cells[places[column]] = text
+            lines.append("\t".join(cells))
+        lines.append("")
+    return "".join(f"{line}\n" for line in lines).encode()
