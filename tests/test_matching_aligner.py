@@ -14,7 +14,7 @@ from isogloss.errors import LinksError, ModelError, ParameterError, UsageError
 from isogloss.structures import Flat, Matching
 from isogloss.tasks.align import MatchingAligner
 from isogloss.tasks.align.features import FeatureExtractor
-from isogloss.tasks.align.supervised import base as base_module
+from isogloss.tasks.align.supervised import applying
 from isogloss.tasks.align.supervised.matching import PlainMatching
 from isogloss.tasks.align.supervised.training import Setting
 from isogloss.tasks.align.supervised.validation import cross_validate, learning_curve
@@ -209,7 +209,7 @@ def test_empty_and_long_pairs_have_a_row_without_links():
 
 def test_long_texts_are_worked_on_in_pieces(monkeypatch):
     whole = fitted().predict(text())
-    monkeypatch.setattr(base_module, "CELLS", 200)
+    monkeypatch.setattr(applying, "CELLS", 200)
     pieces = fitted().predict(text())
     for name in ("offsets", "source", "target", "probability"):
         assert getattr(pieces, name).tolist() == getattr(whole, name).tolist()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
@@ -14,27 +13,30 @@ from numpy.typing import NDArray
 from isogloss import store
 from isogloss.data import Bitext, Links
 from isogloss.data.formats import as_bitext
-from isogloss.engine.shards import shards
 from isogloss.engine.threads import using_threads
-from isogloss.errors import LinksError, ModelError, ParameterError, UsageError
+from isogloss.errors import LinksError, UsageError
 from isogloss.metrics import AlignmentScore, score_links
 from isogloss.progress import Progress, QuietProgress
 from isogloss.tasks.align.features import SETS, FeatureExtractor, PairFeatures
+from isogloss.tasks.align.supervised import applying, keeping
 from isogloss.tasks.align.supervised import explain as explaining
+from isogloss.tasks.align.supervised.applying import LinkSet as LinkSet  # others have it from here
 from isogloss.tasks.align.supervised.parts import Parts, link_and_null_parts, take_pairs
-from isogloss.tasks.align.supervised.targets import GoldCells, check_gold, spread_links
-from isogloss.tasks.align.supervised.training import HeldOut, Problem, Setting, Training, guess, temperature
+from isogloss.tasks.align.supervised.targets import GoldCells, check_enough, check_gold, spread_links
+from isogloss.tasks.align.supervised.training import (
+    HeldOut,
+    Problem,
+    Setting,
+    Training,
+    grid,
+    guess,
+    temperature,
+)
 
 __all__ = ["SupervisedAligner"]
 
 Array = NDArray[np.float64]
-LinkSet = frozenset[tuple[int, int]]
-FEW_PAIRS = 5
-MISSED = (1.0, 3.0)
-"""What is tried for `missed`, in units of `spurious`."""
 CHECKPOINTS = (1, 2, 3, 4, 6, 8, 11, 15, 20, 30, 40, 60, 80, 120, 160, 240, 320, 500)
-CELLS = 2**19
-"""Cells whose features are in memory at a time when new text is aligned: about 100 MB."""
 
 
 class SupervisedAligner(ABC):
@@ -150,24 +152,7 @@ class SupervisedAligner(ABC):
     )  # fmt: skip
 
     def _check_options(self) -> None:
-        place = type(self).__name__
-        for name, allowed in (
-            ("trainer", self.TRAINERS), ("targets", ("latent", "fixed", "gold")), ("empty", ("skip", "learn")),
-        ):  # fmt: skip
-            if getattr(self, name) not in allowed:
-                words = ", ".join(repr(word) for word in allowed)
-                raise ParameterError(f"{place}: {name} should be one of {words}, not {getattr(self, name)!r}")
-        for name in ("missed", "spurious", "regularisation"):
-            value = getattr(self, name)
-            if value is not None and not (isinstance(value, (int, float)) and 0 <= value < np.inf):
-                raise ParameterError(f"{place}: {name} should be a number from 0 on, not {value!r}")
-        for name, least in (("iterations", 1), ("max_length", 1), ("folds", 2)):
-            value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
-                raise ParameterError(f"{place}: {name} should be an integer from {least} on, not {value!r}")
-        given = self.threshold
-        if given is not None and given != "auto" and not (isinstance(given, (int, float)) and 0 < given < 1):
-            raise ParameterError(f'{place}: threshold should be "auto" or between 0 and 1, not {given!r}')
+        keeping.check_options(self)
 
     # --- what a subclass writes
 
@@ -203,18 +188,7 @@ class SupervisedAligner(ABC):
 
     def settings(self) -> list[Setting]:
         """What training may try, the default first; what the user gave is fixed in all."""
-        default = self.DEFAULTS[self.trainer]
-        passes = default.passes if self.iterations is None else self.iterations
-        iterations = default.iterations if self.iterations is None else self.iterations
-        missed, regular = [default.missed * self.spurious], [default.regularisation]
-        if self.tune:
-            missed += [c * self.spurious for c in MISSED if c != default.missed and self.trainer in self.COSTED]
-            regular += [r for r in self.REGULARISATION.get(self.trainer, ()) if r != default.regularisation]
-        if self.missed is not None:
-            missed = [self.missed]
-        if self.regularisation is not None:
-            regular = [self.regularisation]
-        return [Setting(c, self.spurious, iterations, passes, r) for r in regular for c in missed]
+        return grid(self)
 
     def checkpoints(self, setting: Setting) -> list[int]:
         """After which passes the error is looked at; the last only, if the user said how many."""
@@ -284,7 +258,7 @@ class SupervisedAligner(ABC):
         progress = progress or QuietProgress()
         cells = _cells(gold, features)
         chosen = cells.labelled if self.empty == "skip" else cells.shapes.prod(axis=1) > 0
-        self._check_gold(cells, chosen)
+        check_enough(cells, int(chosen.sum()), type(self).__name__)
         held_out = None
         if dev is not None:
             held_out = dev[0], _cells(dev[1], dev[0])
@@ -300,22 +274,6 @@ class SupervisedAligner(ABC):
             self.threshold_ = self.threshold
         self.n_gold_ = int(chosen.sum())
         return self
-
-    def _check_gold(self, cells: GoldCells, chosen: NDArray[np.bool_]) -> None:
-        place = type(self).__name__
-        if not cells.sure.any():
-            finding = "only possible links" if cells.possible.any() else "no links at all"
-            raise LinksError(
-                f"{place}: the gold has {finding}, and there is nothing to learn without sure ones. Sure links are "
-                "written i-j, possible ones ipj; is it the right file?"
-            )
-        if chosen.sum() < FEW_PAIRS:
-            warnings.warn(
-                f"{place}: gold for {int(chosen.sum())} sentence pairs is little; some fifty to a hundred are "
-                "needed to do better than an aligner without gold",
-                UserWarning,
-                stacklevel=4,
-            )
 
     def new_extractor(self) -> FeatureExtractor:
         """An extractor with the options of this aligner, not fitted yet."""
@@ -346,13 +304,13 @@ class SupervisedAligner(ABC):
         with using_threads(self.threads):
             for features in self._stream(bitext, links):
                 rows += self._predict(features, probability)
-        return _as_links(rows, bitext)
+        return applying.as_links(rows, bitext)
 
     def predict_features(self, features: PairFeatures, *, probability: bool = False) -> Links:
         """`predict` for features that were made before."""
         self._check_fitted()
         with using_threads(self.threads):
-            return _as_links(self._predict(features, probability), None)
+            return applying.as_links(self._predict(features, probability), None)
 
     def _predict(self, features: PairFeatures, probability: bool) -> list[tuple[LinkSet, Array | None]]:
         parts = self.parts(features)
@@ -389,22 +347,14 @@ class SupervisedAligner(ABC):
 
         Near 1 for close translations. Not a number for pairs that are passed over.
         """
-        scores = []
-        for p in self.predict_proba(bitext, links=links):
-            linked = [np.minimum(1.0, p.sum(axis=axis, dtype=np.float64)) for axis in (0, 1)]
-            scores.append(float(np.concatenate(linked).mean()) if p.size else np.nan)
-        return np.array(scores, np.float64)
+        found = self.predict_proba(bitext, links=links)
+        return np.array([applying.share_linked(posterior) for posterior in found], np.float64)
 
     def _stream(self, bitext: Bitext, links: Mapping[str, Links] | None) -> Iterable[PairFeatures]:
         """Features of one range of pairs after the other, so that memory does not grow with the text."""
         self._check_fitted()
-        ranges = shards(bitext.cells, limit=CELLS)
-        if len(ranges) <= 1:  # the text itself, which the extractor may know
-            yield self._transform(self.extractor_, bitext, links)
-            return
-        for start, stop in ranges:
-            own = None if links is None else {name: given.part(start, stop) for name, given in links.items()}
-            yield self._transform(self.extractor_, bitext.part(start, stop), own)
+        for part, own in applying.pieces(bitext, links):
+            yield self._transform(self.extractor_, part, own)
 
     def explain(
         self,
@@ -442,22 +392,14 @@ class SupervisedAligner(ABC):
     @property
     def options_(self) -> dict[str, Any]:
         """Every option as it was used."""
-        given = {name: getattr(self, name) for name in (*self._SHARED_OPTIONS, *self._OWN_OPTIONS)}
+        given = keeping.given_options(self)
         options = {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
         return options | (self.setting_.as_dict() if hasattr(self, "setting_") else {})
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a folder with weights, statistics and a header; see `isogloss.store`."""
         self._check_fitted()
-        blob, offsets = store.pack_strings(self._names)
-        arrays = {f"extractor.{name}": array for name, array in self.extractor_.arrays().items()}
-        arrays |= {"weights": self._weights, "names.blob": blob, "names.offsets": offsets, "trace": self.trace_}
-        meta = {
-            "temperature": self.temperature_, "threshold": self.threshold_, "setting": self.setting_.as_dict(),
-            "n_gold": self.n_gold_, "tuning": self.tuning_,
-        }  # fmt: skip
-        options = {name: getattr(self, name) for name in (*self._SHARED_OPTIONS, *self._OWN_OPTIONS)}
-        store.save(path, kind=f"align.{self._kind}", options=options, arrays=arrays, meta=meta)
+        keeping.save(self, path)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
@@ -466,22 +408,7 @@ class SupervisedAligner(ABC):
 
     @classmethod
     def _from_saved(cls, saved: store.Saved) -> Self:
-        try:
-            aligner = cls(**saved.options)
-            meta, arrays = saved.meta, saved.arrays
-            own = {n.removeprefix("extractor."): a for n, a in arrays.items() if n.startswith("extractor.")}
-            aligner.extractor_ = FeatureExtractor.from_arrays(own)
-            aligner._names = tuple(store.unpack_strings(arrays["names.blob"], arrays["names.offsets"]))
-            aligner._weights = np.asarray(arrays["weights"], np.float64)
-            aligner.trace_, aligner.tuning_ = arrays["trace"], meta["tuning"]
-            aligner.setting_ = Setting.from_dict(meta["setting"])
-            aligner.temperature_, aligner.n_gold_ = float(meta["temperature"]), int(meta["n_gold"])
-            aligner.threshold_ = None if meta["threshold"] is None else float(meta["threshold"])
-            if aligner._weights.shape != (len(aligner._names),):
-                raise ValueError(f"{len(aligner._weights)} weights for {len(aligner._names)} features")
-        except (UsageError, KeyError, TypeError, ValueError) as problem:
-            raise ModelError(f"the header of this model makes no sense ({problem}). Train it again") from None
-        return aligner
+        return keeping.restore(cls, saved)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "_weights"):
@@ -501,18 +428,3 @@ def _cells(gold: Links | GoldCells, features: PairFeatures) -> GoldCells:
 def links_above(probability: Array, threshold: float) -> LinkSet:
     """Cells whose probability reaches the threshold."""
     return frozenset((i, j) for i, j in np.argwhere(probability >= threshold).tolist())
-
-
-def _as_links(rows: Sequence[tuple[LinkSet, Array | None]], bitext: Bitext | None) -> Links:
-    """Rows of links, ordered by source then target, with the probabilities of those that have them."""
-    lists = [sorted(links) for links, _ in rows]
-    offsets = np.concatenate([[0], np.cumsum([len(links) for links in lists])]).astype(np.int64)
-    flat = np.array([link for links in lists for link in links], np.int32).reshape(-1, 2)
-    probability = None
-    if any(p is not None for _, p in rows):
-        each = [
-            np.zeros(0) if not links or p is None else p[tuple(np.array(links).T)]
-            for links, (_, p) in zip(lists, rows, strict=True)
-        ]
-        probability = np.concatenate([np.zeros(0), *each]).astype(np.float32)
-    return Links(offsets, flat[:, 0].copy(), flat[:, 1].copy(), probability, None, bitext)

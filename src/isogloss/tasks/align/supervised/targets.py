@@ -16,6 +16,7 @@ the class, possible links).
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,10 +30,21 @@ from isogloss.errors import LinksError
 from isogloss.learners.margin import Cost
 from isogloss.structures.base import Flat, HasKinds
 
-__all__ = ["GoldCells", "OpenFlat", "Target", "check_gold", "error_rate", "least_loss", "link_cost", "make_target"]
+__all__ = [
+    "GoldCells",
+    "OpenFlat",
+    "Target",
+    "check_enough",
+    "check_gold",
+    "error_rate",
+    "least_loss",
+    "link_cost",
+    "make_target",
+]
 
 Array = NDArray[np.float64]
 Flags = NDArray[np.bool_]
+FEW_PAIRS = 5
 
 
 def check_gold(gold: Links, bitext: Bitext, name: str = "the gold") -> None:
@@ -112,6 +124,23 @@ class GoldCells:
         ends = np.cumsum(lengths)
         rows = np.repeat(self.offsets[chosen] - (ends - lengths), lengths) + np.arange(int(lengths.sum()))
         return GoldCells(self.shapes[chosen], self.sure[rows], self.possible[rows])
+
+
+def check_enough(cells: GoldCells, n_pairs: int, place: str) -> None:
+    """`LinksError` where gold has no sure link; a warning where it has few pairs to learn from."""
+    if not cells.sure.any():
+        finding = "only possible links" if cells.possible.any() else "no links at all"
+        raise LinksError(
+            f"{place}: the gold has {finding}, and there is nothing to learn without sure ones. Sure links are "
+            "written i-j, possible ones ipj; is it the right file?"
+        )
+    if n_pairs < FEW_PAIRS:
+        warnings.warn(
+            f"{place}: gold for {n_pairs} sentence pairs is little; some fifty to a hundred are "
+            "needed to do better than an aligner without gold",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 def error_rate(linked: Flags, gold: GoldCells) -> float:

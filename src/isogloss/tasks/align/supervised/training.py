@@ -21,12 +21,14 @@ from isogloss.tasks.align.supervised.targets import GoldCells, OpenFlat, error_r
 if TYPE_CHECKING:
     from isogloss.tasks.align.supervised.base import SupervisedAligner
 
-__all__ = ["Found", "HeldOut", "Problem", "Setting", "Training", "best_threshold", "guess", "temperature"]
+__all__ = ["Found", "HeldOut", "Problem", "Setting", "Training", "best_threshold", "grid", "guess", "temperature"]
 
 Array = NDArray[np.float64]
 WARM = 10
 """Passes before targets are chosen again, for learners that need targets to stand still."""
 CALIBRATION_PAIRS = 200
+MISSED = (1.0, 3.0)
+"""What is tried for `missed`, in units of `spurious`."""
 LEAST = 1e-6
 
 
@@ -58,6 +60,22 @@ class Setting:
     @classmethod
     def from_dict(cls, given: dict[str, Any]) -> Setting:
         return cls(**given)
+
+
+def grid(aligner: SupervisedAligner) -> list[Setting]:
+    """What training may try, the default of the trainer first; what the user gave is fixed in all."""
+    default, spurious = aligner.DEFAULTS[aligner.trainer], aligner.spurious
+    passes = default.passes if aligner.iterations is None else aligner.iterations
+    iterations = default.iterations if aligner.iterations is None else aligner.iterations
+    missed, regular = [default.missed * spurious], [default.regularisation]
+    if aligner.tune:
+        missed += [c * spurious for c in MISSED if c != default.missed and aligner.trainer in aligner.COSTED]
+        regular += [r for r in aligner.REGULARISATION.get(aligner.trainer, ()) if r != default.regularisation]
+    if aligner.missed is not None:
+        missed = [aligner.missed]
+    if aligner.regularisation is not None:
+        regular = [aligner.regularisation]
+    return [Setting(c, spurious, iterations, passes, r) for r in regular for c in missed]
 
 
 class Problem:

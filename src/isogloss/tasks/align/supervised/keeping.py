@@ -1,0 +1,81 @@
+"""What is kept of a supervised aligner: its options, checked, and the folder that a model is saved in."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from isogloss import store
+from isogloss.errors import ModelError, ParameterError, UsageError
+from isogloss.tasks.align.features import FeatureExtractor
+from isogloss.tasks.align.supervised.training import Setting
+
+if TYPE_CHECKING:
+    from isogloss.tasks.align.supervised.base import SupervisedAligner
+
+__all__ = ["check_options", "given_options", "restore", "save"]
+
+Aligner = TypeVar("Aligner", bound="SupervisedAligner")
+EXTRACTOR = "extractor."
+"""Before the names of arrays that are the extractor's."""
+
+
+def check_options(aligner: SupervisedAligner) -> None:
+    """`ParameterError` for options that make no sense."""
+    place = type(aligner).__name__
+    for name, allowed in (
+        ("trainer", aligner.TRAINERS), ("targets", ("latent", "fixed", "gold")), ("empty", ("skip", "learn")),
+    ):  # fmt: skip
+        if getattr(aligner, name) not in allowed:
+            words = ", ".join(repr(word) for word in allowed)
+            raise ParameterError(f"{place}: {name} should be one of {words}, not {getattr(aligner, name)!r}")
+    for name in ("missed", "spurious", "regularisation"):
+        value = getattr(aligner, name)
+        if value is not None and not (isinstance(value, (int, float)) and 0 <= value < np.inf):
+            raise ParameterError(f"{place}: {name} should be a number from 0 on, not {value!r}")
+    for name, least in (("iterations", 1), ("max_length", 1), ("folds", 2)):
+        value = getattr(aligner, name)
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
+            raise ParameterError(f"{place}: {name} should be an integer from {least} on, not {value!r}")
+    given = aligner.threshold
+    if given is not None and given != "auto" and not (isinstance(given, (int, float)) and 0 < given < 1):
+        raise ParameterError(f'{place}: threshold should be "auto" or between 0 and 1, not {given!r}')
+
+
+def given_options(aligner: SupervisedAligner) -> dict[str, Any]:
+    """The options that a file can hold, as they were given."""
+    return {name: getattr(aligner, name) for name in (*aligner._SHARED_OPTIONS, *aligner._OWN_OPTIONS)}
+
+
+def save(aligner: SupervisedAligner, path: str | PathLike[str]) -> None:
+    """Write a folder with weights, statistics and a header."""
+    blob, offsets = store.pack_strings(aligner._names)
+    arrays = {f"{EXTRACTOR}{name}": array for name, array in aligner.extractor_.arrays().items()}
+    arrays |= {"weights": aligner._weights, "names.blob": blob, "names.offsets": offsets, "trace": aligner.trace_}
+    meta = {
+        "temperature": aligner.temperature_, "threshold": aligner.threshold_, "setting": aligner.setting_.as_dict(),
+        "n_gold": aligner.n_gold_, "tuning": aligner.tuning_,
+    }  # fmt: skip
+    store.save(path, kind=f"align.{aligner._kind}", options=given_options(aligner), arrays=arrays, meta=meta)
+
+
+def restore(kind: type[Aligner], saved: store.Saved) -> Aligner:
+    """The aligner that `save` wrote."""
+    try:
+        aligner = kind(**saved.options)
+        meta, arrays = saved.meta, saved.arrays
+        own = {n.removeprefix(EXTRACTOR): a for n, a in arrays.items() if n.startswith(EXTRACTOR)}
+        aligner.extractor_ = FeatureExtractor.from_arrays(own)
+        aligner._names = tuple(store.unpack_strings(arrays["names.blob"], arrays["names.offsets"]))
+        aligner._weights = np.asarray(arrays["weights"], np.float64)
+        aligner.trace_, aligner.tuning_ = arrays["trace"], meta["tuning"]
+        aligner.setting_ = Setting.from_dict(meta["setting"])
+        aligner.temperature_, aligner.n_gold_ = float(meta["temperature"]), int(meta["n_gold"])
+        aligner.threshold_ = None if meta["threshold"] is None else float(meta["threshold"])
+        if aligner._weights.shape != (len(aligner._names),):
+            raise ValueError(f"{len(aligner._weights)} weights for {len(aligner._names)} features")
+    except (UsageError, KeyError, TypeError, ValueError) as problem:
+        raise ModelError(f"the header of this model makes no sense ({problem}). Train it again") from None
+    return aligner
