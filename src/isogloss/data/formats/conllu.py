@@ -412,5 +412,6 @@ def table_of(sentences: Iterable[Sequence[Mapping[str, object]]]) -> bytes:
                     raise TreebankError(f"Treebank: {column} {text!r} is empty or has a tab or a line end in it")
                 cells[places[column]] = text
             lines.append("\t".join(cells))
-        lines.append("")
+        if sentence:
+            lines.append("")
     return "".join(f"{line}\n" for line in lines).encode()

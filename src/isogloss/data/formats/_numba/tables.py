@@ -101,8 +101,8 @@ def scan_table(data, n_fields, exact, head_field, groups):
     range_end = range_line = width = 0
     problem = (FINE, 0, 0)
     at = 0
-    while at <= data.size:
-        start = at  # at data.size this is an empty line that ends the last sentence
+    while at <= data.size + 1:
+        start = at  # beyond the end there is an empty line, so that the last sentence ends too
         blank = True
         n_found = 1
         marks[0] = 0
