@@ -18,10 +18,11 @@ import numpy as np
 import pytest
 
 from isogloss import cli, samples, show, store
-from isogloss.data import Links
+from isogloss.data import Bitext, Links
 from isogloss.data.formats import format_links, read_links
 from isogloss.tasks.align import MatchingAligner
 from isogloss.tasks.align.supervised.base import SupervisedAligner
+from isogloss.tasks.align.supervised.validation import take_links
 
 
 class Answer(NamedTuple):
@@ -211,8 +212,41 @@ def test_links_of_gold_are_no_feature(isogloss: Call, place: Path, tmp_path: Pat
     arguments = ["train-aligner", "matching", *files(place, "source", "target", "gold"), "--save", tmp_path / "m"]
     answer = isogloss(*arguments, "--links", f"gold={place / 'gold'}")
     assert answer.status == 1 and "possible links" in answer.err
-    answer = isogloss(*arguments, "--links", f"d={place / 'diagonal'}", "--dev", *files(place, "source", "target", "x"))
-    assert answer.status == 2 and "--dev and --links" in answer.err
+
+
+def test_dev_with_links_by_others(isogloss: Call, place: Path, tmp_path: Path) -> None:
+    for name in ("source", "target", "gold", "diagonal"):
+        lines = (place / name).read_text().splitlines(keepends=True)
+        if name == "gold":
+            lines[31] = "\n"  # not done: its links by others must not be taken for those of the next pair
+        write(tmp_path / f"{name}1", "".join(lines[:30]))
+        write(tmp_path / f"{name}2", "".join(lines[30:]))
+    options = ["--features", "association,position", "--trainer", "mira", "--iterations", "2", "--missed", "1"]
+    arguments = ["train-aligner", "matching", *files(tmp_path, "source1", "target1", "gold1"), *options, "--json"]
+    arguments += ["--links", f"d={tmp_path / 'diagonal1'}", "-q"]
+    dev = ["--dev", *files(tmp_path, "source2", "target2", "gold2")]
+    answer = isogloss(*arguments, *dev, "--dev-links", f"d={tmp_path / 'diagonal2'}")
+    found = json.loads(answer.out)
+    assert answer.status == 0 and found["held_out"] == "dev" and "links:d" in found["weights"]
+    bitext, gold, diagonal = samples.bitext("en-de"), samples.gold("en-de"), read_links(place / "diagonal")
+    rows = np.array([30, *range(32, 50)])
+    dev_text = Bitext.of(bitext[int(k)] for k in rows)
+    made = MatchingAligner(trainer="mira", iterations=2, missed=1.0, features=("association", "position"), links=["d"])
+    made.fit(
+        bitext.part(0, 30), gold[:30], dev=(dev_text, take_links(gold, rows)), links={"d": diagonal[:30]},
+        dev_links={"d": take_links(diagonal, rows)},
+    )  # fmt: skip
+    assert found["aer"] == pytest.approx(100 * made.tuning_[0]["aer"]) and found["weights"] == made.weights_
+    for more, words in (
+        (dev, "--dev-links d=FILE"),
+        ([*dev, "--dev-links", "d"], "--dev-links d: should be a name and a file, as --dev-links"),
+        ([*dev, "--dev-links", f"d={tmp_path / 'diagonal2'}", "--dev-links", "e=x"], "--dev-links e: --links has no"),
+        (["--dev-links", f"d={tmp_path / 'diagonal2'}"], "there is none"),
+    ):
+        answer = isogloss(*arguments, *more)
+        assert answer.status == 2 and words in answer.err and answer.err.count("\n") == 1
+    answer = isogloss(*arguments, *dev, "--dev-links", f"d={tmp_path / 'diagonal1'}")
+    assert answer.status == 1 and "diagonal1" in answer.err
 
 
 def test_a_stopped_training_leaves_nothing(place: Path, tmp_path: Path) -> None:

@@ -348,6 +348,26 @@ def test_links_of_others_and_features_of_your_own():
         aligner.predict(text())
 
 
+def test_links_of_others_for_dev():
+    parts = [(text().part(a, b), gold()[a:b]) for a, b in ((0, 20), (20, 35))]
+    make = lambda: MatchingAligner(features=("association",), links=["oracle"], iterations=3, missed=1.0)  # noqa: E731
+    given = {"links": {"oracle": parts[0][1]}}
+    good = make().fit(*parts[0], dev=parts[1], dev_links={"oracle": parts[1][1]}, **given)
+    nothing = Links.of([set()] * 15)
+    bad = make().fit(*parts[0], dev=parts[1], dev_links={"oracle": nothing}, **given)
+    assert good.weights_["links:oracle"] > 0
+    assert max(row["aer"] for row in good.tuning_) < min(row["aer"] for row in bad.tuning_)
+    for options, words in (
+        ({"dev": parts[1], **given}, r"dev_links: those of nobody were given, and features are those of oracle"),
+        ({"dev_links": given["links"], **given}, "without dev"),
+        ({"links": {"someone": parts[0][1]}}, r": links: those of someone were given, and .* oracle"),
+        ({}, ": links: those of nobody were given"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            make().fit(*parts[0], **options)
+    assert len(make().fit_predict(*parts[0], **given)) == 20
+
+
 # --- validation
 
 

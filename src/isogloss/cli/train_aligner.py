@@ -27,13 +27,11 @@ from isogloss.cli._common import (
     say,
     write_json,
 )
-from isogloss.cli._systems import NamedLinks, named_files, read_named
+from isogloss.cli._gold import joined_text, labelled_pairs, links_of, read_dev
+from isogloss.cli._systems import NamedLinks, named_files
 from isogloss.errors import LinksError, UsageError
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from isogloss.data import Bitext, Links
 
 __all__ = ["command"]
@@ -91,6 +89,10 @@ def command(
         typer.Option("--dev", metavar="SOURCE TARGET GOLD", help="Choose settings on this, not on folds of the gold."),
     ] = None,
     links: NamedLinks = None,
+    dev_links: Annotated[
+        list[str] | None,
+        typer.Option("--dev-links", metavar="NAME=FILE", help="The same for the text of --dev."),
+    ] = None,
     dictionary: Annotated[
         str | None,
         typer.Option("--dictionary", metavar="FILE", help="Word pairs, as a feature: source, tab, target on a line."),
@@ -200,7 +202,9 @@ def command(
     else:
         files = (source, target, gold)
     named = named_files(links)
-    _check(files, save, unlabelled, dev, named, json)
+    dev_named = _dev_files(dev_links)
+    _check(files, save, unlabelled, dev, [*named.values(), *dev_named.values()], json)
+    _check_dev(files, dev, named, dev_named)
     options: dict[str, Any] = {
         "features": None if features is None else tuple(part.strip() for part in features.split(",") if part.strip()),
         "links": tuple(named) or None,
@@ -234,7 +238,7 @@ def command(
 
             options["dictionary"] = list(read_lexicon(dictionary))  # a wrong file should not cost a training
         aligner = _new(kind, options, _own_options(option))
-        work = _Work(files, unlabelled, dev, named, reading, empty == "skip", quiet)
+        work = _Work(files, unlabelled, dev, named, dev_named, reading, empty == "skip", quiet)
         work.train(aligner)
     if save is not None:
         aligner.save(save)
@@ -249,21 +253,41 @@ def _check(
     save: str | None,
     unlabelled: tuple[str, str] | None,
     dev: tuple[str, str, str] | None,
-    named: dict[str, str],
+    others: list[str],
     json: bool,
 ) -> None:
-    every = [*files, *(unlabelled or ()), *(dev or ()), *named.values()]
+    every = [*files, *(unlabelled or ()), *(dev or ()), *others]
     if every.count("-") > 1:
         raise UsageError("standard input can be one of the files only")
     if save is None and not json:
         raise UsageError("train-aligner: what is learnt would be lost: give --save MODEL, or --json to see the report")
-    if dev is not None and named:
-        raise UsageError(
-            "--dev and --links: links by other systems are known for the text only, not for --dev. Leave out --dev: "
-            "settings are then chosen on folds of the gold"
-        )
-    if dev is not None and dev[2] == files[2]:
+
+
+def _check_dev(
+    files: tuple[str, str | None, str],
+    dev: tuple[str, str, str] | None,
+    named: dict[str, str],
+    dev_named: dict[str, str],
+) -> None:
+    """That dev is other gold, and has links by the same systems."""
+    if dev is None:
+        if dev_named:
+            raise UsageError("--dev-links: are for the text of --dev, and there is none. Give --dev, or leave them out")
+        return
+    if dev[2] == files[2]:
         raise UsageError(f"--dev: {dev[2]} is the gold to learn from. Settings are to be chosen on other sentences")
+    if missing := [name for name in named if name not in dev_named]:
+        asked = " ".join(f"--dev-links {name}=FILE" for name in missing)
+        raise UsageError(f"--dev: links by {', '.join(missing)} are features, and are needed for it too: give {asked}")
+    if other := [name for name in dev_named if name not in named]:
+        raise UsageError(f"--dev-links {other[0]}: --links has no such system. Give its links for both texts, or none")
+
+
+def _dev_files(given: list[str] | None) -> dict[str, str]:
+    try:
+        return named_files(given)
+    except UsageError as problem:
+        raise UsageError(str(problem).replace("--links", "--dev-links")) from None
 
 
 def _own_options(given: list[str] | None) -> dict[str, Any]:
@@ -306,6 +330,7 @@ class _Work:
         unlabelled: tuple[str, str] | None,
         dev: tuple[str, str, str] | None,
         named: dict[str, str],
+        dev_named: dict[str, str],
         reading: dict[str, Any],
         skip_empty: bool,
         quiet: bool,
@@ -316,23 +341,22 @@ class _Work:
         source, target, gold = files
         text = read_bitext(source, target, **reading)
         links = read_gold(gold, text)
-        self.bitext, self.gold, rest, rows = _labelled(text, links, skip_empty)
+        self.bitext, self.gold, rest, rows = labelled_pairs(text, links, skip_empty)
         if not len(self.bitext):
             raise LinksError(
                 f"{gold}: no line has links, so there is nothing to learn from. Write source-target, counted from 0, "
                 "as 0-0 1-2 in the lines of the pairs that you aligned"
             )
         self.n_pairs, self.n_gold_lines = len(text), len(links)
-        self.links = None
-        if named:
-            from isogloss.tasks.align.supervised.validation import take_links
-
-            self.links = {name: take_links(found, rows) for name, found in read_named(named, text).items()}
+        self.links = links_of(named, text, rows)
         two = {**reading, "format": "auto", "columns": None, "languages": None}  # those are for single files
         more = None if unlabelled is None else read_bitext(*unlabelled, **two)
         self.n_more = 0 if more is None else len(more)
-        self.text = _together(rest, more)
-        self.dev = None if dev is None else _dev(dev, two)
+        self.text = joined_text(rest, more)
+        self.dev: tuple[Bitext, Links] | None = None
+        self.dev_links: dict[str, Links] | None = None
+        if dev is not None:
+            self.dev, self.dev_links = read_dev(dev, dev_named, two)
 
     def train(self, aligner: Any) -> None:
         """Learn, and see how well on pairs that were held out."""
@@ -343,8 +367,8 @@ class _Work:
                 "`isogloss suggest` says which to align next",
                 self.quiet,
             )
-        more = {} if self.links is None else {"links": self.links}
-        aligner.fit(self.bitext, self.gold, self.text, self.dev, progress_for(self.quiet), **more)
+        others = {"links": self.links, "dev_links": self.dev_links}
+        aligner.fit(self.bitext, self.gold, self.text, self.dev, progress_for(self.quiet), **others)
         self.baseline = self._baseline()
 
     @property
@@ -360,8 +384,10 @@ class _Work:
             return None
         from isogloss.tasks.align.supervised.targets import GoldCells, error_rate
 
-        bitext, gold = (self.bitext, self.gold) if self.dev is None else self.dev
-        features = extractor.transform(bitext, self.links)
+        bitext, gold, links = self.bitext, self.gold, self.links
+        if self.dev is not None:
+            (bitext, gold), links = self.dev, self.dev_links
+        features = extractor.transform(bitext, links)
         linked = features.links[:, features.column("hmm_link")] > 0
         return error_rate(linked, GoldCells.of(gold, features.shapes))
 
@@ -431,36 +457,3 @@ class _Work:
 
 def _count(number: int, what: str) -> str:
     return f"{number:,} {what}{'s'[: number != 1]}"
-
-
-def _labelled(text: Bitext, gold: Links, skip_empty: bool) -> tuple[Bitext, Links, Bitext | None, NDArray[np.int64]]:
-    """The pairs with gold and their links, the pairs without, and the numbers of the first."""
-    import numpy as np
-
-    from isogloss.tasks.align.filtering import take_pairs
-    from isogloss.tasks.align.supervised.validation import take_links
-
-    done = np.zeros(len(text), np.bool_)
-    done[: len(gold)] = np.diff(gold.offsets) > 0 if skip_empty else True
-    rows = np.flatnonzero(done)
-    rest = None if done.all() else take_pairs(text, ~done)
-    if len(rows) and rows[-1] == len(rows) - 1:  # the first lines: messages keep their numbers
-        return text.part(0, len(rows)), gold[: len(rows)], rest, rows
-    return take_pairs(text, done), take_links(gold, rows), rest, rows
-
-
-def _together(first: Bitext | None, second: Bitext | None) -> Bitext | None:
-    from isogloss.tasks.align.features.statistics import joined
-
-    return second if first is None else joined(first, second)
-
-
-def _dev(files: tuple[str, str, str], reading: dict[str, Any]) -> tuple[Bitext, Links]:
-    from isogloss.data.formats import read_bitext
-
-    text = read_bitext(files[0], files[1], **reading)
-    gold = read_gold(files[2], text)
-    if not len(gold.source):
-        raise LinksError(f"{files[2]}: no line has links, so no settings can be chosen on it. Is it the right file?")
-    bitext, links, _, _ = _labelled(text, gold, True)
-    return bitext, links

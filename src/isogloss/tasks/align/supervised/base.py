@@ -22,7 +22,7 @@ from isogloss.tasks.align.supervised import applying, keeping
 from isogloss.tasks.align.supervised import explain as explaining
 from isogloss.tasks.align.supervised.applying import LinkSet as LinkSet  # others have it from here
 from isogloss.tasks.align.supervised.parts import Parts, link_and_null_parts, take_pairs
-from isogloss.tasks.align.supervised.targets import GoldCells, check_enough, check_gold, spread_links
+from isogloss.tasks.align.supervised.targets import GoldCells, check_enough, check_gold, check_links, spread_links
 from isogloss.tasks.align.supervised.training import (
     HeldOut,
     Problem,
@@ -215,6 +215,7 @@ class SupervisedAligner(ABC):
         progress: Progress | None = None,
         *,
         links: Mapping[str, Links] | None = None,
+        dev_links: Mapping[str, Links] | None = None,
         extractor: FeatureExtractor | None = None,
     ) -> Self:
         """Learn from hand-aligned sentence pairs.
@@ -230,20 +231,28 @@ class SupervisedAligner(ABC):
             Settings are chosen by its error rate, instead of by cross-validation within the gold.
         links : mapping of str to Links, optional
             Links by other systems for `bitext`, under the names of the option `links`.
+        dev_links : mapping of str to Links, optional
+            The same for the text of `dev`.
         extractor : FeatureExtractor, optional
             One that was fitted before; it has seen no labels, so that folds may share it.
         """
         bitext, progress = as_bitext(bitext), progress or QuietProgress()
         check_gold(gold, bitext)
-        held_out = None
+        systems = self.links if extractor is None else extractor.links
+        check_links(links, systems, f"{type(self).__name__}: links")
+        dev_text = held_out = None
+        if dev is not None:
+            dev_text = as_bitext(dev[0])
+            check_gold(dev[1], dev_text, "the gold of dev")
+            check_links(dev_links, systems, f"{type(self).__name__}: dev_links")
+        elif dev_links is not None:
+            raise UsageError(f"{type(self).__name__}: dev_links are given without dev=(bitext, gold)")
         with using_threads(self.threads):
             if extractor is None:
                 extractor = self.new_extractor().fit(bitext, unlabelled, progress=progress)
             features = self._transform(extractor, bitext, links)
-            if dev is not None:
-                dev_text = as_bitext(dev[0])
-                check_gold(dev[1], dev_text, "the gold of dev")
-                held_out = self._transform(extractor, dev_text, None), dev[1]
+            if dev is not None and dev_text is not None:
+                held_out = self._transform(extractor, dev_text, dev_links), dev[1]
             self.extractor_ = extractor
             return self.fit_features(features, gold, held_out, progress)
 
@@ -327,7 +336,7 @@ class SupervisedAligner(ABC):
     def fit_predict(self, bitext: Any, gold: Links, **options: Any) -> Links:
         """`fit`, then `predict` of the same text."""
         bitext = as_bitext(bitext)
-        return self.fit(bitext, gold, **options).predict(bitext)
+        return self.fit(bitext, gold, **options).predict(bitext, links=options.get("links"))
 
     def predict_proba(self, bitext: Any, *, links: Mapping[str, Links] | None = None) -> list[NDArray[np.float32]]:
         """The posterior of every cell, float32[n_source, n_target] for each pair; empty where a pair is passed over."""

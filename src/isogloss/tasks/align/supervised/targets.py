@@ -17,7 +17,7 @@ the class, possible links).
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isogloss.data import Bitext, Links
-from isogloss.errors import LinksError
+from isogloss.errors import LinksError, UsageError
 from isogloss.learners.margin import Cost
 from isogloss.structures.base import Flat, HasKinds
 
@@ -36,6 +36,7 @@ __all__ = [
     "Target",
     "check_enough",
     "check_gold",
+    "check_links",
     "error_rate",
     "least_loss",
     "link_cost",
@@ -66,6 +67,16 @@ def check_gold(gold: Links, bitext: Bitext, name: str = "the gold") -> None:
                 f"that line of {text.name} has {text.ids.lengths[k]} words. Links count from 0, source first: "
                 "is the gold for this text, with the languages in this order?"
             )
+
+
+def check_links(given: Mapping[str, Links] | None, systems: Sequence[str], place: str) -> None:
+    """`UsageError` unless links are there of all systems that are features, and of no others."""
+    if set(given or ()) != set(systems):
+        raise UsageError(
+            f"{place}: those of {', '.join(given or ()) or 'nobody'} were given, and features are those of "
+            f"{', '.join(systems) or 'nobody'}. Name the systems in the constructor, links=[name, ...], and give fit "
+            "{name: Links} for each text"
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,65 @@
+"""Gold for some pairs of a text: the pairs that have it, those that have not, and links by others for them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from isogloss.cli._common import read_gold
+from isogloss.cli._systems import read_named
+from isogloss.errors import LinksError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from isogloss.data import Bitext, Links
+
+__all__ = ["joined_text", "labelled_pairs", "links_of", "read_dev"]
+
+
+def labelled_pairs(
+    text: Bitext, gold: Links, skip_empty: bool
+) -> tuple[Bitext, Links, Bitext | None, NDArray[np.int64]]:
+    """The pairs with gold and their links, the pairs without, and the numbers of the first."""
+    import numpy as np
+
+    from isogloss.tasks.align.filtering import take_pairs
+    from isogloss.tasks.align.supervised.validation import take_links
+
+    done = np.zeros(len(text), np.bool_)
+    done[: len(gold)] = np.diff(gold.offsets) > 0 if skip_empty else True
+    rows = np.flatnonzero(done)
+    rest = None if done.all() else take_pairs(text, ~done)
+    if len(rows) and rows[-1] == len(rows) - 1:  # the first lines: messages keep their numbers
+        return text.part(0, len(rows)), gold[: len(rows)], rest, rows
+    return take_pairs(text, done), take_links(gold, rows), rest, rows
+
+
+def joined_text(first: Bitext | None, second: Bitext | None) -> Bitext | None:
+    """Two texts as one, where there are two."""
+    from isogloss.tasks.align.features.statistics import joined
+
+    return second if first is None else joined(first, second)
+
+
+def links_of(named: dict[str, str], text: Bitext, rows: NDArray[np.int64]) -> dict[str, Links] | None:
+    """What other systems say about chosen pairs of a text."""
+    if not named:
+        return None
+    from isogloss.tasks.align.supervised.validation import take_links
+
+    return {name: take_links(found, rows) for name, found in read_named(named, text).items()}
+
+
+def read_dev(
+    files: tuple[str, str, str], named: dict[str, str], reading: dict[str, Any]
+) -> tuple[tuple[Bitext, Links], dict[str, Links] | None]:
+    """The labelled pairs of a text to choose settings on, and other systems' links for them."""
+    from isogloss.data.formats import read_bitext
+
+    text = read_bitext(files[0], files[1], **reading)
+    gold = read_gold(files[2], text)
+    if not len(gold.source):
+        raise LinksError(f"{files[2]}: no line has links, so no settings can be chosen on it. Is it the right file?")
+    bitext, links, _, rows = labelled_pairs(text, gold, True)
+    return (bitext, links), links_of(named, text, rows)
