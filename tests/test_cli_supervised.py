@@ -127,6 +127,14 @@ def test_gold_of_some_lines(isogloss: Call, place: Path, tmp_path: Path) -> None
     assert json.loads(learn.out)["gold_pairs"] == 50
 
 
+def test_little_gold_is_said_once(isogloss: Call, place: Path, tmp_path: Path) -> None:
+    lines = (place / "gold").read_text().splitlines(keepends=True)
+    for number, words in ((1, "warning: MatchingAligner: gold for 1 sentence pair is little"), (6, "gold of 6 pairs")):
+        few = write(tmp_path / "few", "".join(lines[:number]))
+        answer = isogloss("train-aligner", "matching", *files(place, "source", "target"), few, *QUICK[:-1], "--json")
+        assert answer.status == 0 and words in answer.err and answer.err.count("is little") == 1
+
+
 def test_unlabelled_text_dev_and_a_file_with_both_sides(isogloss: Call, place: Path, tmp_path: Path) -> None:
     source, target, gold = ((place / name).read_text().splitlines() for name in ("source", "target", "gold"))
     both = write(tmp_path / "both", "".join(f"{a} ||| {b}\n" for a, b in zip(source[:30], target[:30], strict=True)))

@@ -10,6 +10,7 @@ import pytest
 
 from isogloss import samples, store
 from isogloss.data import Alignment, Bitext, Links
+from isogloss.data.formats import IsoglossWarning
 from isogloss.errors import LinksError, ModelError, ParameterError, UsageError
 from isogloss.structures import Flat, Matching
 from isogloss.tasks.align import MatchingAligner
@@ -322,7 +323,7 @@ def test_gold_that_teaches_nothing():
         aligner.fit(text(), gold()[:2])
     with pytest.raises(UsageError, match="learnt nothing yet"):
         aligner.predict(text())
-    with pytest.warns(UserWarning, match="gold for 2 sentence pairs is little"):
+    with pytest.warns(IsoglossWarning, match="gold for 2 sentence pairs is little"):
         aligner.fit(small, gold()[:2], extractor=extractor())
 
 

@@ -38,7 +38,7 @@ __all__ = ["command"]
 
 LEARNING = "Learning"
 ALIGNERS = {"matching": "MatchingAligner", "quadratic": "QuadraticAligner", "itg": "ItgAligner"}
-_FEW = 25
+_VERY_FEW, _FEW = 5, 25
 
 
 def _kind(value: str) -> str:
@@ -361,7 +361,7 @@ class _Work:
     def train(self, aligner: Any) -> None:
         """Learn, and see how well on pairs that were held out."""
         self.aligner = aligner
-        if len(self.bitext) < _FEW:
+        if _VERY_FEW <= len(self.bitext) < _FEW:  # below, the aligner warns
             say(
                 f"gold of {_count(len(self.bitext), 'pair')} is little: expect fifty to a hundred to be needed. "
                 "`isogloss suggest` says which to align next",

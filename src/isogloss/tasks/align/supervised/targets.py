@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isogloss.data import Bitext, Links
+from isogloss.data.formats import IsoglossWarning
 from isogloss.errors import LinksError, UsageError
 from isogloss.learners.margin import Cost
 from isogloss.structures.base import Flat, HasKinds
@@ -147,9 +148,9 @@ def check_enough(cells: GoldCells, n_pairs: int, place: str) -> None:
         )
     if n_pairs < FEW_PAIRS:
         warnings.warn(
-            f"{place}: gold for {n_pairs} sentence pairs is little; some fifty to a hundred are "
+            f"{place}: gold for {n_pairs} sentence pair{'s'[: n_pairs != 1]} is little; some fifty to a hundred are "
             "needed to do better than an aligner without gold",
-            UserWarning,
+            IsoglossWarning,
             stacklevel=4,
         )
 
