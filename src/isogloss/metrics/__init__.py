@@ -1,4 +1,4 @@
-"""Scores: how good links and their probabilities are, with intervals, comparisons and the recipe of each number."""
+"""Scores of links, their probabilities, tags and trees, with intervals, comparisons and the recipe of each number."""
 
 from isogloss.metrics.alignment import (
     AlignmentScore,
@@ -17,19 +17,35 @@ from isogloss.metrics.confidence import (
     curve,
     threshold_at_recall,
 )
+from isogloss.metrics.parsing import (
+    Confusion,
+    ParseComparison,
+    ParseScore,
+    breakdown_trees,
+    compare_trees,
+    confusion,
+    score_trees,
+)
 
 __all__ = [
     "AlignmentScore",
     "Calibration",
     "Comparison",
+    "Confusion",
     "Curve",
+    "ParseComparison",
+    "ParseScore",
     "best_threshold",
     "bijectivity",
+    "breakdown_trees",
     "calibration",
     "compare",
+    "compare_trees",
+    "confusion",
     "curve",
     "score_by_frequency",
     "score_links",
+    "score_trees",
     "symmetry",
     "threshold_at_recall",
 ]

@@ -1,0 +1,474 @@
+"""How good are these tags and trees? Scores as the CoNLL 2018 shared task defines them, and where the errors are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isogloss._version import __version__
+from isogloss.data.treebank import Column, Treebank
+from isogloss.errors import ParameterError, TreebankError
+from isogloss.metrics._counts import resampled
+
+__all__ = [
+    "CONTENT_RELATIONS",
+    "MEASURES",
+    "UNIVERSAL_FEATURES",
+    "Confusion",
+    "ParseComparison",
+    "ParseScore",
+    "breakdown_trees",
+    "compare_trees",
+    "confusion",
+    "score_trees",
+]
+
+MEASURES = ("uas", "las", "clas", "upos", "xpos", "ufeats")
+
+# fmt: off
+CONTENT_RELATIONS = frozenset(
+    [
+        "nsubj", "obj", "iobj", "csubj", "ccomp", "xcomp", "obl", "vocative", "expl", "dislocated", "advcl", "advmod",
+        "discourse", "nmod", "appos", "nummod", "acl", "amod", "conj", "fixed", "flat", "compound", "list",
+        "parataxis", "orphan", "goeswith", "reparandum", "root", "dep",
+    ]
+)
+UNIVERSAL_FEATURES = frozenset(
+    [
+        "PronType", "NumType", "Poss", "Reflex", "Foreign", "Abbr", "Gender", "Animacy", "Number", "Case", "Definite",
+        "Degree", "VerbForm", "Mood", "Tense", "Aspect", "Voice", "Evident", "Polarity", "Person", "Polite",
+    ]
+)
+# fmt: on
+
+_DISTANCES = ("root", "1", "2", "3-6", "7-10", "11-")
+_DISTANCE_STARTS = (1, 2, 3, 7, 11)
+
+Ids = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class ParseScore:
+    """Shares (0 to 1) of words that are right; `as_dict` has percentages.
+
+    Parameters
+    ----------
+    uas, las : float
+        Words with the right head, and with the right head and universal relation.
+    clas : float
+        F of the latter among content words, so that determiners, case marks, auxiliaries and punctuation do not count.
+    upos, xpos, ufeats : float
+        Words with the right universal tag, language-specific tag, and bundle of universal features.
+    n, words, heads : int
+        Sentences and words scored, and words whose head gold knows: `uas`, `las` and `clas` are of these.
+    intervals : mapping of str to (float, float)
+        95% bootstrap interval of each; empty when none were asked for.
+    signature : str
+        The recipe of the score.
+    """
+
+    uas: float
+    las: float
+    clas: float
+    upos: float
+    xpos: float
+    ufeats: float
+    n: int
+    words: int
+    heads: int
+    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict, hash=False)
+    signature: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data; scores and their intervals in percent."""
+        return {
+            **{name: 100 * float(getattr(self, name)) for name in MEASURES},
+            "n": self.n,
+            "words": self.words,
+            "heads": self.heads,
+            "intervals": {name: [100 * low, 100 * high] for name, (low, high) in self.intervals.items()},
+            "signature": self.signature,
+        }
+
+    def __str__(self) -> str:
+        parts = []
+        for name in ("uas", "las"):
+            spread = ""
+            if name in self.intervals:
+                low, high = self.intervals[name]
+                spread = f" ± {50 * (high - low):.1f}"
+            parts.append(f"{name.upper()} = {100 * float(getattr(self, name)):.2f}{spread}")
+        return f"{', '.join(parts)} | {self.signature}"
+
+
+def score_trees(predicted: Treebank, gold: Treebank, *, bootstrap: int = 1000, seed: int = 0) -> ParseScore:
+    r"""Score tags and trees of the same words.
+
+    With :math:`c(\cdot)` the words right, :math:`n` the words, and :math:`g, s` the content words by the relation of
+    gold and by that of the prediction:
+
+    .. math:: UAS = \frac{c(\text{head})}{n}, \quad LAS = \frac{c(\text{head, relation})}{n}, \quad
+              CLAS = \frac{2\,c(\text{head, relation; content in gold})}{g + s}
+
+    Relations are compared without their subtype (``obl:arg`` is ``obl``), bundles of features in their universal
+    features alone, and punctuation counts as any word does, but for CLAS. Words whose head gold does not know are left
+    out of the three. A measure of nothing is 0.
+
+    Parameters
+    ----------
+    predicted, gold : Treebank
+        The same words in the same sentences; white space within a word is not looked at.
+    bootstrap : int
+        Resamples of sentences for the 95% percentile intervals; 0 for none.
+    seed : int
+        Of the bootstrap.
+
+    References
+    ----------
+    D. Zeman et al., CoNLL 2018 Shared Task: Multilingual Parsing from Raw Text to Universal Dependencies, section 4,
+    and its evaluation script, to which these are equal where the words are.
+
+    Examples
+    --------
+    >>> gold = Treebank.of([[("She", "PRON", 2, "nsubj"), ("sleeps", "VERB", 0, "root"), (".", "PUNCT", 2, "punct")]])
+    >>> score = score_trees(gold.with_columns(heads=[2, 0, 1]), gold, bootstrap=0)
+    >>> print(score)  # doctest: +ELLIPSIS
+    UAS = 66.67, LAS = 66.67 | punct:yes|subtypes:no|n:1|words:3|seed:0|v:...
+    >>> score.clas, score.upos
+    (1.0, 1.0)
+    """
+    if bootstrap < 0:
+        raise ParameterError(f"score_trees: bootstrap should be a number of resamples, 0 for none, not {bootstrap!r}")
+    counts = _counts(predicted, gold)
+    sums = counts.sum(axis=0)
+    value = {name: float(rate) for name, rate in _rates(sums).items()}
+    intervals = {}
+    if bootstrap and len(gold):
+        drawn = _rates(resampled(counts, bootstrap, seed))
+        intervals = {name: _interval(rates) for name, rates in drawn.items()}
+    words, heads = int(sums[_WORDS]), int(sums[_HEADS])
+    known = "" if words == heads else f"|heads:{heads}"
+    signature = f"punct:yes|subtypes:no|n:{len(gold)}|words:{words}{known}|seed:{seed}|v:{__version__}"
+    return ParseScore(**value, n=len(gold), words=words, heads=heads, intervals=intervals, signature=signature)
+
+
+# Counting ------------------------------------------------------------------------------------------------------------
+
+_WORDS, _HEADS, _ATTACHED, _LABELLED, _GOLD_CONTENT, _CONTENT, _CONTENT_RIGHT, _UPOS, _XPOS, _UFEATS = range(10)
+
+
+class _Words(NamedTuple):
+    """What is right, word by word: bool[n_words] each."""
+
+    known: Flags
+    attached: Flags
+    labelled: Flags
+
+
+def universal(relation: str) -> str:
+    """A relation without its subtype."""
+    return relation.partition(":")[0]
+
+
+def _universal_features(bundle: str) -> str:
+    return "|".join(sorted(entry for entry in bundle.split("|") if entry.partition("=")[0] in UNIVERSAL_FEATURES))
+
+
+def _in_common(first: Column, second: Column, form: Callable[[str], str] = str) -> tuple[Ids, Ids, list[str]]:
+    """Two columns numbered alike: int64[n_words] each, equal exactly where `form` of the strings is."""
+    numbers: dict[str, int] = {}
+    both = []
+    for ids, vocabulary in (first, second):
+        mapping = [numbers.setdefault(form(text), len(numbers)) for text in vocabulary]
+        both.append(np.array(mapping, np.int64)[ids] if mapping else np.zeros(0, np.int64))
+    return both[0], both[1], list(numbers)
+
+
+def _check_words(predicted: Treebank, gold: Treebank) -> None:
+    """Both must have the same words."""
+    if len(predicted) == len(gold) and np.array_equal(predicted.offsets, gold.offsets):
+        ours, theirs, _ = _in_common(
+            predicted.columns["form"], gold.columns["form"], lambda form: "".join(form.split())
+        )
+        if np.array_equal(ours, theirs):
+            return
+    for sentence in range(min(len(predicted), len(gold))):
+        ours_here, theirs_here = ([" ".join(w.split()) for w in trees.words(sentence)] for trees in (predicted, gold))
+        if ["".join(w.split()) for w in ours_here] == ["".join(w.split()) for w in theirs_here]:
+            continue
+        at = next((k for k, (a, b) in enumerate(zip(ours_here, theirs_here, strict=False)) if a != b), None)
+        place = f"{gold.label_of(sentence)} (number {sentence + 1})"
+        if at is None:
+            finding = f"{len(ours_here)} words in {predicted.name} but {len(theirs_here)} in {gold.name}"
+        else:
+            finding = (
+                f"word {at + 1} is {ours_here[at]!r} in {predicted.name} but {theirs_here[at]!r} in {gold.name} "
+                f"(line {gold.line_of(int(gold.offsets[sentence]) + at)})"
+            )
+        raise TreebankError(
+            f"{place}: {finding}. Scores are of the same words: apply the model to the words of the gold file"
+        )
+    raise TreebankError(
+        f"{predicted.name} has {len(predicted)} sentences but {gold.name} has {len(gold)}. "
+        "Scores are of the same sentences: was the output cut short?"
+    )
+
+
+def _right(predicted: Treebank, gold: Treebank) -> tuple[_Words, tuple[Ids, Ids, list[str]]]:
+    _check_words(predicted, gold)
+    relations = _in_common(predicted.columns["deprel"], gold.columns["deprel"], universal)
+    known = gold.heads >= 0
+    attached = known & (predicted.heads == gold.heads)
+    return _Words(known, attached, attached & (relations[0] == relations[1])), relations
+
+
+def _counts(predicted: Treebank, gold: Treebank) -> NDArray[np.int64]:
+    """What a score needs to know of each sentence: int64[n_sentences, 10]."""
+    right, (ours, theirs, names) = _right(predicted, gold)
+    content = np.array([name in CONTENT_RELATIONS for name in names], bool)
+    counted = [
+        np.ones(gold.n_words, bool),
+        right.known,
+        right.attached,
+        right.labelled,
+        right.known & content[theirs],
+        right.known & content[ours],
+        right.labelled & content[theirs],
+    ]
+    for column, form in (("upos", str), ("xpos", str), ("feats", _universal_features)):
+        first, second, _ = _in_common(predicted.columns[column], gold.columns[column], form)
+        counted.append(first == second)
+    sums = np.zeros((gold.n_words + 1, len(counted)), np.int64)
+    np.cumsum(np.stack(counted, axis=1), axis=0, out=sums[1:])
+    by_sentence: NDArray[np.int64] = np.diff(sums[gold.offsets], axis=0)
+    return by_sentence
+
+
+def _rates(counts: NDArray[Any]) -> dict[str, NDArray[np.float64]]:
+    """The measures of summed counts: float64[...] each, of array[..., 10]."""
+    c = np.moveaxis(np.asarray(counts, float), -1, 0)
+
+    def share(part: NDArray[Any], whole: NDArray[Any]) -> NDArray[np.float64]:
+        return np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), 0.0)
+
+    return {
+        "uas": share(c[_ATTACHED], c[_HEADS]),
+        "las": share(c[_LABELLED], c[_HEADS]),
+        "clas": share(2 * c[_CONTENT_RIGHT], c[_GOLD_CONTENT] + c[_CONTENT]),
+        "upos": share(c[_UPOS], c[_WORDS]),
+        "xpos": share(c[_XPOS], c[_WORDS]),
+        "ufeats": share(c[_UFEATS], c[_WORDS]),
+    }
+
+
+def _interval(values: NDArray[np.float64]) -> tuple[float, float]:
+    low, high = np.quantile(values, [0.025, 0.975]).tolist()
+    return low, high
+
+
+# Comparing -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ParseComparison:
+    """The difference of two systems, with what chance alone would do; shares, `as_dict` has percentages.
+
+    Parameters
+    ----------
+    measure : str
+        One of `MEASURES`.
+    first, second : float
+    delta : float
+        ``first - second``: positive when the first is better.
+    interval : (float, float)
+        95% paired bootstrap interval of `delta`.
+    p_value : float
+        Two-sided.
+    """
+
+    measure: str
+    first: float
+    second: float
+    delta: float
+    interval: tuple[float, float]
+    p_value: float
+    n: int
+    resamples: int
+    seed: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data; rates, difference and interval in percent, the p-value as it is."""
+        return {
+            "measure": self.measure,
+            "first": 100 * self.first,
+            "second": 100 * self.second,
+            "delta": 100 * self.delta,
+            "interval": [100 * bound for bound in self.interval],
+            "p_value": self.p_value,
+            "n": self.n,
+            "resamples": self.resamples,
+            "seed": self.seed,
+        }
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        return (
+            f"Δ{self.measure.upper()} = {100 * self.delta:+.2f} [{100 * low:+.2f}, {100 * high:+.2f}], "
+            f"p = {self.p_value:.4f} | {100 * self.first:.2f} - {100 * self.second:.2f}|n:{self.n}|"
+            f"resamples:{self.resamples}|seed:{self.seed}"
+        )
+
+
+def compare_trees(
+    a: Treebank, b: Treebank, gold: Treebank, *, measure: str = "las", resamples: int = 10_000, seed: int = 0
+) -> ParseComparison:
+    """Is one set of trees better than another, or is it the choice of sentences?
+
+    Both are scored on the same resamples of sentences. The p-value is twice the smaller share of resamples in which
+    the difference has the one or the other sign (ties count on both sides, and one resample is added to each share, so
+    that p is never 0).
+
+    References
+    ----------
+    P. Koehn, Statistical Significance Tests for Machine Translation Evaluation, EMNLP 2004, here two-sided.
+    """
+    if measure not in MEASURES:
+        raise ParameterError(f"compare_trees: measure should be one of {', '.join(MEASURES)}, not {measure!r}")
+    if resamples < 1:
+        raise ParameterError(f"compare_trees: resamples should be a positive integer, not {resamples!r}")
+    counts = np.stack([_counts(a, gold), _counts(b, gold)], axis=1)  # [n_sentences, 2, 10]
+    first, second = _rates(counts.sum(axis=0))[measure].tolist()
+    drawn = _rates(resampled(counts, resamples, seed))[measure] if len(counts) else np.zeros((resamples, 2))
+    delta = drawn[:, 0] - drawn[:, 1]
+    tail = min(np.count_nonzero(delta <= 0), np.count_nonzero(delta >= 0))
+    p_value = min(1.0, 2 * (1 + tail) / (1 + resamples))
+    return ParseComparison(
+        measure, first, second, first - second, _interval(delta), p_value, len(counts), resamples, seed
+    )
+
+
+# Where the errors are ------------------------------------------------------------------------------------------------
+
+
+def breakdown_trees(predicted: Treebank, gold: Treebank, by: str = "distance") -> dict[str, dict[str, float]]:
+    """Attachment by kinds of words or links.
+
+    Parameters
+    ----------
+    by : {"distance", "deprel", "upos", "xpos", "length"}
+        The distance between a word and its head; its universal relation; its tag in gold; the length of its sentence.
+
+    Returns
+    -------
+    dict
+        For each kind that occurs, in order of distance and length, otherwise the most frequent first: `words` of that
+        kind in gold; `predicted`, words of that kind in the prediction; and in percent `uas` and `las` of the words
+        of gold, and `precision`, of the words predicted to be of that kind those that are right (in head, and for
+        "deprel" in relation too).
+
+    Examples
+    --------
+    >>> gold = Treebank.of([[("a", "X", 2, "det"), ("b", "Y", 0, "root"), ("c", "X", 1, "obj")]])
+    >>> breakdown_trees(gold.with_columns(heads=[2, 0, 2]), gold)["1"]
+    {'words': 1, 'predicted': 2, 'uas': 100.0, 'las': 100.0, 'precision': 50.0}
+    """
+    right, relations = _right(predicted, gold)
+    ours, theirs, names = _kinds(predicted, gold, by, relations)
+    size = len(names)
+    known = right.known
+    words, found = (np.bincount(ids[known], minlength=size) for ids in (theirs, ours))
+    heads, labels = (np.bincount(theirs[flags], minlength=size) for flags in (right.attached, right.labelled))
+    hits = np.bincount(ours[right.labelled if by == "deprel" else right.attached], minlength=size)
+    order = range(size) if by in ("distance", "length") else np.argsort(-words, kind="stable").tolist()
+    return {
+        names[k]: {
+            "words": int(words[k]),
+            "predicted": int(found[k]),
+            "uas": 100 * float(heads[k] / max(words[k], 1)),
+            "las": 100 * float(labels[k] / max(words[k], 1)),
+            "precision": 100 * float(hits[k] / max(found[k], 1)),
+        }
+        for k in order
+        if words[k] or found[k]
+    }
+
+
+def _kinds(
+    predicted: Treebank, gold: Treebank, by: str, relations: tuple[Ids, Ids, list[str]]
+) -> tuple[Ids, Ids, list[str]]:
+    """The kind of each word in the prediction and in gold, and what the kinds are called."""
+    if by == "deprel":
+        return relations
+    if by in ("upos", "xpos"):
+        ids, vocabulary = gold.columns[by]
+        return ids.astype(np.int64), ids.astype(np.int64), list(vocabulary)
+    if by == "distance":
+        return _distances(predicted), _distances(gold), [*_DISTANCES, "unknown"]
+    if by == "length":
+        starts = np.array([11, 21, 31, 41])
+        group = np.repeat(np.searchsorted(starts, gold.lengths, side="right"), gold.lengths)
+        return group, group, ["1-10", "11-20", "21-30", "31-40", "41-"]
+    raise ParameterError(f"breakdown_trees: by should be distance, deprel, upos, xpos or length, not {by!r}")
+
+
+def _distances(trees: Treebank) -> Ids:
+    """The bin of each word's distance from its head, in `_DISTANCES`."""
+    place = np.arange(trees.n_words) - np.repeat(trees.offsets[:-1], trees.lengths) + 1
+    binned = np.searchsorted(np.array(_DISTANCE_STARTS), np.abs(place - trees.heads), side="right")
+    return np.where(trees.heads == 0, 0, np.where(trees.heads < 0, len(_DISTANCES), binned)).astype(np.int64)
+
+
+class Confusion(NamedTuple):
+    """What is taken for what.
+
+    Parameters
+    ----------
+    names : tuple of str
+        The most frequent in gold first.
+    counts : int64[n, n]
+        ``counts[i, j]`` words have ``names[i]`` in gold and ``names[j]`` in the prediction.
+    """
+
+    names: tuple[str, ...]
+    counts: NDArray[np.int64]
+
+    def worst(self, most: int = 10) -> list[tuple[str, str, int]]:
+        """The most frequent errors: gold, prediction, words."""
+        wrong = self.counts.copy()
+        np.fill_diagonal(wrong, 0)
+        order = np.argsort(-wrong, axis=None, kind="stable")[:most]
+        pairs = ((int(at) // len(self.names), int(at) % len(self.names)) for at in order)
+        return [(self.names[i], self.names[j], int(wrong[i, j])) for i, j in pairs if wrong[i, j]]
+
+
+def confusion(
+    predicted: Treebank, gold: Treebank, column: str = "deprel", *, subtypes: bool = False, attached: bool = False
+) -> Confusion:
+    """What labels, or tags, are taken for what.
+
+    Parameters
+    ----------
+    column : str
+        "deprel", "upos", "xpos" or another.
+    subtypes : bool
+        Keep the subtypes of relations.
+    attached : bool
+        Count only words whose head is right.
+    """
+    right, relations = _right(predicted, gold)
+    if column not in gold.columns:
+        raise ParameterError(f"confusion: no column {column!r}; there are {', '.join(gold.columns)}")
+    if column != "deprel" or subtypes:
+        relations = _in_common(predicted.columns[column], gold.columns[column])
+    ours, theirs, names = relations
+    chosen = right.attached if attached else np.ones(gold.n_words, bool)
+    size = len(names)
+    counts = np.bincount(theirs[chosen] * size + ours[chosen], minlength=size * size).reshape(size, size)
+    used = np.flatnonzero(counts.sum(axis=0) + counts.sum(axis=1))
+    order = used[np.argsort(-counts.sum(axis=1)[used], kind="stable")]
+    return Confusion(tuple(names[k] for k in order), counts[np.ix_(order, order)])
