@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from functools import cache
 
@@ -279,14 +280,29 @@ def test_saved_and_loaded_gives_the_same_links(tmp_path):
 def test_damaged_model_is_refused(tmp_path):
     fitted().save(tmp_path / "m")
     saved = store.read(tmp_path / "m")
-    broken = {**saved.arrays, "weights": saved.arrays["weights"][:-1]}
-    store.save(tmp_path / "b", kind=saved.kind, options=saved.options, arrays=broken, meta=saved.meta)
-    with pytest.raises(ModelError, match="makes no sense"):
-        MatchingAligner.load(tmp_path / "b")
-    options = {**saved.options, "trainer": "magic"}
-    store.save(tmp_path / "c", kind=saved.kind, options=options, arrays=saved.arrays, meta=saved.meta)
-    with pytest.raises(ModelError, match="trainer"):
-        MatchingAligner.load(tmp_path / "c")
+    weights, without = saved.arrays["weights"], {n: a for n, a in saved.arrays.items() if n != "trace"}
+    bare = {n: a for n, a in saved.arrays.items() if not n.startswith("extractor.counts")}
+    words = {**saved.arrays, "names.offsets": saved.arrays["names.offsets"][:-1]}
+    for change, finding in (
+        (
+            {"arrays": {**saved.arrays, "weights": weights[:-1]}},
+            f"it has {len(weights) - 1} weights for {len(weights)}",
+        ),
+        ({"arrays": {**saved.arrays, "weights": weights * np.nan}}, "weights are not numbers"),
+        ({"arrays": without}, "'trace' is missing"),
+        ({"arrays": bare}, "counts of this model lack"),
+        ({"arrays": words}, "list of words"),
+        ({"options": {**saved.options, "trainer": "magic"}}, "options make no sense: .* trainer should be one of"),
+        ({"options": {**saved.options, "magic": 1}}, "options make no sense: .*magic"),
+        ({"options": {**saved.options, "links": ["eflomal"]}}, "links by nobody, and its options say eflomal"),
+        ({"meta": {**saved.meta, "temperature": 0}}, "temperature is 0"),
+        ({"meta": {**saved.meta, "setting": {"cost": 1}}}, "cost"),
+        ({"meta": {}}, "'tuning' is missing"),
+    ):
+        kept = {"options": saved.options, "arrays": saved.arrays, "meta": saved.meta, **change}
+        store.save(tmp_path / "b", kind=saved.kind, **kept)
+        with pytest.raises(ModelError, match=f"^{re.escape(str(tmp_path / 'b'))}: .*{finding}.*again"):
+            MatchingAligner.load(tmp_path / "b")
 
 
 # --- wrong input

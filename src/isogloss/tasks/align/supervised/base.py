@@ -412,8 +412,10 @@ class SupervisedAligner(ABC):
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
-        """What `save` wrote."""
-        return cls._from_saved(store.read(path, kind=f"align.{cls._kind}"))
+        """What `save` wrote; `ModelError` names the folder if that cannot be read."""
+        saved = store.read(path, kind=f"align.{cls._kind}")
+        with keeping.named(path):
+            return cls._from_saved(saved)
 
     @classmethod
     def _from_saved(cls, saved: store.Saved) -> Self:

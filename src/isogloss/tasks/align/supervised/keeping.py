@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from os import PathLike
+from collections.abc import Iterator
+from contextlib import contextmanager
+from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -15,7 +17,7 @@ from isogloss.tasks.align.supervised.training import Setting
 if TYPE_CHECKING:
     from isogloss.tasks.align.supervised.base import SupervisedAligner
 
-__all__ = ["check_options", "given_options", "restore", "save"]
+__all__ = ["check_options", "given_options", "named", "restore", "save"]
 
 Aligner = TypeVar("Aligner", bound="SupervisedAligner")
 EXTRACTOR = "extractor."
@@ -61,21 +63,58 @@ def save(aligner: SupervisedAligner, path: str | PathLike[str]) -> None:
     store.save(path, kind=f"align.{aligner._kind}", options=given_options(aligner), arrays=arrays, meta=meta)
 
 
+@contextmanager
+def named(path: str | PathLike[str]) -> Iterator[None]:
+    """What goes wrong with a saved model is said with the name of its folder."""
+    try:
+        yield
+    except ModelError as problem:
+        raise ModelError(f"{fspath(path)}: {problem}") from None
+
+
 def restore(kind: type[Aligner], saved: store.Saved) -> Aligner:
-    """The aligner that `save` wrote."""
+    """The aligner that `save` wrote; what cannot be one is refused with `ModelError`."""
     try:
         aligner = kind(**saved.options)
-        meta, arrays = saved.meta, saved.arrays
-        own = {n.removeprefix(EXTRACTOR): a for n, a in arrays.items() if n.startswith(EXTRACTOR)}
+    except (UsageError, TypeError, ValueError) as problem:
+        raise _damaged(f"its options make no sense: {problem}") from None
+    try:
+        own = {n.removeprefix(EXTRACTOR): a for n, a in saved.arrays.items() if n.startswith(EXTRACTOR)}
         aligner.extractor_ = FeatureExtractor.from_arrays(own)
-        aligner._names = tuple(store.unpack_strings(arrays["names.blob"], arrays["names.offsets"]))
-        aligner._weights = np.asarray(arrays["weights"], np.float64)
-        aligner.trace_, aligner.tuning_ = arrays["trace"], meta["tuning"]
-        aligner.setting_ = Setting.from_dict(meta["setting"])
-        aligner.temperature_, aligner.n_gold_ = float(meta["temperature"]), int(meta["n_gold"])
-        aligner.threshold_ = None if meta["threshold"] is None else float(meta["threshold"])
-        if aligner._weights.shape != (len(aligner._names),):
-            raise ValueError(f"{len(aligner._weights)} weights for {len(aligner._names)} features")
-    except (UsageError, KeyError, TypeError, ValueError) as problem:
-        raise ModelError(f"the header of this model makes no sense ({problem}). Train it again") from None
+        _take(aligner, saved)
+    except KeyError as problem:
+        raise _damaged(f"{problem} is missing") from None
+    except ModelError as problem:  # of the extractor's parts, which do not know where they come from
+        raise _damaged(str(problem).partition(". ")[0]) from None
+    except (UsageError, TypeError, ValueError, IndexError, AttributeError) as problem:
+        raise _damaged(str(problem)) from None
     return aligner
+
+
+def _take(aligner: SupervisedAligner, saved: store.Saved) -> None:
+    """What was learnt, checked."""
+    meta, arrays = saved.meta, saved.arrays
+    aligner._names = tuple(store.unpack_strings(arrays["names.blob"], arrays["names.offsets"]))
+    aligner._weights = np.asarray(arrays["weights"], np.float64)
+    aligner.trace_, aligner.tuning_ = arrays["trace"], meta["tuning"]
+    aligner.setting_ = Setting.from_dict(meta["setting"])
+    aligner.temperature_, aligner.n_gold_ = float(meta["temperature"]), int(meta["n_gold"])
+    aligner.threshold_ = None if meta["threshold"] is None else float(meta["threshold"])
+    if aligner._weights.shape != (len(aligner._names),):
+        raise ValueError(f"it has {aligner._weights.size} weights for {len(aligner._names)} features")
+    if not np.isfinite(aligner._weights).all():
+        raise ValueError("some of its weights are not numbers")
+    if not 0 < aligner.temperature_ < np.inf:
+        raise ValueError(f"its temperature is {aligner.temperature_}")
+    if missing := sorted(set(aligner.extractor_.link_names) - set(aligner._names)):
+        raise ValueError(f"it has no weight for {missing[0]!r}, which is among its features")
+    if aligner.links != aligner.extractor_.links:
+        theirs, ours = (", ".join(names) or "nobody" for names in (aligner.extractor_.links, aligner.links))
+        raise ValueError(f"its features are links by {theirs}, and its options say {ours}")
+
+
+def _damaged(finding: str) -> ModelError:
+    return ModelError(
+        f"this model cannot be read: {finding}. It was damaged, or written by another version: copy it again, or train "
+        "again"
+    )
