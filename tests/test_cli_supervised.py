@@ -369,6 +369,19 @@ def test_damaged_models(isogloss: Call, place: Path, tmp_path: Path) -> None:
             assert answer.err.count("\n") == 1 and ("again" in answer.err or "name right" in answer.err), answer.err
 
 
+def test_a_model_with_functions_is_for_python(isogloss: Call, place: Path, tmp_path: Path) -> None:
+    def same(view: Any) -> Any:
+        return np.equal.outer(view.source, view.target)
+
+    bitext, gold = samples.bitext("en-de"), samples.gold("en-de")
+    own = MatchingAligner(features=("association",), extra=[same], tune=False, iterations=2)
+    own.fit(bitext, gold).save(tmp_path / "own")
+    answer = isogloss("align", *files(place, "source", "target"), "--model", tmp_path / "own")
+    assert answer.status == 1 and answer.err.startswith(
+        f"isogloss: {tmp_path / 'own'}: this model has features of your"
+    )
+
+
 def _resaved(folder: Path, change: Callable[[str, Any], Any]) -> None:
     """The same model with other arrays, as if it had been saved so."""
     saved = store.read(folder)

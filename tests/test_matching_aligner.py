@@ -305,6 +305,45 @@ def test_damaged_model_is_refused(tmp_path):
             MatchingAligner.load(tmp_path / "b")
 
 
+def same_length(view):
+    return np.equal.outer([len(word) for word in view.source], [len(word) for word in view.target])
+
+
+def ends(view):
+    last = {}
+    for k in (1, 2):
+        sides = ([word[-k:] for word in side] for side in (view.source, view.target))
+        last[f"last{k}"] = np.array([[a == b for b in columns] for rows, columns in [tuple(sides)] for a in rows])
+    return last
+
+
+def test_features_of_your_own_are_given_again(tmp_path):
+    """What a function computes cannot be in the file, so the loaded model must call it, and in its own column."""
+    folder = tmp_path / "m"
+    aligner = MatchingAligner(features=("association",), extra=[same_length, ends], tune=False, iterations=3)
+    aligner.fit(text().part(0, 20), gold()[:20]).save(folder)
+    again = MatchingAligner.load(folder, extra=[same_length, ends])
+    first, second = aligner.predict_proba(unseen()), again.predict_proba(unseen())
+    assert all(a.tolist() == b.tolist() for a, b in zip(first, second, strict=True))
+    again.save(tmp_path / "twice")
+    assert (tmp_path / "twice" / "model.json").read_bytes() == (folder / "model.json").read_bytes()
+    nothing = MatchingAligner.load(folder, extra=[lambda view: 0 * same_length(view), ends])
+    assert any(a.tolist() != b.tolist() for a, b in zip(first, nothing.predict_proba(unseen()), strict=True))
+    place = f"^{re.escape(str(folder))}: "
+    for load, finding in (
+        (lambda: MatchingAligner.load(folder), r"\(same_length, last1, last2\).*MatchingAligner.load\(path, extra="),
+        (lambda: MatchingAligner.load(folder, extra=[ends]), "extra has 1 function, and the model was trained with 2"),
+        (lambda: MatchingAligner.load(folder, extra=[ends, same_length]), "same_length stands in the place of last1"),
+    ):
+        with pytest.raises(ModelError, match=place + f".*{finding}"):
+            load()
+    fitted().save(tmp_path / "plain")
+    with pytest.raises(ModelError, match="trained with 0: leave out extra"):
+        MatchingAligner.load(tmp_path / "plain", extra=[ends])
+    with pytest.raises(ModelError, match="features of your own"):
+        store.load(folder)
+
+
 # --- wrong input
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import Any, ClassVar, Self
 
@@ -51,7 +52,7 @@ class SupervisedAligner(ABC):
     dictionary : path or iterable of (source, target[, weight]), optional
         Word pairs known beforehand.
     extra : sequence of functions
-        Features of your own, ``f(view: PairView) -> array[n_source, n_target]``.
+        Features of your own, ``f(view: PairView) -> array[n_source, n_target]``; `load` needs them again.
     trainer : str
         How weights are found; each class names its own.
     missed, spurious : float, optional
@@ -411,10 +412,14 @@ class SupervisedAligner(ABC):
         keeping.save(self, path)
 
     @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
-        """What `save` wrote; `ModelError` names the folder if that cannot be read."""
+    def load(cls, path: str | PathLike[str], *, extra: Sequence[Callable[..., Any]] = ()) -> Self:
+        """What `save` wrote; `ModelError` names the folder if that cannot be read.
+
+        A file cannot hold functions: a model that was trained with `extra` is given the same ones again, in that order.
+        """
         saved = store.read(path, kind=f"align.{cls._kind}")
         with keeping.named(path):
+            saved = replace(saved, options={**saved.options, "extra": tuple(extra)})
             return cls._from_saved(saved)
 
     @classmethod

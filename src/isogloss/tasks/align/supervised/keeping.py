@@ -80,7 +80,7 @@ def restore(kind: type[Aligner], saved: store.Saved) -> Aligner:
         raise _damaged(f"its options make no sense: {problem}") from None
     try:
         own = {n.removeprefix(EXTRACTOR): a for n, a in saved.arrays.items() if n.startswith(EXTRACTOR)}
-        aligner.extractor_ = FeatureExtractor.from_arrays(own)
+        aligner.extractor_ = FeatureExtractor.from_arrays(own, extra=aligner.extra)
         _take(aligner, saved)
     except KeyError as problem:
         raise _damaged(f"{problem} is missing") from None
@@ -88,7 +88,34 @@ def restore(kind: type[Aligner], saved: store.Saved) -> Aligner:
         raise _damaged(str(problem).partition(". ")[0]) from None
     except (UsageError, TypeError, ValueError, IndexError, AttributeError) as problem:
         raise _damaged(str(problem)) from None
+    _check_extra(aligner)
     return aligner
+
+
+def _check_extra(aligner: SupervisedAligner) -> None:
+    """`ModelError` unless the functions given are as many as the model was trained with, under the same names."""
+    groups = aligner.extractor_._extra_names
+    wanted = ", ".join(name for group in groups for name in group)
+    given = [getattr(function, "__name__", "<") for function in aligner.extra]
+    load = f"{type(aligner).__name__}.load(path, extra=[...])"
+    if groups and not given:
+        raise ModelError(
+            f"this model has features of your own ({wanted}), and a file cannot hold their functions. Load it in "
+            f"Python, with the functions in the order of training: {load}"
+        )
+    if len(given) != len(groups):
+        raise ModelError(
+            f"extra has {_functions(len(given))}, and the model was trained with {len(groups)}"
+            + (f", for {wanted}. Give {load} the same ones in the same order" if groups else ": leave out extra")
+        )
+    own = {group[0] for group in groups if len(group) == 1}
+    for name, group in zip(given, groups, strict=True):
+        if name in own and group != (name,):  # others may have another name than their features
+            raise ModelError(f"extra: {name} stands in the place of {', '.join(group)}. Give {load} the order {wanted}")
+
+
+def _functions(number: int) -> str:
+    return f"{number} function{'s'[: number != 1]}"
 
 
 def _take(aligner: SupervisedAligner, saved: store.Saved) -> None:
