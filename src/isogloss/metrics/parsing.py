@@ -419,7 +419,8 @@ def _kinds(
 def _distances(trees: Treebank) -> Ids:
     """The bin of each word's distance from its head, in `_DISTANCES`."""
     place = np.arange(trees.n_words) - np.repeat(trees.offsets[:-1], trees.lengths) + 1
-    binned = np.searchsorted(np.array(_DISTANCE_STARTS), np.abs(place - trees.heads), side="right")
+    distance = np.maximum(np.abs(place - trees.heads), 1)  # a word that is its own head is no root
+    binned = np.searchsorted(np.array(_DISTANCE_STARTS), distance, side="right")
     return np.where(trees.heads == 0, 0, np.where(trees.heads < 0, len(_DISTANCES), binned)).astype(np.int64)
 
 
