@@ -16,8 +16,9 @@ from isogloss.errors import LinksError, ModelError, ParameterError, UsageError
 from isogloss.structures import Flat, Matching
 from isogloss.tasks.align import MatchingAligner
 from isogloss.tasks.align.features import FeatureExtractor
-from isogloss.tasks.align.supervised import applying
+from isogloss.tasks.align.supervised import applying, training
 from isogloss.tasks.align.supervised.matching import PlainMatching
+from isogloss.tasks.align.supervised.targets import GoldCells
 from isogloss.tasks.align.supervised.training import Setting
 from isogloss.tasks.align.supervised.validation import cross_validate, learning_curve
 
@@ -183,6 +184,35 @@ def test_temperature_makes_probabilities_honest():
     found = aligner.predict(bitext)
     right = [(link in links[k].links) or (link in links[k].possible) for k, row in enumerate(found) for link in row]
     assert abs(float(found.probability.mean()) - np.mean(right)) < 0.15
+
+
+def test_temperatures_where_beliefs_do_not_settle_are_given_up_soon():
+    shape = FeatureExtractor(("shape",)).fit(text())  # most words look alike as little as others: ties
+    aligner = MatchingAligner(features=("shape",), trainer="perceptron", tune=False)
+    aligner.fit(text(), gold(), extractor=shape)
+    features = shape.transform(text())
+    own = training.HeldOut(features, GoldCells.of(gold(), features.shapes), aligner._weights)
+    looked_at: list[int] = []
+    plain = aligner.distributions
+    aligner.distributions = lambda some, *more: looked_at.append(len(some)) or plain(some, *more)
+    warm = training._settled_posterior(aligner, [own], aligner.temperature_)
+    assert sum(looked_at) == 50
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        assert warm.tolist() == training._posterior(aligner, own, aligner.temperature_).tolist()
+    looked_at.clear()
+    assert training._settled_posterior(aligner, [own] * 20, aligner.temperature_ / 4) is None
+    assert sum(looked_at) < 200  # of a thousand
+
+
+def test_calibration_looks_at_few_pairs_and_few_cells():
+    features = extractor().transform(text())
+    own = training.HeldOut(features, GoldCells.of(gold(), features.shapes), np.zeros(1))
+    sizes = np.cumsum(features.shapes.prod(axis=1))
+    for pairs, cells, wanted in ((7, 10**6, 7), (50, int(sizes[9]), 10), (50, int(sizes[9]) - 1, 9), (50, 1, 1)):
+        some = training._first(own, pairs, cells)
+        assert len(some.features) == len(some.gold) == wanted
+        assert some.gold.sure.tolist() == own.gold.sure[: sizes[wanted - 1]].tolist()
 
 
 def test_threshold_takes_cells_by_probability():

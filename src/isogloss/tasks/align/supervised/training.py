@@ -26,7 +26,11 @@ __all__ = ["Found", "HeldOut", "Problem", "Setting", "Training", "best_threshold
 Array = NDArray[np.float64]
 WARM = 10
 """Passes before targets are chosen again, for learners that need targets to stand still."""
-CALIBRATION_PAIRS = 200
+CALIBRATION_PAIRS, CALIBRATION_CELLS = 200, 2**17
+"""At most so many pairs, of so many cells together, are looked at for the temperature."""
+AT_ONCE = 20
+UNSETTLED = 0.1
+"""Temperatures where beliefs of a larger share of pairs do not settle are too low to be used."""
 MISSED = (1.0, 3.0)
 """What is tried for `missed`, in units of `spurious`."""
 LEAST = 1e-6
@@ -308,8 +312,12 @@ def temperature(aligner: SupervisedAligner, held_out: Sequence[HeldOut]) -> tupl
 
     The temperature maximises the likelihood of held-out cells: each is linked (sure) or not (neither sure nor
     possible) with its posterior; possible ones say nothing.
+
+    Where several words score alike and have too few partners (repeated words under features that do not see where
+    words stand, say), beliefs take ever longer to settle as scores grow, and in the cold they do not. Such
+    temperatures are given up after a few pairs: what they say is rough, and prediction at them would be as slow.
     """
-    few = [_first(own, max(1, CALIBRATION_PAIRS // len(held_out))) for own in held_out]
+    few = [_first(own, CALIBRATION_PAIRS // len(held_out), CALIBRATION_CELLS // len(held_out)) for own in held_out]
     size = np.concatenate([np.abs(aligner.parts(own.features).scores(own.weights)[0]) for own in few])
     unit = float(size.mean()) if len(size) else 0.0
     if unit == 0.0:
@@ -317,13 +325,11 @@ def temperature(aligner: SupervisedAligner, held_out: Sequence[HeldOut]) -> tupl
     sure = np.concatenate([own.gold.sure for own in few])
     possible = np.concatenate([own.gold.possible for own in few])
 
-    def posteriors(scale: float) -> Array:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # beliefs that do not settle at extreme temperatures
-            return np.concatenate([_posterior(aligner, own, scale) for own in few])
-
     def loss(log_scale: float) -> float:
-        p = np.clip(posteriors(float(np.exp(log_scale)))[~possible], LEAST, 1 - LEAST)
+        found = _settled_posterior(aligner, few, float(np.exp(log_scale)))
+        if found is None:
+            return np.inf
+        p = np.clip(found[~possible], LEAST, 1 - LEAST)
         return -float(np.log(np.where(sure[~possible], p, 1 - p)).sum())
 
     points = np.linspace(np.log(unit) - 3.5, np.log(unit) + 2.5, 25)
@@ -353,12 +359,42 @@ def best_threshold(aligner: SupervisedAligner, held_out: Sequence[HeldOut], scal
     return float(grid[int(np.argmin([error_rate(p >= t, gold) for t in grid]))])
 
 
-def _first(own: HeldOut, pairs: int) -> HeldOut:
-    if len(own.gold) <= pairs:
-        return own
-    return HeldOut(own.features[:pairs], own.gold.take(np.arange(pairs)), own.weights)
+def _first(own: HeldOut, pairs: int, cells: int) -> HeldOut:
+    """The first pairs, at least one, up to a number of pairs and of cells."""
+    fit = int(np.searchsorted(own.gold.offsets, cells, side="right")) - 1
+    kept = max(1, min(len(own.gold), pairs, fit))
+    return own if kept >= len(own.gold) else _part(own, 0, kept)
+
+
+def _part(own: HeldOut, start: int, stop: int) -> HeldOut:
+    return HeldOut(own.features[start:stop], own.gold.take(np.arange(start, stop)), own.weights)
 
 
 def _posterior(aligner: SupervisedAligner, own: HeldOut, scale: float) -> Array:
+    return _posterior_and_unsettled(aligner, own, scale)[0]
+
+
+def _posterior_and_unsettled(aligner: SupervisedAligner, own: HeldOut, scale: float) -> tuple[Array, int]:
+    """float64[n_cells], and the number of pairs whose beliefs have not settled."""
     dists = aligner.distributions(own.features, aligner.parts(own.features), own.weights / scale)
-    return np.concatenate([np.zeros(0), *(np.ravel(p) for p in aligner.link_probabilities(dists))])
+    found = np.concatenate([np.zeros(0), *(np.ravel(p) for p in aligner.link_probabilities(dists))])
+    each = getattr(dists, "convergence", None)
+    if each is None and not hasattr(dists, "marginals"):
+        each = [getattr(dist, "convergence", None) for dist in dists]
+    return found, sum(1 for one in each or () if one is not None and not one.converged)
+
+
+def _settled_posterior(aligner: SupervisedAligner, held_out: Sequence[HeldOut], scale: float) -> Array | None:
+    """float64[n_cells], a few pairs after the other; None as soon as too many have not settled."""
+    parts, seen, unsettled = [np.zeros(0)], 0, 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # which says what is counted here
+        for own in held_out:
+            for start in range(0, len(own.gold), AT_ONCE):
+                some = _part(own, start, min(start + AT_ONCE, len(own.gold)))
+                found, more = _posterior_and_unsettled(aligner, some, scale)
+                parts.append(found)
+                seen, unsettled = seen + len(some.gold), unsettled + more
+                if unsettled > UNSETTLED * max(seen, AT_ONCE):
+                    return None
+    return np.concatenate(parts)
