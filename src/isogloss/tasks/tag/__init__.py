@@ -1,0 +1,21 @@
+"""Taggers: parts of speech and morphology for the words of a text."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from isogloss.tasks.tag.crf import CrfTagger
+    from isogloss.tasks.tag.jackknifing import jackknife
+    from isogloss.tasks.tag.several import Tagger
+
+__all__ = ["CrfTagger", "Tagger", "jackknife"]
+
+_HOMES = {"CrfTagger": "crf", "Tagger": "several", "jackknife": "jackknifing"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        return getattr(import_module(f"isogloss.tasks.tag.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'isogloss.tasks.tag' has no attribute {name!r}")

@@ -1,0 +1,393 @@
+"""`CrfTagger`: a linear-chain conditional random field over the tags of one column of a treebank."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isogloss import store
+from isogloss.data.bitext import Text
+from isogloss.data.treebank import Column, Treebank
+from isogloss.data.vocabulary import Vocabulary
+from isogloss.engine.threads import threads as count_threads
+from isogloss.engine.threads import using_threads
+from isogloss.errors import ModelError, ParameterError, TreebankError, UsageError
+from isogloss.learners.features import Index, Templates, positions
+from isogloss.learners.sparse import Sparse
+from isogloss.progress import Progress, QuietProgress
+from isogloss.tasks.tag.explaining import explain
+from isogloss.tasks.tag.labels import Units, units_of
+from isogloss.tasks.tag.learning import Decoded, Learning, Rows, Settings, Weights, decode, rows_of
+from isogloss.tasks.tag.words import TEMPLATES, word_axis
+
+__all__ = ["COLUMNS", "CrfTagger", "as_treebank"]
+
+COLUMNS = ("upos", "xpos", "feats")
+DENSE = 10
+"""Attributes met this often have weights for all labels, when labels are few."""
+FEW_LABELS = 30
+
+
+@dataclass(frozen=True, eq=False)
+class _Fitted:
+    """What was learnt."""
+
+    labels: tuple[str, ...]
+    units: Units
+    index: Index
+    rows: Rows
+    weights: Weights
+
+
+class CrfTagger:
+    r"""Tags words by a conditional random field of order 1 or 2, learnt from a treebank alone.
+
+    .. math:: p(y \mid x) \propto \exp \sum_t \Big(\sum_a w[a, y_t] + v[y_{t-1}, y_t] + u[y_{t-2}, y_{t-1}, y_t]\Big)
+
+    with attributes *a* of word t: the word, its beginnings and endings, how it is written, its neighbours. In bundles
+    of features (column "feats") each part, such as ``Case=Nom``, has weights as well. Labels that a model of single
+    words finds far worse than the best are left out of a word's list, so that hundreds of labels stay fast.
+
+    Parameters
+    ----------
+    column : "upos", "xpos" or "feats"
+        What is predicted.
+    order : int
+        Labels before a word's own that its score looks at: 1 or 2.
+    decoder : "marginal" or "viterbi"
+        The most probable label of each word, or the most probable sequence.
+    iterations : int
+        Passes over the text; with `dev` the best number up to this.
+    rate, l1, l2 : float
+        Length of steps, and penalties on weights; l1 leaves few weights that are not 0.
+    min_count : int
+        Attributes that are met less often are left out.
+    templates : sequence of str, optional
+        What words are seen by, see `isogloss.learners.features`; those of `isogloss.tasks.tag.words` otherwise.
+    margin : float
+        Labels whose score for a word by itself is lower than the best by more than this are left out.
+    most : int
+        Labels of a word that are looked at, at most.
+    seed : int
+        Of the order of sentences.
+    threads : int, optional
+        All cores if not given; the result is the same.
+
+    Attributes
+    ----------
+    labels_ : tuple of str
+        What can be predicted, in the order of the columns of `predict_proba`.
+    trace_ : float64[n_passes]
+        Log-likelihood of a word in each pass, as it was met.
+    tuning_ : float64[n_passes]
+        Accuracy on dev after each pass, in percent; empty without dev.
+
+    Examples
+    --------
+    >>> trees = Treebank.of([[("she", "PRON"), ("sleeps", "VERB")], [("he", "PRON"), ("eats", "VERB")]] * 5)
+    >>> tagger = CrfTagger().fit(trees)
+    >>> tagger.predict(Text.of(["she eats"])).strings("upos", 0)
+    ('PRON', 'VERB')
+    """
+
+    _kind: ClassVar[str] = "tag.crf"
+    OPTIONS: ClassVar[tuple[str, ...]] = (
+        "column", "order", "decoder", "iterations", "rate", "l1", "l2", "min_count", "templates", "margin", "most",
+        "seed",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        column: str = "upos",
+        *,
+        order: int = 2,
+        decoder: str = "marginal",
+        iterations: int = 8,
+        rate: float = 0.3,
+        l1: float = 0.1,
+        l2: float = 0.0,
+        min_count: int = 1,
+        templates: Sequence[str | Sequence[str]] | None = None,
+        margin: float = 5.0,
+        most: int = 12,
+        seed: int = 0,
+        threads: int | None = None,
+    ) -> None:
+        self.column, self.order, self.decoder, self.iterations = column, order, decoder, iterations
+        self.rate, self.l1, self.l2, self.min_count = rate, l1, l2, min_count
+        self.templates = tuple(TEMPLATES if templates is None else templates)
+        self.margin, self.most, self.seed, self.threads = margin, most, seed, threads
+        self._check_options()
+        self._templates = Templates(self.templates)
+
+    def _check_options(self) -> None:
+        for name, allowed in (("column", COLUMNS), ("order", (1, 2)), ("decoder", ("marginal", "viterbi"))):
+            if getattr(self, name) not in allowed:
+                words = ", ".join(repr(word) for word in allowed)
+                raise ParameterError(f"CrfTagger: {name} should be one of {words}, not {getattr(self, name)!r}")
+        for name, least in (("iterations", 1), ("min_count", 1), ("most", 2), ("seed", 0)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise ParameterError(f"CrfTagger: {name} should be an integer from {least} on, not {value!r}")
+        for name in ("rate", "l1", "l2", "margin"):
+            value, positive = getattr(self, name), name in ("rate", "margin")
+            if not (isinstance(value, (int, float)) and 0 <= value < np.inf) or (positive and not value):
+                raise ParameterError(f"CrfTagger: {name} should be {'above 0' if positive else '0 or more'}: {value!r}")
+
+    def __repr__(self) -> str:
+        return f"CrfTagger({self.column!r}, order={self.order})"
+
+    @property
+    def _settings(self) -> Settings:
+        return Settings(
+            self.order, self.iterations, self.rate, self.l1, self.l2, self.margin, self.most, self.seed
+        )  # fmt: skip
+
+    # --- learning
+
+    def fit(self, treebank: Treebank, dev: Treebank | None = None, progress: Progress | None = None) -> Self:
+        """Learn the tags of a treebank.
+
+        Parameters
+        ----------
+        treebank : Treebank
+            Words that have ``_`` in the column learn that: it is a tag like others.
+        dev : Treebank, optional
+            Other sentences; the number of passes is that of the best accuracy on them.
+        progress : Progress, optional
+        """
+        progress = progress or QuietProgress()
+        labels, gold = self._gold(treebank)
+        units = units_of(labels, split=self.column == "feats")
+        with using_threads(self.threads):
+            parts = positions(word_axis(*_words(treebank)))
+            index = self._templates.index(parts, min_count=self.min_count)
+            attributes = self._templates.matrix(parts, index)
+            rows = rows_of(attributes, gold, units, dense=DENSE if len(labels) <= FEW_LABELS else 1 << 62)
+            learning = Learning(attributes, treebank.offsets, gold, rows, units, self._settings)
+            watch = _Watch(self, learning, _Fitted(labels, units, index, rows, _NOTHING), dev, progress)
+            try:
+                weights = learning.run(watch, count_threads(self.threads))
+            finally:
+                progress.finish()
+        self.trace_, self.tuning_ = np.array(watch.trace), np.array(watch.accuracies)
+        best = watch.best if watch.best is not None else weights
+        self._fitted = _compact(_Fitted(labels, units, index, rows, best))
+        return self
+
+    def _gold(self, treebank: Treebank) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+        """The tags that occur, sorted, and their numbers for all words."""
+        ids, vocabulary = treebank.columns[self.column]
+        used = np.bincount(ids, minlength=len(vocabulary)) > 0
+        found = sorted(vocabulary[i] for i in np.flatnonzero(used).tolist())
+        if not found or found == ["_"]:
+            raise TreebankError(
+                f"{treebank.name}: no word has anything in column {self.column}, so there is nothing to learn. "
+                "Is it the right file, or the right column?"
+            )
+        numbers = Vocabulary(found).encode(vocabulary)
+        return tuple(found), numbers[ids].astype(np.int64)
+
+    # --- predicting
+
+    def predict(self, treebank: Treebank | Text) -> Treebank:
+        """The treebank with predicted tags in its column; what stood there is not looked at."""
+        treebank = as_treebank(treebank)
+        labels = self._decode(treebank, hard=self.decoder == "viterbi").labels
+        found: dict[str, Any] = {self.column: Column(labels, Vocabulary(self.labels_))}
+        return treebank.with_columns(**found)
+
+    def predict_proba(self, treebank: Treebank | Text) -> NDArray[np.float64]:
+        """float64[n_words, n_labels]: the posterior of each of `labels_` for each word of all sentences."""
+        treebank = as_treebank(treebank)
+        found = self._decode(treebank)
+        out = np.zeros((treebank.n_words, len(self.labels_)))
+        rows, columns = np.nonzero(found.lists >= 0)
+        out[rows, found.lists[rows, columns]] = found.chances[rows, columns]
+        return out
+
+    def confidence(self, treebank: Treebank | Text) -> NDArray[np.float64]:
+        """float64[n_words]: the posterior of the most probable tag of each word."""
+        chances = self._decode(as_treebank(treebank)).chances
+        return np.asarray(chances.max(axis=1, initial=0.0), np.float64)
+
+    def score(self, treebank: Treebank) -> dict[str, float]:
+        """Words with the right tag, in percent, under the name of the column; bundles are right as a whole."""
+        return {self.column: accuracy(self.predict(treebank), treebank, self.column)}
+
+    def explain(
+        self, treebank: Treebank | Text, sentence: int, word: int, *, rival: str | None = None
+    ) -> dict[str, Any]:
+        """Why a word gets its tag and not another: what each attribute and each neighbour adds; plain data.
+
+        Parameters
+        ----------
+        treebank : Treebank or Text
+        sentence, word : int
+            From 0.
+        rival : str, optional
+            The tag to compare with; the second in probability without it.
+        """
+        return explain(self, as_treebank(treebank), sentence, word, rival)
+
+    @property
+    def labels_(self) -> tuple[str, ...]:
+        """What can be predicted."""
+        return self._learnt.labels
+
+    @property
+    def _learnt(self) -> _Fitted:
+        if not hasattr(self, "_fitted"):
+            raise UsageError("this CrfTagger has learnt nothing yet: call fit first, or load a saved model")
+        return self._fitted
+
+    def _attributes(self, treebank: Treebank, index: Index) -> Sparse:
+        return self._templates.matrix(positions(word_axis(*_words(treebank))), index)
+
+    def _decode(self, treebank: Treebank, *, hard: bool = False) -> Decoded:
+        learnt = self._learnt
+        with using_threads(self.threads):
+            attributes = self._attributes(treebank, learnt.index)
+            given = (learnt.rows, learnt.units, learnt.weights, self._settings)
+            return decode(attributes, treebank.offsets, *given, hard=hard)
+
+    # --- keeping
+
+    @property
+    def options_(self) -> dict[str, Any]:
+        """Every option as it was used."""
+        return {name: getattr(self, name) for name in self.OPTIONS}
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write a folder with weights and a header; see `isogloss.store`."""
+        store.save(path, kind=self._kind, options=self.options_, arrays=self.to_arrays(), meta=self.to_meta())
+
+    def to_meta(self) -> dict[str, Any]:
+        """What else is remembered, for `isogloss.store`."""
+        return {"trace": self.trace_.tolist(), "tuning": self.tuning_.tolist()}
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Weights, for `isogloss.store`."""
+        learnt = self._learnt
+        blob, offsets = store.pack_strings(learnt.labels)
+        arrays: dict[str, NDArray[Any]] = {"labels": blob, "label_offsets": offsets, "keys": learnt.index.keys}
+        arrays |= {"starts": learnt.rows.starts, "units": learnt.rows.units}
+        return arrays | dict(vars(learnt.weights))
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """What `save` wrote; `ModelError` names the folder if that cannot be read."""
+        return cls._from_saved(store.read(path, kind=cls._kind))
+
+    @classmethod
+    def _from_saved(cls, saved: store.Saved) -> Self:
+        return cls.from_parts(saved.options, saved.arrays, saved.meta)
+
+    @classmethod
+    def from_parts(
+        cls, options: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]
+    ) -> Self:
+        """The inverse of `options_`, `to_arrays` and `to_meta`."""
+        try:
+            tagger = cls(**options)
+            labels = tuple(store.unpack_strings(arrays["labels"], arrays["label_offsets"]))
+            units = units_of(labels, split=tagger.column == "feats")
+            rows, weights = Rows(arrays["starts"], arrays["units"]), Weights(
+                arrays["pruner"], arrays["nodes"], arrays["moves"], arrays["triples"]
+            )  # fmt: skip
+            tagger._fitted = _Fitted(labels, units, Index(arrays["keys"]), rows, weights)
+            tagger.trace_, tagger.tuning_ = np.array(meta["trace"]), np.array(meta["tuning"])
+        except (KeyError, TypeError, ParameterError) as error:
+            raise ModelError(f"the saved tagger is damaged or of another version ({error}). Train it again") from error
+        _check_parts(tagger._fitted)
+        return tagger
+
+
+_NOTHING = Weights(*(np.zeros(0, np.float32) for _ in range(4)))
+
+
+class _Watch:
+    """Tells progress how far learning is, and keeps the weights that are best on dev."""
+
+    def __init__(
+        self, tagger: CrfTagger, learning: Learning, unfinished: _Fitted, dev: Treebank | None, progress: Progress
+    ) -> None:
+        self.learning, self.unfinished, self.progress = learning, unfinished, progress
+        self.trace: list[float] = []
+        self.accuracies: list[float] = []
+        self.best: Weights | None = None
+        self._score: Callable[[Weights], float] | None = None
+        if dev is not None:
+            attributes = tagger._attributes(dev, unfinished.index)
+            ids, vocabulary = dev.columns[tagger.column]
+            gold = Vocabulary(unfinished.labels).encode(vocabulary)[ids]
+
+            def score(weights: Weights) -> float:
+                given = (unfinished.rows, unfinished.units, weights, tagger._settings)
+                found = decode(attributes, dev.offsets, *given, hard=tagger.decoder == "viterbi")
+                return 100 * float(np.mean(found.labels == gold)) if len(gold) else 0.0
+
+            self._score = score
+        progress.start(f"Learning {tagger.column}", learning.stages)
+
+    def __call__(self, done: int, value: float, weights: Weights | None) -> bool:
+        detail = "words by themselves"
+        if weights is not None:
+            self.trace.append(value / max(1, len(self.learning.gold)))
+            detail = f"pass {len(self.trace)} of {self.learning.settings.iterations}"
+            if self._score is not None:
+                self.accuracies.append(self._score(weights))
+                detail += f", {self.accuracies[-1]:.2f} on dev"
+                if self.accuracies[-1] >= max(self.accuracies):
+                    self.best = Weights(*(array.copy() for array in vars(weights).values()))
+        self.progress.update(done, detail)
+        return False
+
+
+def _words(treebank: Treebank) -> tuple[NDArray[np.int32], Sequence[str], NDArray[np.int64]]:
+    ids, vocabulary = treebank.columns["form"]
+    return ids, vocabulary.types, treebank.offsets
+
+
+def as_treebank(text: Treebank | Text) -> Treebank:
+    """A text as a treebank without tags; a treebank as it is."""
+    return Treebank.from_text(text) if isinstance(text, Text) else text
+
+
+def accuracy(found: Treebank, gold: Treebank, column: str) -> float:
+    """Words that have the same in a column, in percent."""
+    if found.n_words != gold.n_words:
+        raise TreebankError(f"{found.name} has {found.n_words} words and {gold.name} {gold.n_words}: not the same text")
+    ids, vocabulary = found.columns[column]
+    right, types = gold.columns[column]
+    same = types.encode(vocabulary)[ids] == right if len(ids) else np.zeros(0, np.bool_)
+    return 100 * float(same.mean()) if len(same) else float("nan")
+
+
+def _compact(fitted: _Fitted) -> _Fitted:
+    """The same without weights that are 0, and without attributes that have none but these."""
+    starts, weights = fitted.rows.starts, fitted.weights
+    held = (weights.pruner != 0) | (weights.nodes != 0)
+    before = np.concatenate([[0], np.cumsum(held)])
+    sizes = np.diff(before[starts])
+    used = sizes > 0
+    rows = Rows(np.concatenate([[0], np.cumsum(sizes[used])]).astype(np.int64), fitted.rows.units[held])
+    small = Weights(weights.pruner[held], weights.nodes[held], weights.moves.copy(), weights.triples.copy())
+    return replace(fitted, index=Index(fitted.index.keys[used]), rows=rows, weights=small)
+
+
+def _check_parts(fitted: _Fitted) -> None:
+    """Kernels trust sizes; a model folder is not trusted."""
+    starts, units = fitted.rows
+    weights, k = fitted.weights, fitted.units.k
+    sound = len(starts) == fitted.index.n_features + 1 and starts[0] == 0 and starts[-1] == len(units)
+    sound = sound and not (np.diff(starts) < 0).any() and len(weights.pruner) == len(weights.nodes) == len(units)
+    sound = sound and len(weights.moves) == fitted.units.size**2 and k > 0
+    sound = sound and (not len(units) or 0 <= units.min() <= units.max() < fitted.units.size)
+    if not sound:
+        raise ModelError("the arrays of the saved tagger do not belong together. Train it again, or copy it whole")

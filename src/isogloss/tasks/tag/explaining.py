@@ -1,0 +1,81 @@
+"""Why a word gets its tag."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from isogloss.data.treebank import Treebank
+from isogloss.errors import UsageError
+from isogloss.learners.features import positions
+from isogloss.tasks.tag.words import word_axis
+
+if TYPE_CHECKING:
+    from isogloss.tasks.tag.crf import CrfTagger
+
+__all__ = ["explain"]
+
+LISTED = 5
+"""Tags that are listed with their probabilities."""
+
+
+def explain(tagger: CrfTagger, treebank: Treebank, sentence: int, word: int, rival: str | None) -> dict[str, Any]:
+    """See `CrfTagger.explain`."""
+    if not 0 <= sentence < len(treebank) or not 0 <= word < treebank.lengths[sentence]:
+        raise UsageError(f"explain: there is no word {word} in a sentence {sentence}; both are counted from 0")
+    one = treebank.part(sentence, sentence + 1)
+    labels, probabilities = tagger.labels_, tagger.predict_proba(one)
+    if rival is not None and rival not in labels:
+        raise UsageError(f"explain: the tagger knows no tag {rival!r}; it knows {', '.join(labels)}")
+    best = np.argsort(-probabilities[word], kind="stable")
+    chosen = int(best[0])
+    other = labels.index(rival) if rival is not None else int(best[1 if len(best) > 1 else 0])
+    return {
+        "word": one.words(0)[word],
+        "tag": labels[chosen],
+        "rival": labels[other],
+        "probabilities": {
+            labels[y]: float(probabilities[word, y]) for y in best[:LISTED] if probabilities[word, y] > 0
+        },
+        "attributes": _attributes(tagger, one, word, chosen, other),
+        "neighbours": _neighbours(tagger, probabilities.argmax(axis=1), word, chosen, other),
+    }
+
+
+def _attributes(tagger: CrfTagger, one: Treebank, word: int, chosen: int, other: int) -> list[dict[str, Any]]:
+    """What each template adds to the score of the one less that of the other, the largest first."""
+    learnt = tagger._learnt
+    ids, vocabulary = one.columns["form"]
+    keys = tagger._templates.keys(positions(word_axis(ids, vocabulary.types, one.offsets)))[word]
+    found = []
+    heads, members, _ = learnt.units
+    mine, theirs = (set(members[heads[y] : heads[y + 1]].tolist()) for y in (chosen, other))
+    for name, number in zip(tagger._templates.names, learnt.index.numbers(keys).tolist(), strict=True):
+        if number < 0:
+            continue
+        row = slice(int(learnt.rows.starts[number]), int(learnt.rows.starts[number + 1]))
+        units, weights = learnt.rows.units[row].tolist(), learnt.weights.nodes[row].tolist()
+        much = sum(w * ((u in mine) - (u in theirs)) for u, w in zip(units, weights, strict=True))
+        if much:
+            found.append({"template": name or "(always)", "weight": much})
+    return sorted(found, key=lambda entry: -abs(entry["weight"]))
+
+
+def _neighbours(tagger: CrfTagger, tags: Any, word: int, chosen: int, other: int) -> list[dict[str, Any]]:
+    """What the move from the tag before and the move to the tag after add."""
+    learnt = tagger._learnt
+    k, units = learnt.units.k, learnt.units
+    moves = learnt.weights.moves.reshape(units.size, units.size)
+
+    def move(x: int, y: int) -> float:
+        u, v = (units.members[units.heads[label] : units.heads[label + 1]] for label in (x, y))
+        return float(moves[u[0], v[0]] + moves[np.ix_(u[1:], v[1:])].sum())
+
+    before = int(tags[word - 1]) if word else k
+    after = int(tags[word + 1]) if word + 1 < len(tags) else k
+    name = (*learnt.labels, "(outside)")
+    return [
+        {"place": "before", "tag": name[before], "weight": move(before, chosen) - move(before, other)},
+        {"place": "after", "tag": name[after], "weight": move(chosen, after) - move(other, after)},
+    ]

@@ -1,0 +1,237 @@
+"""How the weights of a tagger are found: first each word by itself, then chains over the labels that are left.
+
+References
+----------
+Müller, Schmid and Schütze, Efficient Higher-Order CRFs for Morphological Tagging, EMNLP 2013 (coarse to fine: labels
+that a model of lower order finds improbable are left out; parts of bundles share weights). McMahan et al., Ad Click
+Prediction, KDD 2013 (FTRL-Proximal); without penalties it is AdaGrad (Duchi, Hazan and Singer, JMLR 2011).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isogloss.engine.threads import run_blocks
+from isogloss.learners.sparse import Sparse
+from isogloss.tasks.tag.labels import Units
+
+__all__ = ["Decoded", "Learning", "Rows", "Settings", "Weights", "decode", "rows_of"]
+
+Floats = NDArray[np.float32]
+Integers = NDArray[np.int64]
+ROOM = 1 << 20
+"""Weights of triples of labels, at most: more triples than these share weights by hashing."""
+SENTENCES_PER_BLOCK = 64
+
+
+class Settings(NamedTuple):
+    """What learning and decoding depend on, beside the text; see `CrfTagger`."""
+
+    order: int = 1
+    iterations: int = 8
+    rate: float = 0.3
+    l1: float = 0.1
+    l2: float = 0.0
+    margin: float = 5.0
+    most: int = 12
+    seed: int = 0
+    first_iterations: int = 3
+    """Passes of the models that prune."""
+    folds: int = 2
+    """Of the text, when lists of labels for training are made."""
+
+
+class Rows(NamedTuple):
+    """Which attributes have weights for which units: attribute *a* for ``units[starts[a]:starts[a + 1]]``."""
+
+    starts: Integers
+    units: NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """What was learnt.
+
+    pruner, nodes : float32[n_pairs]
+        For attributes and units, of order 0 and of the chains.
+    moves : float32[n_units²]
+        From a unit to a unit.
+    triples : float32[.]
+        Of three labels; empty at order 1.
+    """
+
+    pruner: Floats
+    nodes: Floats
+    moves: Floats
+    triples: Floats
+
+
+class Decoded(NamedTuple):
+    """Labels of all words, and the short list of each with posteriors.
+
+    labels : int32[n_words]; lists : int32[n_words, most], −1 behind the end; chances : float32[n_words, most];
+    totals : float64[n_sentences], log Z over the lists.
+    """
+
+    labels: NDArray[np.int32]
+    lists: NDArray[np.int32]
+    chances: Floats
+    totals: NDArray[np.float64]
+
+
+def rows_of(attributes: Sparse, gold: Integers, units: Units, *, dense: int) -> Rows:
+    """Weights for units that were met with an attribute; for all units, if it was met at least `dense` times."""
+    from isogloss.tasks.tag._numba.rows import count_rows, fill_rows
+
+    n = attributes.n_indicators
+    order = np.argsort(attributes.indices, kind="stable")
+    position = np.repeat(np.arange(attributes.n_rows), np.diff(attributes.indptr))[order]
+    columns = np.concatenate([[0], np.cumsum(np.bincount(attributes.indices, minlength=n))]).astype(np.int64)
+    given = (columns, gold[position], units.heads, units.members, units.size, dense)
+    starts = np.zeros(n + 1, np.int64)
+    count_rows(*given, starts)
+    found = np.empty(starts[-1], np.int32)
+    fill_rows(*given, starts, found)
+    return Rows(starts, found)
+
+
+class Learning:
+    """The learning of one tagger.
+
+    Parameters
+    ----------
+    attributes : Sparse
+        Of every word of all sentences.
+    offsets : int64[n_sentences + 1]
+    gold : int64[n_words]
+        The right labels.
+    rows : Rows
+    units : Units
+    settings : Settings
+    """
+
+    def __init__(
+        self, attributes: Sparse, offsets: Integers, gold: Integers, rows: Rows, units: Units, settings: Settings
+    ) -> None:
+        self.offsets, self.gold, self.rows, self.units, self.settings = offsets, gold, rows, units, settings
+        self._matrix = (attributes.indptr, attributes.indices, *rows, units.heads, units.members)
+        self._steps = tuple(np.float32(x) for x in (settings.rate, settings.l1, settings.l2))
+        self.n_sentences = len(offsets) - 1
+
+    @property
+    def stages(self) -> int:
+        """Units of work, for progress: the models that prune, and the passes of the chains."""
+        return self.settings.folds + 1 + self.settings.iterations
+
+    def run(self, watch: Callable[[int, float, Weights | None], bool], threads: int = 1) -> Weights:
+        """Learn.
+
+        Parameters
+        ----------
+        watch : callable
+            Told after each unit of work how many are done, the log-likelihood of the gold labels as they were met, and
+            (after a pass of the chains) the weights, which the next pass overwrites; when it says True, learning ends.
+        threads : int
+            On which models that prune are learnt side by side; the result is the same.
+        """
+        settings, n = self.settings, len(self.gold)
+        fold = np.random.default_rng([settings.seed, 2]).permutation(self.n_sentences) % settings.folds
+        parts = [np.flatnonzero(fold != f) for f in range(settings.folds)] + [np.arange(self.n_sentences)]
+        done, pruners = 0, []
+        pool = ThreadPoolExecutor(threads)
+        try:
+            for value, pruner in pool.map(self._pruner, parts):
+                done += 1
+                pruners.append(pruner)
+                watch(done, value, None)
+        finally:
+            pool.shutdown(cancel_futures=True)
+        short, sizes = np.zeros((n, min(settings.most, self.units.k)), np.int32), np.zeros(n, np.int32)
+        # Lists by a pruner that has learnt the labels of the very words would be too short to learn from.
+        for f in range(settings.folds):
+            self._shorten(np.flatnonzero(fold == f), pruners[f], short, sizes)
+        return self._chains(pruners[-1], short, sizes, done, watch)
+
+    def _pruner(self, sentences: Integers) -> tuple[float, Floats]:
+        """A model of each word by itself, learnt from some of the sentences."""
+        from isogloss.tasks.tag._numba import scores
+
+        learn_labels: Any = scores.learn_labels
+
+        kept, value = _fresh(len(self.rows.units)), 0.0
+        for i in range(self.settings.first_iterations):
+            mixed = np.random.default_rng([self.settings.seed, 0, i]).permutation(sentences)
+            value = learn_labels(mixed, self.offsets, *self._matrix, self.gold, *kept, *self._steps, self.units.size)
+        return value, kept[0]
+
+    def _shorten(self, sentences: Integers, pruner: Floats, short: NDArray[np.int32], sizes: NDArray[np.int32]) -> None:
+        """Labels that are worth a look, for the words of some sentences."""
+        from isogloss.tasks.tag._numba.chain import prune
+
+        blocks = max(1, len(sentences) // SENTENCES_PER_BLOCK)
+        given = (pruner, self.gold, np.float32(self.settings.margin), self.units.size, short, sizes)
+        run_blocks(prune, blocks, sentences, self.offsets, *self._matrix, *given)
+
+    def _chains(
+        self,
+        pruner: Floats,
+        short: NDArray[np.int32],
+        sizes: NDArray[np.int32],
+        done: int,
+        watch: Callable[[int, float, Weights | None], bool],
+    ) -> Weights:
+        from isogloss.tasks.tag._numba import chain
+
+        learn_chains: Any = chain.learn_chains
+
+        settings, k = self.settings, self.units.k
+        nodes, moves = _fresh(len(self.rows.units)), _fresh(self.units.size**2)
+        triples = _fresh(min((k + 1) ** 3, ROOM) if settings.order == 2 else 0)
+        weights = Weights(pruner, nodes[0], moves[0], triples[0])
+        for i in range(settings.iterations):
+            mixed = np.random.default_rng([settings.seed, 1, i]).permutation(self.n_sentences)
+            value = learn_chains(
+                settings.order, mixed, self.offsets, *self._matrix, self.gold, short, sizes,
+                *nodes, *moves, *triples, *self._steps, self.units.size,
+            )  # fmt: skip
+            if watch(done + i + 1, value, weights):
+                break
+        return weights
+
+
+def _fresh(n: int) -> tuple[Floats, Floats, Floats]:
+    """Weights, and what FTRL keeps of them."""
+    return np.zeros(n, np.float32), np.zeros(n, np.float32), np.zeros(n, np.float32)
+
+
+def decode(
+    attributes: Sparse,
+    offsets: Integers,
+    rows: Rows,
+    units: Units,
+    weights: Weights,
+    settings: Settings,
+    *,
+    hard: bool = False,
+) -> Decoded:
+    """The labels of new text, by posteriors or, with `hard`, the best sequences; on the threads of `using_threads`.
+
+    With `hard`, `chances` are how good the best sequence with a label is beside the best of all, and `totals` are the
+    scores of the best sequences.
+    """
+    from isogloss.tasks.tag._numba.chain import predict_chains
+
+    n, most = attributes.n_rows, min(settings.most, units.k)
+    labels, lists = np.zeros(n, np.int32), np.empty((n, most), np.int32)
+    chances, totals = np.empty((n, most), np.float32), np.zeros(len(offsets) - 1)
+    given: tuple[Any, ...] = (attributes.indptr, attributes.indices, *rows, units.heads, units.members)
+    given += (weights.pruner, np.float32(settings.margin), weights.nodes, weights.moves, weights.triples, units.size)
+    blocks = max(1, (len(offsets) - 1) // SENTENCES_PER_BLOCK)
+    run_blocks(predict_chains, blocks, settings.order, hard, offsets, *given, labels, lists, chances, totals)
+    return Decoded(labels, lists, chances, totals)
