@@ -197,19 +197,19 @@ class Itg(Distribution[Links]):
     def _bytes(self, pruning: Pruning | None) -> int:
         spans = self.n_source * (self.n_source + 1) // 2
         cells = spans * self.n_target * (self.n_target + 1) // 2
-        if pruning is not None and pruning.limit >= 0:
-            from isogloss.structures._numba.itg import chart_cells
-
-            cells = int(chart_cells(self.n_source, self.n_target, pruning.counts, pruning.limit))
+        if pruning is not None:
+            cells = pruning.cells
         return 16 * (6 * cells + 8 * cells // max(1, self.n_source) + len(self._terms)) + 72 * spans * self.n_target
 
-    def _refuse_large(self, pruning: Pruning | None) -> None:
+    def _refuse_large(self, pruning: Pruning | None) -> int:
+        """Bytes that the chart takes; an error if these are too many."""
         need = self._bytes(pruning)
         if need > self.chart_limit:
             raise ParameterError(
                 f"{self!r}: the chart would take {need / 2**30:.1f} GiB, more than Itg.chart_limit "
                 f"({self.chart_limit / 2**30:.1f} GiB). Prune it with prune(forward, backward), or raise the limit"
             )
+        return need
 
     def _run(self, semiring: Semiring, u: Array, pruning: Pruning | None) -> tuple[float, Array, int]:
         """⊕ over all alignments, its derivative by all terms, and the level; value −∞ where nothing is allowed."""

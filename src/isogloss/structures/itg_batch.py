@@ -51,9 +51,10 @@ class Itgs(Batch[Links]):
         from isogloss.structures._numba.itg import itgs
 
         ones = self._structures
+        sizes = np.zeros(len(ones), np.int64)
         for s, one in enumerate(ones):
             try:
-                one._refuse_large(one._pruning)
+                sizes[s] = one._refuse_large(one._pruning)
             except ParameterError as finding:
                 raise ParameterError(f"sentence {s}: {finding}") from finding
         terms = [one._allowed for one in ones]
@@ -70,8 +71,9 @@ class Itgs(Batch[Links]):
         shapes = np.array([one._shape for one in ones], np.int64).reshape(len(ones), 3)
         normal = np.array([one.normal_form for one in ones], np.bool_)
         out, values, tops = np.zeros(len(scores.values)), np.empty(len(ones)), np.zeros(len(ones), np.int64)
+        order = np.argsort(-sizes, kind="stable")
         run_sentences(
-            itgs, len(ones), WANTED[type(semiring)], shapes, normal, scores.values, scores.offsets, levels,
+            itgs, len(ones), order, WANTED[type(semiring)], shapes, normal, scores.values, scores.offsets, levels,
             level_offsets, counts, count_offsets, limits, False, u, starts, out, values, tops,
         )  # fmt: skip
         values += shifts

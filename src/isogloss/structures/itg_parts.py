@@ -156,6 +156,8 @@ class Pruning(NamedTuple):
     """int64[n_source + 1, n_target + 1]: confident links before each corner."""
     limit: int
     """Negative: any number."""
+    cells: int
+    """How many cells are left."""
 
 
 def make_pruning(
@@ -163,6 +165,8 @@ def make_pruning(
     confident: float, cell_limit: float, negligible: float,
 ) -> Pruning:  # fmt: skip
     """Cells and terminals that two directional posteriors leave; see `Itg.prune`."""
+    from isogloss.structures._numba.itg import chart_cells
+
     both = []
     for name, matrix in (("forward", forward), ("backward", backward)):
         array = np.asarray(matrix, np.float64)
@@ -180,7 +184,7 @@ def make_pruning(
     grown = Blocks.from_links(np.where(links, 1.0, 0.0), size, mean=False) if size > 1 else ()
     keep = np.concatenate([links.ravel(), np.ones(sum(shape), np.bool_), *(side.ravel() > 0 for side in grown)])
     limit = -1 if cell_limit == np.inf or counts[-1, -1] <= cell_limit else int(cell_limit)
-    return Pruning(keep, counts, limit)
+    return Pruning(keep, counts, limit, int(chart_cells(*shape, counts, limit)))
 
 
 def gold_counts(sure: Any, possible: Any, shape: tuple[int, ...], place: str) -> Array:

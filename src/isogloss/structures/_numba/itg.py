@@ -30,12 +30,21 @@ def chart_cells(n_source, n_target, counts, limit):
 
 @njit(cache=True, nogil=True)
 def itg(want, shape, normal, scores, levels, counts, limit, exact, u, out):
-    """log of the sum over all alignments of the highest level, and that level; or the best score, and 0.
+    """`itg_in` with memory of its own."""
+    return itg_in(np.empty(0), want, shape, normal, scores, levels, counts, limit, exact, u, out)[:2]
+
+
+@njit(cache=True, nogil=True)
+def itg_in(memory, want, shape, normal, scores, levels, counts, limit, exact, u, out):
+    """log of the sum over all alignments of the highest level, and that level; or the best score, and 0; and memory.
 
     −∞ when nothing is allowed.
 
     Parameters
     ----------
+    memory : float64[.]
+        To work in, whatever it holds; more is taken where it is too small, and returned for the next sentence: memory
+        that is new costs as much time as a chart.
     want : POSTERIORS, BEST or DRAW
     shape : int64[3]
         Source words, target words, and block sizes above 1.
@@ -58,7 +67,9 @@ def itg(want, shape, normal, scores, levels, counts, limit, exact, u, out):
     rows, cells = make_rows(shape[0], shape[1], counts, limit)
     plan = make_plan(shape, normal, limit, cells)
     size = plan[OUTER] + (more_memory(plan, rows) if want == POSTERIORS else 0) + PADDING
-    m, e = np.empty(size), np.empty(0, np.int64)
+    if len(memory) < size:
+        memory = np.empty(size)
+    m, e = memory[:size], np.empty(0, np.int64)
     wide = want != BEST and (exact or len(levels) > 0 or shape[0] + shape[1] > PLAIN_WORDS)
     if not wide:
         inside(plan, scores, levels, counts, rows, m, e, -np.inf if want == BEST else 0.0)
@@ -72,26 +83,28 @@ def itg(want, shape, normal, scores, levels, counts, limit, exact, u, out):
             outside(plan, rows, m, e, out)
         else:
             walk(plan, rows, m, e, u if want == DRAW else u[:0], out)
-    return value, level
+    return value, level, memory
 
 
 @njit(cache=True, nogil=True)
 def itgs(
-    block, count, want, shapes, normal, scores, offsets, levels, level_offsets, counts, count_offsets, limits,
+    block, count, order, want, shapes, normal, scores, offsets, levels, level_offsets, counts, count_offsets, limits,
     exact, u, starts, out, values, tops,
 ):  # fmt: skip
-    """`itg` on sentences block, block + count, … of many.
+    """`itg` on sentences ``order[block]``, ``order[block + count]``, … of many; best with the largest first.
 
     Sentence *s* is ``scores[offsets[s]:offsets[s + 1]]`` and so on; `levels` and `counts` are empty where it has none.
     """
-    for s in range(block, len(shapes), count):
+    memory = np.empty(0)
+    for t in range(block, len(shapes), count):
+        s = order[t]
         here = counts[count_offsets[s] : count_offsets[s + 1]]
         if len(here) == 0:
             table = np.zeros((1, 1), np.int64)
         else:
             table = here.reshape((shapes[s, 0] + 1, shapes[s, 1] + 1))
-        values[s], tops[s] = itg(
-            want, shapes[s], normal[s], scores[offsets[s] : offsets[s + 1]],
+        values[s], tops[s], memory = itg_in(
+            memory, want, shapes[s], normal[s], scores[offsets[s] : offsets[s + 1]],
             levels[level_offsets[s] : level_offsets[s + 1]], table, limits[s], exact, u[starts[s] : starts[s + 1]],
             out[offsets[s] : offsets[s + 1]],
         )  # fmt: skip

@@ -38,8 +38,11 @@ __all__ = ["around", "inside", "make_plan", "make_rows", "span", "terminal"]
 W, S, V, SL, VR = (np.int64(symbol) for symbol in range(5))  # in the order of their numbers in memory
 
 # A row: bounds that pruning leaves, where it stands, and from where to where W, SL and VR were built. One more row for
-# each source span says from which to which row something was built at all.
-LOW, HIGH, START, W_FROM, W_TO, SL_FROM, SL_TO, VR_FROM, VR_TO = (np.int64(column) for column in range(9))
+# each source span says from which to which row something was built at all. Without exponents it is noted too from which
+# to which row W and VR were built in each column; then `h` stands in place of `j`.
+LOW, HIGH, START, W_FROM, W_TO, SL_FROM, SL_TO, VR_FROM, VR_TO, W_TOP, W_BOTTOM, VR_TOP, VR_BOTTOM = (
+    np.int64(column) for column in range(13)
+)
 
 # The plan: sizes, options, and where things begin in memory. EDGES are products of nulls: before each place and from
 # each place on, first on the source side and then on the target side, WIDTH numbers each. OUTER is W seen from outside.
@@ -86,7 +89,7 @@ def _pruned(counts, limit, i, k, j, h):
 @njit(cache=True, nogil=True)
 def make_rows(n_source, n_target, counts, limit):
     """The rows that pruning leaves, and how many cells they hold. A negative `limit` prunes nothing."""
-    rows = np.empty((9, n_source * (n_source + 1) // 2, n_target + 1), np.int64)
+    rows = np.empty((13, n_source * (n_source + 1) // 2, n_target + 1), np.int32)
     total = 0
     for i in range(n_source):
         for k in range(i + 1, n_source + 1):
@@ -128,9 +131,12 @@ def _multiply_lanes(rows, m, plain, c, base_c, a, base_a, from_a, b, base_b, fro
     Loads may reach into neighbouring rows; what they find there is not used.
     """
     n, zero = rows.shape[2] - 1, m[ZERO]
-    for j in range(rows[from_a, a, n], rows[from_a + 1, a, n]):
+    top, bottom = rows[from_b, b, n], rows[from_b + 1, b, n]
+    for j in range(rows[from_a, a, n], min(rows[from_a + 1, a, n], bottom)):
         last, row_a = rows[HIGH, c, j], base_a + rows[START, a, j]
-        first_q, last_q = rows[from_a, a, j], min(rows[from_a + 1, a, j], n)
+        first_q, last_q = max(rows[from_a, a, j], top), min(rows[from_a + 1, a, j], bottom, last - 1)
+        if first_q >= last_q:
+            continue
         for h in range(rows[LOW, c, j], last, LANES):
             at = base_c + rows[START, c, j] + h
             sums = load(m, at)
@@ -168,6 +174,84 @@ def _multiply(plan, rows, m, e, c, symbol_c, a, symbol_a, from_a, b, symbol_b, f
 
 
 @njit(cache=True, nogil=True)
+def _plus(plain, x, y):
+    return x + y if plain else max(x, y)
+
+
+@njit(cache=True, nogil=True)
+def _times(plain, x, y):
+    return x * y if plain else x + y
+
+
+@njit(cache=True, nogil=True)
+def _finish_narrow(plan, counts, rows, m, i, k, j):
+    """`_finish_row` and `_note_built` without exponents, in one go: rows are short, a dozen cells as a rule."""
+    n_source, cells, s, zero = plan[N_SOURCE], plan[CELLS], span(plan[N_SOURCE], i, k), m[ZERO]
+    plain, limit, normal, nulls = zero == 0.0, plan[LIMIT], plan[NORMAL], plan[NULLS]
+    first, last = rows[LOW, s, j], rows[HIGH, s, j]
+    w = plan[CHART] + rows[START, s, j]
+    st, iv, sl, vr = w + S * cells, w + V * cells, w + SL * cells, w + VR * cells
+    h_before, end_before, before, source_null = last, last, ZERO, m[nulls + k - 1]
+    if k - i > 1:
+        h_before, end_before = rows[LOW, s - 1, j], rows[HIGH, s - 1, j]
+        before = plan[CHART] + rows[START, s - 1, j] + S * cells
+    h_below, end_below, below, left_null = last, last, ZERO, m[nulls + n_source + j]
+    if j + 1 < plan[N_TARGET]:
+        h_below, end_below = rows[LOW, s, j + 1], rows[HIGH, s, j + 1]
+        below = plan[CHART] + rows[START, s, j + 1] + SL * cells
+    leaves, previous = j + plan[SIZE] + 2, zero
+    from_w, from_sl, from_vr, to_w, to_sl, to_vr = last, last, last, first, first, first
+    for h in range(first, last):
+        if limit >= 0 and _pruned(counts, limit, i, k, j, h):
+            m[w + h] = m[st + h] = m[iv + h] = m[sl + h] = m[vr + h] = previous = zero
+            continue
+        straight, inverted = m[st + h], m[iv + h]
+        whole = _plus(plain, straight, inverted)
+        if h < leaves:
+            at = terminal(plan, i, k, j, h)
+            if at >= 0:
+                leaf = m[plan[TERMS] + at]
+                whole = _plus(plain, whole, leaf)
+                straight, inverted = _plus(plain, straight, leaf), _plus(plain, inverted, leaf)
+        if not normal:
+            straight = inverted = whole
+        if h_before <= h < end_before:
+            straight = _plus(plain, straight, _times(plain, source_null, m[before + h]))
+            inverted = _plus(plain, inverted, _times(plain, source_null, m[before + cells + h]))
+        left = straight
+        if h_below <= h < end_below:
+            left = _plus(plain, left, _times(plain, left_null, m[below + h]))
+        right = inverted
+        if previous != zero:
+            right = _plus(plain, right, _times(plain, m[nulls + n_source + h - 1], previous))
+        m[w + h], m[st + h], m[iv + h], m[sl + h], m[vr + h] = whole, straight, inverted, left, right
+        previous = right
+        if whole != zero:
+            from_w, to_w = min(from_w, h), h + 1
+            rows[W_TOP, s, h] = j  # rows come last first
+            rows[W_BOTTOM, s, h] = max(rows[W_BOTTOM, s, h], j + 1)
+        if left != zero:
+            from_sl, to_sl = min(from_sl, h), h + 1
+        if right != zero:
+            from_vr, to_vr = min(from_vr, h), h + 1
+            rows[VR_TOP, s, h] = j
+            rows[VR_BOTTOM, s, h] = max(rows[VR_BOTTOM, s, h], j + 1)
+    _note(rows, s, j, W_FROM, from_w, to_w)
+    _note(rows, s, j, SL_FROM, from_sl, to_sl)
+    _note(rows, s, j, VR_FROM, from_vr, to_vr)
+
+
+@njit(cache=True, nogil=True)
+def _note(rows, s, j, first_at, h, end):
+    """Row (s, j) of a symbol was built from h to `end`."""
+    rows[first_at, s, j], rows[first_at + 1, s, j] = h, end
+    if h < end:
+        n = rows.shape[2] - 1
+        rows[first_at, s, n] = j  # rows come last first
+        rows[first_at + 1, s, n] = max(rows[first_at + 1, s, n], j + 1)
+
+
+@njit(cache=True, nogil=True)
 def _note_built(rows, m, s, j, base, first_at):
     """Note how far row (s, j) of the symbol at `base` was built."""
     h, end, zero = rows[LOW, s, j], rows[HIGH, s, j], m[ZERO]
@@ -176,11 +260,7 @@ def _note_built(rows, m, s, j, base, first_at):
         h += 1
     while h < end and m[base + end - 1] == zero:
         end -= 1
-    rows[first_at, s, j], rows[first_at + 1, s, j] = h, end
-    if h < end:
-        n = rows.shape[2] - 1
-        rows[first_at, s, n] = j  # rows come last first
-        rows[first_at + 1, s, n] = max(rows[first_at + 1, s, n], j + 1)
+    _note(rows, s, j, first_at, h, end)
 
 
 @njit(cache=True, nogil=True)
@@ -246,9 +326,18 @@ def inside(plan, scores, levels, counts, rows, m, e, zero):
                 _multiply(plan, rows, m, e, s, V, b, W, W_FROM, a, SL, SL_FROM)
             for column in range(W_FROM, VR_TO + 1):
                 rows[column, s, n_target] = 0
+            for column in range(W_TOP, VR_BOTTOM + 1):
+                for h in range(n_target + 1):
+                    rows[column, s, h] = 0
             for j in range(n_target - 1, -1, -1):
-                if rows[LOW, s, j] < rows[HIGH, s, j]:
-                    _finish_row(plan, counts, rows, m, e, i, k, j)
+                if rows[LOW, s, j] >= rows[HIGH, s, j]:
+                    for column in range(W_FROM, VR_TO + 1):
+                        rows[column, s, j] = 0
+                    continue
+                if len(e) == 0:
+                    _finish_narrow(plan, counts, rows, m, i, k, j)
+                    continue
+                _finish_row(plan, counts, rows, m, e, i, k, j)
                 _note_built(rows, m, s, j, chart, W_FROM)
                 _note_built(rows, m, s, j, chart + SL * cells, SL_FROM)
                 _note_built(rows, m, s, j, chart + VR * cells, VR_FROM)
@@ -296,6 +385,13 @@ def _goal(plan, rows, m, e):
                 if rows[W_FROM, s, j] >= rows[W_TO, s, j]:
                     continue
                 around(plan, m, e, i, k, j)
+                if len(e) == 0:
+                    plain, factor, total = m[ZERO] == 0.0, m[free - 1], m[goal]
+                    for h in range(rows[W_FROM, s, j], rows[W_TO, s, j]):
+                        one = _times(plain, _times(plain, factor, m[tail + h]), m[plan[CHART] + rows[START, s, j] + h])
+                        total = _plus(plain, total, one)
+                    m[goal] = total
+                    continue
                 for h in range(rows[W_FROM, s, j], rows[W_TO, s, j]):
                     clear(m, e, free, SINGLE)
                     add_product(m, e, free, free - 1, tail + h, SINGLE)

@@ -11,7 +11,7 @@ from numba import njit
 
 from isogloss.structures._numba.itg_chart import (
     CELLS, CHART, EDGES, FREE, GOAL, HIGH, LOW, N_SOURCE, N_TARGET, NORMAL, NULLS, OUTER, SIZE, SL, SL_FROM, SL_TO,
-    START, TERMS, VR, VR_FROM, VR_TO, W_FROM, W_TO, WIDTH, S, V, around, span, terminal,
+    START, TERMS, VR, VR_FROM, VR_TO, VR_TOP, W_FROM, W_TO, W_TOP, WIDTH, S, V, around, span, terminal,
 )  # fmt: skip
 from isogloss.structures._numba.itg_rows import (
     ONE, SINGLE, ZERO, add_dot, add_product, between, clear, invert, posterior, settle,
@@ -141,6 +141,57 @@ def _open_row(plan, rows, m, e, i, k, j, outs, most, out):
 
 
 @njit(cache=True, nogil=True)
+def _open_narrow(plan, rows, m, i, k, j, outs, most, out):
+    """`_open_row` without exponents, in one go from the last cell of the row to the first."""
+    n_source, cells, s = plan[N_SOURCE], plan[CELLS], span(plan[N_SOURCE], i, k)
+    first, last, start = rows[LOW, s, j], rows[HIGH, s, j], rows[START, s, j]
+    base, seen, whole_at, terms = plan[CHART] + start, outs + start, plan[OUTER] + start, plan[TERMS]
+    nulls = plan[NULLS] - terms
+    h_before, end_before, shorter, source_null = last, last, ZERO, m[plan[NULLS] + k - 1]
+    if k - i > 1:
+        h_before, end_before, shorter = rows[LOW, s - 1, j], rows[HIGH, s - 1, j], rows[START, s - 1, j]
+    before, past = plan[CHART] + S * cells + shorter, outs + S * most + shorter
+    h_below, end_below, lower, left_null = last, last, ZERO, m[plan[NULLS] + n_source + j]
+    if j + 1 < plan[N_TARGET]:
+        h_below, end_below, lower = rows[LOW, s, j + 1], rows[HIGH, s, j + 1], rows[START, s, j + 1]
+    below, under = plan[CHART] + SL * cells + lower, outs + SL * most + lower
+    leaves, normal = j + plan[SIZE] + 2, plan[NORMAL]
+    right, left_share, source_share = 0.0, 0.0, 0.0
+    for h in range(last - 1, first - 1, -1):
+        inner = m[base + VR * cells + h]
+        if inner != 0.0:
+            null = nulls + n_source + h
+            if right != 0.0:  # of the cell after this one
+                out[null] += right * inner * m[terms + null]
+                right *= m[terms + null]
+            right += m[seen + VR * most + h]
+        else:
+            right = 0.0
+        left = m[seen + SL * most + h] if m[base + SL * cells + h] != 0.0 else 0.0
+        if left != 0.0 and h_below <= h < end_below:
+            left_share += left * m[below + h]
+            m[under + h] += left_null * left
+        straight = m[seen + S * most + h] + left if m[base + S * cells + h] != 0.0 else 0.0
+        inverted = m[seen + V * most + h] + right if m[base + V * cells + h] != 0.0 else 0.0
+        if h_before <= h < end_before:
+            source_share += straight * m[before + h] + inverted * m[before + cells + h]
+            m[past + h] += source_null * straight
+            m[past + most + h] += source_null * inverted
+        whole = m[whole_at + h] if m[base + h] != 0.0 else 0.0
+        if h < leaves:
+            at = terminal(plan, i, k, j, h)
+            if at >= 0:
+                out[at] += (whole + straight + inverted) * m[terms + at]
+        if normal:
+            straight, inverted = straight + whole, inverted + whole
+        else:
+            straight = inverted = whole = whole + straight + inverted
+        m[whole_at + h], m[seen + S * most + h], m[seen + V * most + h] = whole, straight, inverted
+    out[nulls + n_source + j] += left_share * left_null
+    out[nulls + k - 1] += source_share * source_null
+
+
+@njit(cache=True, nogil=True)
 def _join_row(plan, m, e, i, k, j, first, last, straight, inverted, whole, out):
     """What W, S and V are worth together goes to terminals and sequences."""
     free, width = plan[FREE], last - first
@@ -167,15 +218,18 @@ def _join_row(plan, m, e, i, k, j, first, last, straight, inverted, whole, out):
 def _unmultiply_lanes(rows, m, c, at_c, a, at_a, from_a, outer_a, b, at_b, from_b, outer_b):
     """`_unmultiply` without exponents, sixteen numbers of a row of B at a time."""
     n, nothing = rows.shape[2] - 1, splat(0.0)
-    first_j, last_j = rows[from_a, a, n], rows[from_a + 1, a, n]
+    top = W_TOP if from_a == W_FROM else VR_TOP
     for q in range(rows[from_b, b, n], rows[from_b + 1, b, n]):
+        first_j, last_j = rows[top, a, q], rows[top + 1, a, q]
+        if first_j >= last_j:
+            continue
         last, start = rows[from_b + 1, b, q], rows[START, b, q]
         for h in range(rows[from_b, b, q], last, LANES):
             inner = between(ZERO, last - h, load(m, at_b + start + h), nothing)
             sums = nothing
-            for j in range(first_j, min(last_j, q)):
+            for j in range(first_j, last_j):
                 low, high = rows[LOW, c, j] - h, rows[HIGH, c, j] - h
-                if not rows[from_a, a, j] <= q < rows[from_a + 1, a, j] or low >= LANES or high <= 0:
+                if not rows[from_a, a, j] <= q < rows[from_a + 1, a, j] or low >= LANES or high <= 0 or low >= high:
                     continue
                 x, at = m[at_a + rows[START, a, j] + q], outer_a + rows[START, a, j] + q
                 if x == 0.0:
@@ -225,7 +279,10 @@ def outside(plan, rows, m, e, out):
             s = span(n_source, i, k)
             for j in range(plan[N_TARGET]):
                 if rows[SL_FROM, s, j] < rows[SL_TO, s, j] or rows[VR_FROM, s, j] < rows[VR_TO, s, j]:
-                    _open_row(plan, rows, m, e, i, k, j, outs, most, out)
+                    if len(e) == 0:
+                        _open_narrow(plan, rows, m, i, k, j, outs, most, out)
+                    else:
+                        _open_row(plan, rows, m, e, i, k, j, outs, most, out)
             for p in range(i + 1, k):
                 a, b = span(n_source, i, p), span(n_source, p, k)
                 _unmultiply(

@@ -118,7 +118,12 @@ def _add_product_lanes(m, c, x, b, n):
 def add_product(m, e, c, a, b, n):
     """The n numbers from c on ⊕= number a ⊗ the n numbers from b on."""
     if len(e) == 0:
-        _add_product_lanes(m, c, m[a], b, n)
+        if n != 1:
+            _add_product_lanes(m, c, m[a], b, n)
+        elif m[ZERO] == 0.0:  # a vector that is written and read again at once would be waited for
+            m[c] += m[a] * m[b]
+        else:
+            m[c] = max(m[c], m[a] + m[b])
         return
     x, f = m[a], e[a]
     for t in range(n):
@@ -131,6 +136,9 @@ def add_product(m, e, c, a, b, n):
 def add_dot(m, e, c, a, b, n):
     """Number c += Σ of the products of the n numbers from a and from b on; sums only."""
     if len(e) == 0:
+        if n == 1:
+            m[c] += m[a] * m[b]
+            return
         nothing = splat(0.0)
         lanes = nothing
         for t in range(0, n, WIDTH):
