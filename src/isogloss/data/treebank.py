@@ -261,6 +261,37 @@ class Treebank:
         types = vocabulary.types
         return tuple(types[number] for number in ids[start:stop].tolist())
 
+    def as_dict(self, sentence: int, other: Treebank | None = None, names: Sequence[str] = ()) -> dict[str, Any]:
+        """One sentence as plain data, for `isogloss.show.trees`; `other` has another tree of the same words.
+
+        A number after ``Confidence=`` in MISC is the confidence of the word's link.
+        """
+        drawn = {
+            "words": list(self.words(sentence)),
+            "tags": list(self.strings("upos", sentence)),
+            **self._tree(sentence),
+            "title": self.sent_ids[sentence] or f"sentence {sentence + 1}",
+        }
+        if other is not None:
+            if other.words(sentence) != self.words(sentence):
+                raise TreebankError(
+                    f"{self.label_of(sentence)}: its words in {self.name} are not those in {other.name}; "
+                    "two trees are drawn over the same words"
+                )
+            drawn.update(other=other._tree(sentence), names=list(names or (self.name, other.name)))
+        return drawn
+
+    def _tree(self, sentence: int) -> dict[str, Any]:
+        start, stop = self.offsets[sentence : sentence + 2].tolist()
+        tree: dict[str, Any] = {
+            "heads": self.heads[start:stop].tolist(),
+            "labels": list(self.strings("deprel", sentence)),
+        }
+        sure = [_confidence(text) for text in self.strings("misc", sentence)]
+        if any(value is not None for value in sure):
+            tree["confidence"] = sure
+        return tree
+
     def place_of(self, word: int) -> tuple[int, int]:
         """Sentence of a word, and which word of it, both from 0."""
         sentence = int(np.searchsorted(self.offsets, word, side="right")) - 1
@@ -427,6 +458,13 @@ class Treebank:
         data = self.to_bytes(format)
         with atomic_write(path) as file:
             file.write(data)
+
+
+def _confidence(misc: str) -> float | None:
+    try:
+        return float(features_of(misc)["Confidence"])
+    except (KeyError, ValueError):
+        return None
 
 
 def _cells(word: Sequence[Any] | Mapping[str, Any]) -> dict[str, Any]:
