@@ -47,6 +47,8 @@ KINDS = {
     "align.model1": "isogloss.tasks.align:Model1Aligner",
     "align.model2": "isogloss.tasks.align:Model2Aligner",
     "align.quadratic": "isogloss.tasks.align:QuadraticAligner",
+    "tag.crf": "isogloss.tasks.tag:CrfTagger",
+    "tag.several": "isogloss.tasks.tag:Tagger",
 }
 """Where the class of each kind lives, as `module:class`; its `_from_saved` makes the object."""
 

@@ -4,6 +4,7 @@ To add a command, write ``isogloss/cli/<name>.py`` with one function called `com
 
 - its parameters are annotated for Typer, best with the options of `isogloss.cli._common` (every command takes `Quiet`),
   and its docstring is the help;
+- a group of commands (``isogloss tag train``) has a function for each in a dictionary `COMMANDS` instead;
 - it imports what is heavy (NumPy, tasks) inside the function, so that ``--help`` answers at once;
 - it writes results with `_common.write_result` or `write_json` (standard output or ``-o``, whole or not at all), says
   everything else with `_common.say` and `_common.warn`, and raises `IsoglossError`; it returns nothing, and never exits
@@ -40,6 +41,7 @@ COMMANDS = {
     "lexicon": Command("isogloss.cli.lexicon", "Write a probabilistic lexicon from a model or from links."),
     "phrases": Command("isogloss.cli.phrases", "Write a phrase table from a text and its links."),
     "filter": Command("isogloss.cli.filter", "Score sentence pairs with a model and drop bad ones."),
+    "tag": Command("isogloss.cli.tag", "Tag words: train on a treebank, apply to new text, score."),
     "doctor": Command("isogloss.cli.doctor", "Say what is odd about a corpus, what to do, and what it will cost."),
     "transfer-markup": Command("isogloss.cli.transfer_markup", "Carry inline tags of the source into the target."),
 }

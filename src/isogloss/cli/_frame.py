@@ -57,19 +57,46 @@ def run(name: str, module: str, arguments: Sequence[str]) -> int:
     """Import a command, parse its arguments, call it; returns the exit status."""
 
     def work() -> int | None:
-        call = _parse(name, import_module(module).command, arguments)
+        loaded = import_module(module)
+        if hasattr(loaded, "COMMANDS"):
+            return _run_one_of(name, loaded, arguments)
+        call = _parse(name, loaded.command, arguments)
         return call if isinstance(call, int) else call()
 
     return guarded(work, f"isogloss {name}")
 
 
-def refuse(word: str, names: Sequence[str]) -> int:
+def _run_one_of(name: str, module: Any, arguments: Sequence[str]) -> int | None:
+    """A group of commands, ``isogloss tag train``: the module has a function for each in `COMMANDS`."""
+    first = arguments[0] if arguments else "--help"
+    quiet = [word for word in arguments[:1] if word in ("-q", "--quiet")]  # may stand before the name, too
+    if quiet:
+        first, arguments = (arguments[1] if len(arguments) > 1 else "--help"), arguments[1:]
+    if first in ("-h", "--help"):
+        sys.stdout.write(_group_help(name, module))
+        return 0
+    if first not in module.COMMANDS:
+        return refuse(first, list(module.COMMANDS), f"isogloss {name}")
+    call = _parse(f"{name} {first}", module.COMMANDS[first], [*quiet, *arguments[1:]])
+    return call if isinstance(call, int) else call()
+
+
+def _group_help(name: str, module: Any) -> str:
+    """What the commands of a group are, each with the first line of its docstring."""
+    lines = [f"Usage: isogloss {name} COMMAND ...", "", module.__doc__.partition(":")[2].strip().capitalize(), ""]
+    width = max(map(len, module.COMMANDS))
+    lines += ["Commands:"]
+    lines += [f"  {key:{width}}  {call.__doc__.strip().splitlines()[0]}" for key, call in module.COMMANDS.items()]
+    return "\n".join([*lines, "", f"`isogloss {name} COMMAND --help` has the options of a command.", ""])
+
+
+def refuse(word: str, names: Sequence[str], program: str = "isogloss") -> int:
     """Say that there is no such command, and which one may have been meant."""
     from difflib import get_close_matches
 
     what = "option" if word.startswith("-") else "command"
     close = get_close_matches(word, names, 1, 0.5)
-    hint = f"Did you mean '{close[0]}'?" if close else "`isogloss --help` lists what there is"
+    hint = f"Did you mean '{close[0]}'?" if close else f"`{program} --help` lists what there is"
     say(f"no such {what}: '{word}'. {hint}")
     return 2
 

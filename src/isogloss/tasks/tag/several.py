@@ -11,7 +11,7 @@ from isogloss.data.bitext import Text
 from isogloss.data.treebank import Treebank
 from isogloss.errors import ModelError, ParameterError
 from isogloss.progress import Progress
-from isogloss.tasks.tag.crf import CrfTagger, as_treebank
+from isogloss.tasks.tag.crf import COLUMNS, CrfTagger, as_treebank
 
 __all__ = ["Tagger"]
 
@@ -116,7 +116,7 @@ class Tagger:
     def from_parts(cls, options: Any, arrays: Any, meta: Any) -> Self:
         """The inverse of `to_parts`."""
         taggers = []
-        for column, given in options.items():
+        for column, given in sorted(options.items(), key=lambda entry: [*COLUMNS, entry[0]].index(entry[0])):
             own = {name.partition(".")[2]: array for name, array in arrays.items() if name.startswith(f"{column}.")}
             if not isinstance(given, dict) or column not in meta:
                 raise ModelError(f"the saved taggers are damaged: nothing is known of {column}. Train them again")
