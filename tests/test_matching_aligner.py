@@ -130,6 +130,22 @@ def test_dev_takes_the_place_of_folds():
     assert aligner.score(*dev).aer == pytest.approx(best["aer"])
 
 
+def test_temperature_is_fitted_to_dev_where_nothing_is_tuned():
+    dev = text().part(20, 35), gold()[20:35]
+    make = lambda: MatchingAligner(features=CHEAP, tune=False, iterations=20, regularisation=1e-3)  # noqa: E731
+    alone = make().fit(text().part(0, 20), gold()[:20], extractor=extractor())
+    beside = make().fit(text().part(0, 20), gold()[:20], dev=dev, extractor=extractor())
+    assert beside.weights_ == alone.weights_ and beside.tuning_ == []
+    features = extractor().transform(dev[0])
+    cells = GoldCells.of(dev[1], features.shapes)
+    likelihoods = []
+    for aligner in (alone, beside):
+        p = training._posterior(aligner, training.HeldOut(features, cells, aligner._weights), aligner.temperature_)
+        p = np.clip(p, 1e-6, 1 - 1e-6)[~cells.possible]
+        likelihoods.append(np.log(np.where(cells.sure[~cells.possible], p, 1 - p)).sum())
+    assert likelihoods[1] > likelihoods[0] and beside.temperature_ > alone.temperature_
+
+
 def test_the_same_weights_on_one_thread_and_two():
     found = [
         MatchingAligner(features=CHEAP, tune=False, iterations=3, threads=threads)
@@ -386,6 +402,11 @@ def test_features_of_your_own_are_given_again(tmp_path):
         ({"iterations": 0}, "iterations should be an integer from 1"),
         ({"iterations": True}, "iterations should be an integer"),
         ({"folds": 1}, "folds should be an integer from 2"),
+        ({"seed": -1}, "seed should be an integer from 0"),
+        ({"seed": "x"}, "seed should be an integer"),
+        ({"max_length": None}, "max_length should be an integer"),
+        ({"tune": "no"}, "tune should be True or False"),
+        ({"lowercase": 2}, "lowercase should be True or False"),
         ({"threshold": 1.5}, "threshold should be"),
         ({"regularisation": float("nan")}, "regularisation should be"),
         ({"features": ("magic",)}, "sets should be among"),

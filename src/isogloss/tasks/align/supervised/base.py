@@ -94,9 +94,9 @@ class SupervisedAligner(ABC):
     temperature_ : float
         Scores are divided by it before they become probabilities. The size of margin weights says nothing about
         probability, so this one number is fitted to the likelihood of held-out pairs: those of `dev` or of the folds.
-        With `tune=False` no pair is held out, and it is fitted to the training pairs themselves: probabilities are
-        then too sure where weights follow little gold closely. (On Hansards, two folds held out for it alone made
-        probabilities of other pairs better about as often as worse.)
+        With `tune=False` and no `dev` it is fitted to the training pairs themselves: probabilities are then too sure
+        where weights follow little gold closely. (On Hansards, two folds held out for it alone made probabilities of
+        other pairs better about as often as worse.)
     trace_ : float64[.]
         Objective after each pass of the last training.
     tuning_ : list of dict

@@ -37,10 +37,15 @@ def check_options(aligner: SupervisedAligner) -> None:
         value = getattr(aligner, name)
         if value is not None and not (isinstance(value, (int, float)) and 0 <= value < np.inf):
             raise ParameterError(f"{place}: {name} should be a number from 0 on, not {value!r}")
-    for name, least in (("iterations", 1), ("max_length", 1), ("folds", 2)):
+    for name, least in (("iterations", 1), ("max_length", 1), ("folds", 2), ("seed", 0)):
         value = getattr(aligner, name)
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
+        if value is None and name == "iterations":  # chosen by training
+            continue
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise ParameterError(f"{place}: {name} should be an integer from {least} on, not {value!r}")
+    for name in ("tune", "lowercase"):
+        if not isinstance(getattr(aligner, name), bool):
+            raise ParameterError(f"{place}: {name} should be True or False, not {getattr(aligner, name)!r}")
     given = aligner.threshold
     if given is not None and given != "auto" and not (isinstance(given, (int, float)) and 0 < given < 1):
         raise ParameterError(f'{place}: threshold should be "auto" or between 0 and 1, not {given!r}')

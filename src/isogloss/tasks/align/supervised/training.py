@@ -210,7 +210,7 @@ class Training:
             weights = found
             self.progress.update(step, f"pass {step} of {setting.iterations}")
         self.progress.finish()
-        held_out = held_out or [HeldOut(self.features, self.gold, weights)]
+        held_out = held_out or [HeldOut(*(self.dev or (self.features, self.gold)), weights)]
         scale, threshold = self.aligner.calibrate(held_out)
         return Found(problem.parts.names, weights, setting, scale, threshold, np.array(trace), tuning)
 
