@@ -194,6 +194,9 @@ def test_gold_that_cannot_be_used(
         (["matching", "source", "target", "gold", "--save", "m", "--option", "folds"], "a name and a value"),
         (["matching", "source", "target", "gold", "--save", "m", "--dev", "source", "target", "gold"], "other sent"),
         (["matching", "-", "target", "-", "--save", "m"], "standard input"),
+        (["matching", "source", "target", "gold", "--save", "m", "--features", ","], "names no set"),
+        (["matching", "source", "target", "gold", "--save", "m", "--seed", "-1"], "seed should be an integer from 0"),
+        (["matching", "source", "target", "gold", "--save", "gold"], "this is a file, and a saved model is a folder"),
     ],
 )
 def test_wrong_calls(
@@ -203,6 +206,28 @@ def test_wrong_calls(
     answer = isogloss("train-aligner", *arguments)
     assert answer.status == 2 and words in answer.err and answer.err.count("\n") == 1
     assert not Path("m").exists()
+
+
+def test_gold_that_cannot_be_of_this_text_is_doubted(isogloss: Call, place: Path, tmp_path: Path) -> None:
+    """Wrong gold may have no index out of range."""
+    source, target = ((place / name).read_text().splitlines() for name in ("source", "target"))
+    turned = [" ".join(f"{n - 1 - i}-{(i + 3) % m}" for i in range(n)) for n, m in
+              ((len(a.split()), len(b.split())) for a, b in zip(source, target, strict=True))]  # fmt: skip
+    arguments = ["train-aligner", "matching", *files(place, "source", "target")]
+    answer = isogloss(*arguments, write(tmp_path / "turned", "\n".join(turned)), *QUICK, "--json")
+    assert answer.status == 0 and "warning: the gold and an HMM of the text hardly agree (AER" in answer.err
+    answer = isogloss(*arguments, place / "gold", *QUICK, "--json")
+    assert answer.status == 0 and answer.err == ""
+
+
+def test_gold_that_is_missing_and_gold_that_is_too_long(isogloss: Call, place: Path, tmp_path: Path) -> None:
+    answer = isogloss("train-aligner", "matching", *files(place, "source", "target"), "--save", tmp_path / "m")
+    assert answer.status == 1 and "give both, and GOLD: isogloss train-aligner" in answer.err
+    arguments = ["train-aligner", "matching", *files(place, "source", "target", "gold"), *QUICK[:-1], "--json"]
+    answer = isogloss(*arguments, "--max-length", "8")
+    longer = sum(max(map(len, pair)) > 8 for pair in samples.bitext("en-de"))
+    assert answer.status == 0 and 0 < longer < 50
+    assert f"isogloss: {longer} pairs with gold passed over: a side is empty or longer than 8 words" in answer.err
 
 
 def test_bad_text(isogloss: Call, place: Path, tmp_path: Path) -> None:
@@ -257,14 +282,17 @@ def test_dev_with_links_by_others(isogloss: Call, place: Path, tmp_path: Path) -
     assert answer.status == 1 and "diagonal1" in answer.err
 
 
-def test_a_stopped_training_leaves_nothing(place: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("number", "name"), [(signal.SIGINT, "Ctrl-C"), (signal.SIGTERM, "SIGTERM")])
+def test_a_stopped_training_leaves_nothing(place: Path, tmp_path: Path, number: int, name: str) -> None:
+    if signal.getsignal(number) == signal.SIG_IGN:
+        pytest.skip("whoever started us said that this signal is to be ignored, and children inherit it")
     given = map(str, files(place, "source", "target", "gold"))
     command = [sys.executable, "-c", SCRIPT, "train-aligner", "matching", *given, "--save", str(tmp_path / "m")]
     running = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     time.sleep(1.5)
-    running.send_signal(signal.SIGTERM)
+    running.send_signal(number)
     said = running.communicate(timeout=60)[1]
-    assert running.returncode == 130 and said.splitlines()[-1] == "isogloss: stopped by SIGTERM"
+    assert running.returncode == 130 and f"stopped by {name}" in said.splitlines()[-1]
     assert os.listdir(tmp_path) == []
 
 
@@ -413,6 +441,18 @@ def test_suggestions_as_lines_and_json(isogloss: Call, place: Path, tmp_path: Pa
     assert (tuple(first[3].split()), tuple(first[4].split())) == samples.bitext("en-de")[wanted[0].pair]
     found = json.loads(isogloss("suggest", *texts, "--model", place / "model", "-n", "4", "--json").out)
     assert [one["line"] for one in found["suggestions"]] == [one.line for one in wanted] and found["pairs"] == 50
+
+
+def test_suggestions_that_are_fewer_say_why(isogloss: Call, place: Path, tmp_path: Path) -> None:
+    arguments = ["suggest", *files(place, "source", "target"), "--model", place / "model"]
+    for more, words in (
+        (["-n", "1000"], r"^isogloss: \d+ of 1000: no other pair is of a usual length.*--shortest 1 and --longest"),
+        (["--shortest", "50"], "nothing to suggest: no pair is left that is of the length asked for"),
+        (["--gold", place / "gold"], "nothing to suggest: every pair of the text is in the gold already"),
+        (["--gold", write(tmp_path / "none", "\n"), "-n", "1"], "no line has links, so no pair counts as done"),
+    ):
+        answer = isogloss(*arguments, *more)
+        assert answer.status == 0 and re.search(words, answer.err) and answer.err.count("\n") == 1
 
 
 def test_suggestions_without_a_model_leave_out_what_is_done(isogloss: Call, place: Path, tmp_path: Path) -> None:

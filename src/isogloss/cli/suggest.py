@@ -116,7 +116,10 @@ def command(
         found = suggest(
             fitted, bitext, number, gold=done, shortest=shortest, longest=longest, progress=progress, links=others
         )
-    _warn(found, number, quiet)
+    n_done = 0 if done is None else sum(1 for row in done if row.links or row.possible)
+    if done is not None and not n_done:
+        say(f"{gold}: no line has links, so no pair counts as done", quiet)
+    _report(found, number, len(bitext) - n_done, (shortest, longest), quiet)
     if json:
         write_json(_as_dict(found, bitext, text, model))
     else:
@@ -129,11 +132,20 @@ def _unsupervised(bitext: Bitext, threads: int | None, progress: Any) -> Any:
     return HMMAligner(threads=threads).fit(bitext, progress=progress)
 
 
-def _warn(found: list[Suggestion], number: int, quiet: bool) -> None:
-    if not found:
-        say("nothing to suggest: no pair is left that is of a usual length, in doubt, and unlike what is done", quiet)
-    elif len(found) < number:
-        say(f"{len(found)} of {number}: no other pair is of a usual length, in doubt, and unlike these", quiet)
+def _report(
+    found: list[Suggestion], number: int, n_left: int, lengths: tuple[int | None, int | None], quiet: bool
+) -> None:
+    """Say why there are fewer than were asked for."""
+    if len(found) >= number:
+        return
+    if not n_left:
+        say("nothing to suggest: every pair of the text is in the gold already", quiet)
+        return
+    length, more = "of a usual length", ". --shortest 1 and --longest 100 allow others"
+    if lengths != (None, None):
+        length, more = "of the length asked for", ""
+    what = "nothing to suggest: no pair is left that is" if not found else f"{len(found)} of {number}: no other pair is"
+    say(f"{what} {length}, in doubt, and unlike what is done or suggested{more}", quiet)
 
 
 def _lines(found: list[Suggestion], bitext: Bitext, text: bool) -> Iterator[str]:

@@ -25,11 +25,12 @@ from isogloss.cli._common import (
     read_gold,
     reading_options,
     say,
+    warn,
     write_json,
 )
 from isogloss.cli._gold import joined_text, labelled_pairs, links_of, read_dev
 from isogloss.cli._systems import NamedLinks, named_files
-from isogloss.errors import LinksError, UsageError
+from isogloss.errors import BitextError, LinksError, UsageError
 
 if TYPE_CHECKING:
     from isogloss.data import Bitext, Links
@@ -39,6 +40,8 @@ __all__ = ["command"]
 LEARNING = "Learning"
 ALIGNERS = {"matching": "MatchingAligner", "quadratic": "QuadraticAligner", "itg": "ItgAligner"}
 _VERY_FEW, _FEW = 5, 25
+_STRANGE = 0.75
+"""An error of the HMM, from 0 to 1, that speaks against the gold: it is below 0.6 on the hardest set we know."""
 
 
 def _kind(value: str) -> str:
@@ -203,7 +206,7 @@ def command(
         files = (source, target, gold)
     named = named_files(links)
     dev_named = _dev_files(dev_links)
-    _check(files, save, unlabelled, dev, [*named.values(), *dev_named.values()], json)
+    _check(files, save, unlabelled, dev, [*named.values(), *dev_named.values()], features, json)
     _check_dev(files, dev, named, dev_named)
     options: dict[str, Any] = {
         "features": None if features is None else tuple(part.strip() for part in features.split(",") if part.strip()),
@@ -254,11 +257,14 @@ def _check(
     unlabelled: tuple[str, str] | None,
     dev: tuple[str, str, str] | None,
     others: list[str],
+    features: str | None,
     json: bool,
 ) -> None:
     every = [*files, *(unlabelled or ()), *(dev or ()), *others]
     if every.count("-") > 1:
         raise UsageError("standard input can be one of the files only")
+    if features is not None and not features.strip(", ") and not others:
+        raise UsageError("--features: names no set, so there is nothing to learn. Leave it out to have the usual ones")
     if save is None and not json:
         raise UsageError("train-aligner: what is learnt would be lost: give --save MODEL, or --json to see the report")
 
@@ -321,6 +327,20 @@ def _new(kind: str, options: dict[str, Any], own: dict[str, Any]) -> Any:
     return made(**{**options, **own})
 
 
+def _read_text(source: str, target: str | None, reading: dict[str, Any]) -> Bitext:
+    from isogloss.data.formats import read_bitext
+
+    try:
+        return read_bitext(source, target, **reading)
+    except BitextError as problem:
+        if target is not None:
+            raise
+        raise BitextError(
+            f"{str(problem).partition(' Two files?')[0]} With two names, the first is one file with both sides and the "
+            "second is GOLD. Two files? give both, and GOLD: isogloss train-aligner matching news.de news.en gold.txt"
+        ) from None
+
+
 class _Work:
     """One training: what it is given, and what came of it."""
 
@@ -339,7 +359,7 @@ class _Work:
 
         self.quiet = quiet
         source, target, gold = files
-        text = read_bitext(source, target, **reading)
+        text = _read_text(source, target, reading)
         links = read_gold(gold, text)
         self.bitext, self.gold, rest, rows = labelled_pairs(text, links, skip_empty)
         if not len(self.bitext):
@@ -370,6 +390,12 @@ class _Work:
         others = {"links": self.links, "dev_links": self.dev_links}
         aligner.fit(self.bitext, self.gold, self.text, self.dev, progress_for(self.quiet), **others)
         self.baseline = self._baseline()
+        if self.baseline is not None and self.baseline > _STRANGE:
+            warn(
+                f"the gold and an HMM of the text hardly agree (AER {100 * self.baseline:.1f}). Is the gold of this "
+                "text, line for line, with the source first and words counted from 0? Or is there little text: give "
+                "more as --unlabelled"
+            )
 
     @property
     def held_out(self) -> float | None:
@@ -407,6 +433,9 @@ class _Work:
         used += f", {_count(without, 'pair')} of the text without" if without else ""
         used += f", {_count(self.n_more, 'unlabelled pair')}" if self.n_more else ""
         lines = [f"learnt from {used}"]
+        if passed := len(self.bitext) - aligner.n_gold_:
+            reason = f"a side is empty or longer than {aligner.max_length} words, or the aligner cannot take it"
+            lines.append(f"{_count(passed, 'pair')} with gold passed over: {reason} (--max-length)")
         if self.held_out is not None:
             folds = f"in {min(aligner.folds, aligner.n_gold_)}-fold cross-validation within the gold"
             line = f"AER {100 * self.held_out:.2f} {folds if self.dev is None else 'on --dev'}"
