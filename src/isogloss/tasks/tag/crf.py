@@ -120,7 +120,8 @@ class CrfTagger:
     ) -> None:
         self.column, self.order, self.decoder, self.iterations = column, order, decoder, iterations
         self.rate, self.l1, self.l2, self.min_count = rate, l1, l2, min_count
-        self.templates = tuple(TEMPLATES if templates is None else templates)
+        given = TEMPLATES if templates is None else templates
+        self.templates = tuple(item if isinstance(item, str) else tuple(item) for item in given)
         self.margin, self.most, self.seed, self.threads = margin, most, seed, threads
         self._check_options()
         self._templates = Templates(self.templates)

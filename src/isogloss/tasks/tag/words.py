@@ -22,10 +22,9 @@ OWN = (
     "shape", "look", "look & first", "look & suffix2", "look & suffix3",
 )  # fmt: skip
 AROUND = (
-    "word[-1]", "word[+1]", "word[-2]", "word[+2]", "word[-1] & word", "word & word[+1]", "word[-1] & word[+1]",
-    "word[-2] & word[-1]", "word[+1] & word[+2]",
+    "word[-1]", "word[+1]", "word[-2]", "word[+2]", "word[-1] & word", "word & word[+1]",
     "suffix2[-1]", "suffix2[+1]", "suffix3[-1]", "suffix3[+1]", "suffix3[-2]", "suffix3[+2]",
-    "look[-1]", "look[+1]", "suffix3 & suffix3[-1]", "suffix3 & suffix3[+1]",
+    "look[-1]", "look[+1]",
 )  # fmt: skip
 TEMPLATES = OWN + AROUND
 """The templates of `isogloss.learners.features` that are used unless others are given."""
