@@ -1,0 +1,104 @@
+"""`isogloss tag`: train, apply and score, from files to files."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from isogloss import cli
+from isogloss.data.treebank import Treebank
+
+SENTENCES = [
+    [("the", "DET", 2, "det"), ("dog", "NOUN", 3, "nsubj"), ("sleeps", "VERB", 0, "root")],
+    [("a", "DET", 2, "det"), ("cat", "NOUN", 3, "nsubj"), ("eats", "VERB", 0, "root")],
+    [("she", "PRON", 2, "nsubj"), ("sees", "VERB", 0, "root"), ("the", "DET", 4, "det"), ("cat", "NOUN", 2, "obj")],
+]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tag")
+    data = Treebank.of(SENTENCES * 8).to_bytes()
+    (folder / "train.conllu").write_bytes(data)
+    (folder / "dev.conllu.gz").write_bytes(gzip.compress(Treebank.of(SENTENCES).to_bytes()))
+    train = [
+        str(folder / "train.conllu"),
+        "--dev",
+        str(folder / "dev.conllu.gz"),
+        "--save",
+        str(folder / "model"),
+        "-q",
+    ]
+    assert cli.main(["tag", "train", *train]) == 0
+    return folder
+
+
+def test_train_apply_score(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bare = Treebank.of(SENTENCES).with_columns(upos=["_"] * 10)
+    bare.write(tmp_path / "in.conllu.gz")
+    out = str(tmp_path / "out.conllu")
+    assert cli.main(["tag", "apply", str(files / "model"), str(tmp_path / "in.conllu.gz"), "-o", out, "-q"]) == 0
+    assert Path(out).read_bytes() == Treebank.of(SENTENCES).to_bytes()
+    capsys.readouterr()
+    assert cli.main(["tag", "score", out, str(files / "dev.conllu.gz"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["upos"] == found["xpos"] == found["ufeats"] == found["uas"] == 100
+    assert cli.main(["tag", "score", str(tmp_path / "in.conllu.gz"), str(files / "dev.conllu.gz")]) == 0
+    assert capsys.readouterr().out.startswith("upos     0.00")
+
+
+def test_text_becomes_conllu(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "in.txt").write_text("the cat sleeps\n\nshe sees a dog\n")
+    assert cli.main(["tag", "apply", str(files / "model"), str(tmp_path / "in.txt"), "--confidence"]) == 0
+    told = capsys.readouterr()
+    assert "1 empty lines" in told.err and "2 sentences" not in told.out
+    rows = [line.split("\t") for line in told.out.splitlines() if line]
+    assert [(row[1], row[3]) for row in rows[:3]] == [("the", "DET"), ("cat", "NOUN"), ("sleeps", "VERB")]
+    assert all(row[9].startswith("UposConfidence=") for row in rows)
+
+
+def test_json_of_training(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    save = ["--save", str(tmp_path / "model"), "--order", "1", "--iterations", "2", "--json", "-q"]
+    assert cli.main(["tag", "train", str(files / "train.conllu"), *save]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["sentences"] == 24 and told["columns"]["upos"]["labels"] == 4 and told["columns"]["upos"]["passes"] == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    [
+        (["trian"], 2, "Did you mean 'train'"),
+        (["train", "TRAIN", "--save", "M", "--column", "lemma"], 2, "not one of upos, xpos, feats"),
+        (["train", "TRAIN", "--save", "M", "--column", "upos,upos"], 2, "twice"),
+        (["train", "TRAIN", "--save", "M", "--column", "xpos"], 1, "column xpos"),
+        (["train", "nowhere.conllu", "--save", "M"], 2, "nowhere.conllu"),
+        (["train", "TRAIN"], 2, "--save"),
+        (["apply", "nowhere", "TRAIN"], 2, "no such saved model"),
+        (["score", "-", "-"], 2, "standard input"),
+    ],
+)
+def test_what_is_wrong_is_said(
+    files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], status: int, words: str
+) -> None:
+    places = {"TRAIN": str(files / "train.conllu"), "M": str(tmp_path / "M")}
+    assert cli.main(["tag", *(places.get(word, word) for word in arguments)]) == status
+    assert words in capsys.readouterr().err and not (tmp_path / "M").exists()
+
+
+def test_bad_lines_are_named(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "bad.conllu").write_text("1\ta\t_\n\n")
+    assert (
+        cli.main(["tag", "apply", str(files / "model"), str(tmp_path / "bad.conllu"), "-o", str(tmp_path / "o")]) == 1
+    )
+    assert "line 1" in capsys.readouterr().err and not (tmp_path / "o").exists()
+
+
+def test_help_names_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["tag", "--help"]) == 0
+    told = capsys.readouterr().out
+    assert all(f"\n  {name} " in told for name in ("train", "apply", "score"))
+    assert cli.main(["tag", "train", "--help"]) == 0
+    assert "--dev DEV" in capsys.readouterr().out
