@@ -296,7 +296,7 @@ def bitext():
 
 @pytest.fixture(scope="module")
 def fitted(bitext):
-    return FeatureExtractor(sets=(*SETS, "ibm")).fit(bitext.part(0, 25), bitext.part(20, 40))
+    return FeatureExtractor(sets=SETS).fit(bitext.part(0, 25), bitext.part(20, 40))
 
 
 def test_posteriors_are_those_of_the_aligner(bitext, fitted):
@@ -348,6 +348,18 @@ def test_stems_are_posteriors_over_words_cut_short(bitext, fitted):
         assert best == pytest.approx(consensus.max(axis=1), abs=2e-5)
 
 
+def test_trust_is_the_logit_of_the_consensus_times_what_tells_how_far_to_trust_it(bitext, fitted):
+    features = fitted.transform(bitext)
+    named = [name for name in features.link_names if name.startswith("trust_")]
+    assert len(named) == 9
+    for name in named:
+        own = features.links[:, features.column(name.removeprefix("trust_"))]
+        logit = features.links[:, features.column("consensus_logit")]
+        assert np.array_equal(features.links[:, features.column(name)], logit * own)
+    few = FeatureExtractor(sets=("association", "trust")).fit(bitext)
+    assert few.link_names == ("bias", "dice", "llr", "pmi", "trust_dice")
+
+
 AROUND = ("above_left", "above", "above_right", "left", None, "right", "below_left", "below", "below_right")
 
 
@@ -393,9 +405,7 @@ def test_kept_and_read_again(bitext, fitted):
 
 
 def test_threads_agree(bitext, fitted):
-    one, two = (
-        FeatureExtractor(sets=(*SETS, "ibm"), threads=n).fit(bitext.part(0, 25), bitext.part(20, 40)) for n in (1, 2)
-    )
+    one, two = (FeatureExtractor(sets=SETS, threads=n).fit(bitext.part(0, 25), bitext.part(20, 40)) for n in (1, 2))
     a, b = one.transform(bitext), two.transform(bitext)
     assert np.array_equal(a.links, b.links) and np.array_equal(a.links, fitted.transform(bitext).links)
 

@@ -15,7 +15,7 @@ WEAK_AND_IBM = (*WEAK, "ibm")
 """Models 1 and 2 besides, as Lacoste-Julien et al. have them."""
 CLASSES = {"matching": "MatchingAligner", "quadratic": "QuadraticAligner", "itg": "ItgAligner"}
 HMM = "hmm"
-NAMES = {SETS: "all", WEAK: "weak", WEAK_AND_IBM: "weak+ibm", (*SETS, "ibm"): "all+ibm"}
+NAMES = {SETS: "all", WEAK: "weak", WEAK_AND_IBM: "weak+ibm"}
 
 
 class NotYet(Exception):

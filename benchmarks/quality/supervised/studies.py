@@ -27,7 +27,7 @@ STEPS = (
     WEAK,
     WEAK_AND_IBM,
     (*WEAK_AND_IBM, "hmm"),
-    (*SETS, "ibm"),
+    SETS,
 )
 """Feature sets in the order in which Taskar et al. add theirs; HMM posteriors stand where they have Model 4. The last
 step has those of words cut short, and what surrounds a link."""

@@ -30,7 +30,7 @@ from isogloss.tasks.align.supervised.validation import take_links
 
 KEPT = Path("out/supervised")
 SOURCES = Path(isogloss.__file__).parent
-ALL_SETS = (*SETS, "ibm")
+ALL_SETS = SETS
 MAX_LENGTH = 200
 POOL = 1000
 """Gold pairs from which those to learn from are drawn; large sets have more than we need in memory."""

@@ -30,6 +30,7 @@ from isogloss.tasks.align.features.table import (
     DICTIONARY,
     HMM_NULLS,
     NULLS,
+    TRUSTED,
     Dictionary,
     Table,
     stem_columns,
@@ -40,8 +41,11 @@ from isogloss.tasks.align.priors import fold
 
 __all__ = ["SETS", "FeatureExtractor"]
 
-SETS = ("association", "position", "shape", "frequency", "context", "lexical", "hmm", "stems", "surroundings")
-"""Sets of features that are on if nothing else is said; "ibm", "blocks" and "pairs" are there too."""
+SETS = (
+    "association", "position", "shape", "frequency", "context", "lexical", "hmm", "stems", "surroundings", "trust",
+    "ibm",
+)  # fmt: skip
+"""Sets of features that are on if nothing else is said; "blocks" and "pairs" are there too."""
 STEMS = (3, 5)
 """Letters to which words are cut for the set "stems"; two lengths together did as well as the better one alone."""
 
@@ -57,11 +61,11 @@ class FeatureExtractor:
     ----------
     sets : sequence of str
         Which features, by set: "association", "position", "shape", "frequency", "context", "lexical", "hmm", "stems",
-        "surroundings", "ibm". A constant `bias` is always among them. "stems" are posteriors of HMMs over words cut
-        short, and their mean with that of "hmm", the consensus; "surroundings" are the cells next to a cell, and its
-        rivals in row and column, by the consensus, the HMM or Dice, the first of these that there is. "blocks" and
-        "pairs" add no features of links, but count what `block_features`, and `link_pair_features` and
-        `fertility_features`, need.
+        "surroundings", "trust", "ibm". A constant `bias` is always among them. "stems" are posteriors of HMMs over
+        words cut short, and their mean with that of "hmm", the consensus (the posterior of the HMM, or Dice, where
+        there is none); "surroundings" are the cells next to a cell, and its rivals in row and column, by the
+        consensus; "trust" is the consensus times what tells how far to trust it. "blocks" and "pairs" add no features
+        of links, but count what `block_features`, and `link_pair_features` and `fertility_features`, need.
     links : sequence of str
         Names of other systems' links, which `transform` is then given: features ``links:<name>``.
     dictionary : path or iterable of (source, target), optional
@@ -219,7 +223,12 @@ class FeatureExtractor:
         """Names of the link features, in order; complete once `fit` has seen what user functions give."""
         names: list[str] = ["bias"]
         for name in self.sets:
-            names += stem_columns(self.stems) if name == "stems" else COLUMNS[name]
+            if name == "stems":
+                names += stem_columns(self.stems)
+            elif name == "trust":
+                names += [f"trust_{by}" for by in TRUSTED if by in names]
+            else:
+                names += COLUMNS[name]
         if self._dictionary is not None:
             names += DICTIONARY
         names += [f"links:{name}" for name in self.links]
@@ -332,6 +341,8 @@ class FeatureExtractor:
                 table.rate_links(mean, CONSENSUS)
         if "surroundings" in self.sets:
             table.surround(mean)
+        if "trust" in self.sets:
+            table.trust(mean)
         return hmm
 
     # --- other parts

@@ -45,6 +45,7 @@ COLUMNS = {
             "row_sum", "column_rival", "column_sum",
         )
     ),
+    "trust": (),
     "ibm": tuple(
         f"{model}_{kind}"
         for model in ("model1", "model2")
@@ -54,9 +55,14 @@ COLUMNS = {
     ),
 }  # fmt: skip
 """Names of the link features of each set; "lexical" has indicators, "blocks" and "pairs" are of other parts, and those
-of "stems" are in `stem_columns`."""
+of "stems" and "trust" are in `stem_columns` and `TRUSTED`."""
 
 CONSENSUS = "consensus"
+TRUSTED = (
+    "both_rare", "one_rare", "both_frequent", "one_frequent", "rank_difference", "punctuation", "one_punctuation",
+    "diagonal", "dice",
+)  # fmt: skip
+"""What tells how far the consensus is to be trusted: the set "trust" has its logit times each that there is."""
 DICTIONARY = ("dictionary", "dictionary_only_in_row", "dictionary_only_in_column")
 NULLS = ("bias", "rank_10", "rank_100", "rank_1000", "rare", "punctuation", "number", "best_dice")
 HMM_NULLS = ("hmm_null", "hmm_best")
@@ -259,6 +265,18 @@ class Table:
 
         values = self.dice if probability is None else probability
         kernels.surroundings(*self._geometry, values, self.out, self.columns[COLUMNS["surroundings"][0]])
+
+    def trust(self, probability: Floats | None) -> None:
+        """Logits of a probability of every cell, of Dice without, times what tells how far to trust them."""
+        from isogloss.tasks.align._numba import features as kernels
+
+        logit = np.empty((self.corpus.n_cells, 2), np.float32)
+        values = self.dice if probability is None else probability
+        kernels.logits(self.corpus.pairs.cell_offsets, values, logit, 0)
+        for name in TRUSTED:
+            if f"trust_{name}" in self.columns:
+                by = self.out[:, self.columns[name]]
+                np.multiply(logit[:, 1], by, out=self.out[:, self.columns[f"trust_{name}"]])
 
     def translate(self, dictionary: Dictionary) -> None:
         """Whether a dictionary has the two words, and whether it has no other pair for one of them here."""
