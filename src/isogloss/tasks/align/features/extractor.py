@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
@@ -11,16 +10,17 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from isogloss import store
 from isogloss.data import Bitext, Links, Vocabulary
 from isogloss.data.formats import as_bitext
 from isogloss.engine.threads import using_threads
-from isogloss.errors import BitextError, ModelError, ParameterError, UsageError
+from isogloss.errors import BitextError, ParameterError, UsageError
 from isogloss.progress import Progress, QuietProgress
 from isogloss.tasks.align.corpus import Corpus
+from isogloss.tasks.align.features import keeping
 from isogloss.tasks.align.features.base import Floats, PairFeatures, PairView, PartFeatures
 from isogloss.tasks.align.features.blocks import LONGEST, Phrases, block_features
 from isogloss.tasks.align.features.evidence import Posteriors, posteriors_of, training_posterior
+from isogloss.tasks.align.features.keeping import ALIGNERS, STEM
 from isogloss.tasks.align.features.neighbours import LinkHabits, fertility_features, link_pair_features
 from isogloss.tasks.align.features.statistics import Known, Statistics, cut_words, joined
 from isogloss.tasks.align.features.table import (
@@ -35,7 +35,7 @@ from isogloss.tasks.align.features.table import (
     Table,
     stem_columns,
 )
-from isogloss.tasks.align.hmm import HMMAligner, Model1Aligner, Model2Aligner
+from isogloss.tasks.align.hmm import HMMAligner
 from isogloss.tasks.align.lexicon import read_lexicon
 from isogloss.tasks.align.priors import fold
 
@@ -50,8 +50,6 @@ STEMS = (3, 5)
 """Letters to which words are cut for the set "stems"; two lengths together did as well as the better one alone."""
 
 Extra = Callable[[PairView], Any]
-_ALIGNERS = {"hmm": HMMAligner, "model1": Model1Aligner, "model2": Model2Aligner}
-_STEM = "stem_"
 
 
 class FeatureExtractor:
@@ -151,7 +149,7 @@ class FeatureExtractor:
         progress = progress or QuietProgress()
         with using_threads(self.threads):
             self.aligners_ = self._trained(text, progress)
-            whole = [aligner for name, aligner in self.aligners_.items() if not name.startswith(_STEM)]
+            whole = [aligner for name, aligner in self.aligners_.items() if not name.startswith(STEM)]
             if whole:
                 trained = whole[0]._trained_on
                 assert trained is not None
@@ -184,9 +182,9 @@ class FeatureExtractor:
             wanted["hmm"] = {**shared, **self.hmm}
         if "ibm" in self.sets:  # the classical models, each direction for itself
             wanted |= {name: {**shared, "constraint": "none"} for name in ("model1", "model2")}
-        found = {name: _ALIGNERS[name](**options).fit(text, progress=progress) for name, options in wanted.items()}
+        found = {name: ALIGNERS[name](**options).fit(text, progress=progress) for name, options in wanted.items()}
         for n in self.stems if "stems" in self.sets else ():
-            found[f"{_STEM}{n}"] = HMMAligner(**{**shared, **self.hmm}).fit(cut_words(text, n), progress=progress)
+            found[f"{STEM}{n}"] = HMMAligner(**{**shared, **self.hmm}).fit(cut_words(text, n), progress=progress)
         return found
 
     def _names_of_extra(self, bitext: Bitext) -> list[tuple[str, ...]]:
@@ -323,9 +321,9 @@ class FeatureExtractor:
         known = table.known if self._known is not None else None
         hmm, means = None, list[Floats]()
         for name, aligner in self.aligners_.items():
-            text = cut_words(table.bitext, int(name.removeprefix(_STEM))) if name.startswith(_STEM) else table.bitext
+            text = cut_words(table.bitext, int(name.removeprefix(STEM))) if name.startswith(STEM) else table.bitext
             found = posteriors_of(aligner, text, table.corpus, known)
-            if name.startswith(_STEM):
+            if name.startswith(STEM):
                 means.append(found.both.mean(axis=1, dtype=np.float32))
                 table.rate_links(means[-1], name)
             elif name == "hmm":
@@ -449,74 +447,14 @@ class FeatureExtractor:
         """Everything that `transform` needs, as plain arrays for `isogloss.store`; all but the user's functions."""
         if not hasattr(self, "statistics_"):
             raise UsageError("this FeatureExtractor has learnt nothing yet: call fit first")
-        header = {
-            "options": self.options_,
-            "extra": [list(group) for group in self._extra_names],
-            "aligners": {
-                name: {"options": aligner.options_, "threshold": aligner.threshold_}
-                for name, aligner in self.aligners_.items()
-            },
-        }
-        found: dict[str, NDArray[Any]] = {
-            "header": np.frombuffer(json.dumps(header, sort_keys=True).encode(), np.uint8)
-        }
-        found |= {f"counts/{name}": array for name, array in self.statistics_.arrays().items()}
-        for name, aligner in self.aligners_.items():
-            found |= {f"{name}/{key}": array for key, array in aligner._model.arrays().items()}
-        found |= {f"phrases/{name}": array for name, array in (self._phrases.arrays() if self._phrases else {}).items()}
-        found |= {f"habits/{name}": array for name, array in (self._habits.arrays() if self._habits else {}).items()}
-        words = dict(zip(("source_frequent", "target_frequent"), self._frequent, strict=True))
-        if self._dictionary is not None:
-            words |= {"source_dictionary": self._dictionary.source, "target_dictionary": self._dictionary.target}
-            found |= {"dictionary/rows": self._dictionary.rows, "dictionary/columns": self._dictionary.columns}
-        for name, listed in words.items():
-            found[f"words/{name}"], found[f"words/{name}_offsets"] = store.pack_strings(listed)
-        return found
+        return keeping.arrays_of(self)
 
     @classmethod
     def from_arrays(
         cls, arrays: Mapping[str, NDArray[Any]], *, extra: Sequence[Extra] = (), threads: int | None = None
     ) -> Self:
         """What `arrays` gave. Functions of the user's own have to be given again."""
-
-        def under(prefix: str) -> dict[str, NDArray[Any]]:
-            return {name[len(prefix) :]: array for name, array in arrays.items() if name.startswith(prefix)}
-
-        try:
-            header = json.loads(arrays["header"].tobytes())
-            made = cls(**header["options"], extra=extra, threads=threads)
-            made._extra_names = [tuple(group) for group in header["extra"]]
-            made.statistics_ = Statistics.from_arrays(under("counts/"))
-            made.aligners_ = {}
-            for name in (*_ALIGNERS, *(f"{_STEM}{n}" for n in made.stems)):
-                if name in header["aligners"]:
-                    told, kind = header["aligners"][name], "hmm" if name.startswith(_STEM) else name
-                    meta = {"threshold": told["threshold"]}
-                    saved = store.Saved(f"align.{kind}", told["options"], under(f"{name}/"), meta)
-                    made.aligners_[name] = _ALIGNERS[kind]._from_saved(saved)
-                    made.aligners_[name].threads = threads
-            if phrases := under("phrases/"):
-                made._phrases = Phrases.from_arrays(phrases)
-            if habits := under("habits/"):
-                made._habits = LinkHabits.from_arrays(habits)
-            words = under("words/")
-            listed = {
-                name: Vocabulary(store.unpack_strings(words[name], words[f"{name}_offsets"]))
-                for name in words
-                if not name.endswith("_offsets")
-            }
-            made._frequent = [listed["source_frequent"], listed["target_frequent"]]
-            made._dictionary = None
-            if "source_dictionary" in listed:
-                made._dictionary = Dictionary(
-                    listed["source_dictionary"], listed["target_dictionary"],
-                    arrays["dictionary/rows"], arrays["dictionary/columns"],
-                )  # fmt: skip
-        except (KeyError, ValueError, TypeError) as problem:
-            raise ModelError(
-                f"the features of this model cannot be read ({problem}). Was it damaged? Train it again"
-            ) from None
-        return made
+        return keeping.restored(cls, arrays, extra, threads)
 
 
 def _view(table: Table, pair: int) -> PairView:
