@@ -44,7 +44,7 @@ def results() -> rows.Rows:
 def models() -> dict[str, Model]:
     """Every class, as it comes."""
     return {
-        "matching": matching(tune=False),
+        "matching": matching(),
         "M+F": quadratic(fertility=2, pairs=False),
         "M+F+Q": quadratic(fertility=2, pairs=True),
         "ITG, MIRA": itg(blocks=False),
