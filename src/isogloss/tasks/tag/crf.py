@@ -170,12 +170,13 @@ class CrfTagger:
             index = self._templates.index(parts, min_count=self.min_count)
             attributes = self._templates.matrix(parts, index)
             rows = rows_of(attributes, gold, units, dense=DENSE if len(labels) <= FEW_LABELS else 1 << 62)
-            learning = Learning(attributes, treebank.offsets, gold, rows, units, self._settings)
-            watch = _Watch(self, learning, _Fitted(labels, units, index, rows, _NOTHING), dev, progress)
-            try:
-                weights = learning.run(watch, count_threads(self.threads))
-            finally:
-                progress.finish()
+        # Not held while learning: `jackknife` learns several taggers side by side.
+        learning = Learning(attributes, treebank.offsets, gold, rows, units, self._settings)
+        watch = _Watch(self, learning, _Fitted(labels, units, index, rows, _NOTHING), dev, progress)
+        try:
+            weights = learning.run(watch, count_threads(self.threads))
+        finally:
+            progress.finish()
         self.trace_, self.tuning_ = np.array(watch.trace), np.array(watch.accuracies)
         best = watch.best if watch.best is not None else weights
         self._fitted = _compact(_Fitted(labels, units, index, rows, best))
@@ -324,13 +325,15 @@ class _Watch:
         self.best: Weights | None = None
         self._score: Callable[[Weights], float] | None = None
         if dev is not None:
-            attributes = tagger._attributes(dev, unfinished.index)
+            with using_threads(tagger.threads):
+                attributes = tagger._attributes(dev, unfinished.index)
             ids, vocabulary = dev.columns[tagger.column]
             gold = Vocabulary(unfinished.labels).encode(vocabulary)[ids]
 
             def score(weights: Weights) -> float:
                 given = (unfinished.rows, unfinished.units, weights, tagger._settings)
-                found = decode(attributes, dev.offsets, *given, hard=tagger.decoder == "viterbi")
+                with using_threads(tagger.threads):
+                    found = decode(attributes, dev.offsets, *given, hard=tagger.decoder == "viterbi")
                 return 100 * float(np.mean(found.labels == gold)) if len(gold) else 0.0
 
             self._score = score

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from isogloss.engine.threads import run_blocks
+from isogloss.engine.threads import run_blocks, using_threads
 from isogloss.learners.sparse import Sparse
 from isogloss.tasks.tag.labels import Units
 
@@ -154,8 +154,9 @@ class Learning:
             pool.shutdown(cancel_futures=True)
         short, sizes = np.zeros((n, min(settings.most, self.units.k)), np.int32), np.zeros(n, np.int32)
         # Lists by a pruner that has learnt the labels of the very words would be too short to learn from.
-        for f in range(settings.folds):
-            self._shorten(np.flatnonzero(fold == f), pruners[f], short, sizes)
+        with using_threads(threads):
+            for f in range(settings.folds):
+                self._shorten(np.flatnonzero(fold == f), pruners[f], short, sizes)
         return self._chains(pruners[-1], short, sizes, done, watch)
 
     def _pruner(self, sentences: Integers) -> tuple[float, Floats]:
