@@ -747,3 +747,42 @@ def test_clamped_batches_allow_one_alignment_alone():
 def test_wrong_scores_in_a_batch_are_named_with_their_sentence():
     with pytest.raises(ParameterError, match="sentence 1: Itg: scores: nan"):
         Itg.batch([np.zeros((1, 1)), np.full((1, 1), np.nan)], np.float32(-1.0))
+
+
+@LAWS
+@given(itg_inputs(most=6), st.booleans(), st.booleans(), st.integers(0, 2**32 - 1))
+def test_a_chart_without_cells_that_no_nearest_alignment_has_changes_nothing(inputs, normal_form, pruned, seed):
+    rng = np.random.default_rng(seed)
+    dist = Itg(*inputs[:3], normal_form, None if inputs.blocks is None else Blocks(*inputs.blocks))
+    if pruned and dist.scores.size:
+        dist = dist.prune(*posteriors(rng, *dist.scores.shape), cell_limit=1)
+    marks = rng.integers(0, 4, dist.scores.shape)
+    target = dist.minimum_loss(marks == 2, marks == 1, within=bool(rng.integers(2)))
+    narrow = target.narrowed()
+    try:
+        target.log_partition()
+    except InfeasibleError:
+        with pytest.raises(InfeasibleError):
+            narrow.log_partition()
+        return
+    spread = [np.where(np.isinf(one), one, rng.normal(0, 30, one.shape)) for one in target.part_scores()]
+    for one, other in [(target, narrow), (target.with_part_scores(*spread), narrow.with_part_scores(*spread))]:
+        many = Itg.batch([np.zeros((2, 2))])
+        batch = type(many)([one, many[0], one]).narrowed() if one is target else type(many)([other, many[0], one])
+        assert other.level() == one.level()
+        assert other.log_partition() == pytest.approx(one.log_partition(), rel=1e-12, abs=1e-12)
+        np.testing.assert_allclose(Flat(other).marginals(), Flat(one).marginals(), rtol=1e-9, atol=1e-12)
+        assert batch.log_partition()[[0, 2]].tolist() == pytest.approx([one.log_partition()] * 2, rel=1e-12, abs=1e-12)
+        assert other.score(other.argmax()) == pytest.approx(one.score(one.argmax()), abs=1e-7)
+        assert other.log_prob(other.argmax()) == pytest.approx(one.log_prob(one.argmax()), abs=1e-7)
+        assert other.chart_bytes() <= one.chart_bytes()
+
+
+def test_a_target_of_one_alignment_has_a_small_chart():
+    rng = np.random.default_rng(3)
+    dist = drawn(rng, 12, 11, size=3, spread=1.0)
+    target = dist.minimum_loss({(i, i) for i in range(11)})
+    narrow = target.narrowed()
+    assert narrow._pruning.cells < dist.unpruned()._bytes(None) / 1000
+    assert dist.narrowed() is dist
+    assert narrow.k_best(3) == [(pytest.approx(score), links) for score, links in target.k_best(3)]

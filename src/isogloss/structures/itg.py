@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from isogloss.errors import ParameterError
 from isogloss.structures.base import Array, Distribution, InfeasibleError, checked_scores, kept
 from isogloss.structures.itg_parts import (
-    Blocks, Links, Pruning, Terminal, checked_blocks, checked_nulls, gold_counts, is_separable, lifted, make_pruning,
-    shifted, spread, terminals,
+    NO_BOUNDS, Blocks, Links, Pruning, Terminal, checked_blocks, checked_nulls, gold_counts, is_separable, lifted,
+    make_pruning, shifted, spread, terminals,
 )  # fmt: skip
 from isogloss.structures.semiring import DRAW, LOG, MAX, Draw, Log, Max, Semiring
 
@@ -229,9 +229,11 @@ class Itg(Distribution[Links]):
             scores = lifted(scores, self._levels)
         if shift == -np.inf:
             return shift, out, 0
-        limit, counts = (-1, NO_COUNTS) if pruning is None else (pruning.limit, pruning.counts)
+        limit, counts, bounds = -1, NO_COUNTS, NO_BOUNDS
+        if pruning is not None:
+            limit, counts, bounds = pruning.limit, pruning.counts, pruning.bounds
         want, wide = WANTED[type(semiring)], self._wide
-        value, level = itg(want, self._shape, self.normal_form, scores, levels, counts, limit, wide, u, out)
+        value, level = itg(want, self._shape, self.normal_form, scores, levels, counts, limit, bounds, wide, u, out)
         return float(value) + shift, out, int(level)
 
     def _swept(self, semiring: Semiring, u: Array) -> tuple[float, Array, int]:
@@ -512,6 +514,26 @@ class Itg(Distribution[Links]):
         outside = self._of_links((counts < 0).astype(np.float64)) > 0
         parts = self._split(np.where(outside, -np.inf, self._terms))
         return target._copied(*parts)
+
+    def narrowed(self) -> Self:
+        """The same restricted distribution in a chart without the cells that none of its alignments has.
+
+        Which cells these are does not depend on scores, as long as the same terms are allowed: worth while when many
+        scores are tried, none of them −∞ that is not here. As it is without a restriction.
+        """
+        if self._levels is None or not self.scores.size:
+            return self
+        from isogloss.structures._numba.itg import chart_cells, used_rows
+
+        cut = self._pruning
+        if cut is None:
+            cut = Pruning(np.ones(len(self._terms), np.bool_), NO_COUNTS, -1, 0, NO_BOUNDS)
+        terms = kept(np.where(cut.keep & (self._terms > -np.inf), 0.0, -np.inf))
+        bounds = used_rows(self._shape, self.normal_form, terms, self._levels, cut.counts, cut.limit, cut.bounds)
+        if not bounds.shape[1]:  # the whole chart is used instead
+            return self
+        cells = int(chart_cells(self.n_source, self.n_target, cut.counts, cut.limit, bounds))
+        return self._copied(*self.part_scores(), pruning=Pruning(cut.keep, cut.counts, cut.limit, cells, bounds))
 
     def best_in_class(self, sure: Any, possible: Any = ()) -> Links:
         """One alignment of least loss: the fewest links among these, and among equals always the same one.

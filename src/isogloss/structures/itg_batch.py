@@ -68,13 +68,15 @@ class Itgs(Batch[Links]):
         levels, level_offsets = _joined([None if semiring is MAX else one._levels for one in ones])
         counts, count_offsets = _joined([None if one._pruning is None else one._pruning.counts.ravel() for one in ones])
         limits = np.array([-1 if one._pruning is None else one._pruning.limit for one in ones], np.int64)
+        bounds, bound_offsets = _joined([None if one._pruning is None else one._pruning.bounds.ravel() for one in ones])
         shapes = np.array([one._shape for one in ones], np.int64).reshape(len(ones), 3)
         normal = np.array([one.normal_form for one in ones], np.bool_)
         out, values, tops = np.zeros(len(scores.values)), np.empty(len(ones)), np.zeros(len(ones), np.int64)
         order = np.argsort(-sizes, kind="stable")
         run_sentences(
             itgs, len(ones), order, WANTED[type(semiring)], shapes, normal, scores.values, scores.offsets, levels,
-            level_offsets, counts, count_offsets, limits, False, u, starts, out, values, tops,
+            level_offsets, counts, count_offsets, limits, bounds.astype(np.int16, copy=False), bound_offsets,
+            False, u, starts, out, values, tops,
         )  # fmt: skip
         values += shifts
         parts = scores.like(out)
@@ -128,6 +130,17 @@ class Itgs(Batch[Links]):
         pairs = zip(self.part_marginals(), empty, strict=True)
         return [Blocks(*parts[3:]) if len(parts) > 3 else Blocks(none, none) for parts, none in pairs]
 
+    def narrowed(self) -> Self:
+        """The same restricted distributions in charts without the cells that no alignment has; see `Itg.narrowed`."""
+        found: list[Itg] = list(self._structures)
+
+        def narrow(block: int, count: int) -> None:
+            for s in range(block, len(found), count):
+                found[s] = found[s].narrowed()
+
+        run_sentences(narrow, len(found))
+        return type(self)(found)
+
     def level(self) -> NDArray[np.int64]:
         """int64[n_sentences]: `Itg.level` of each."""
         return self._full[2]
@@ -155,7 +168,7 @@ class Itgs(Batch[Links]):
         return type(self)([one.with_part_scores(*(np.asarray(a, np.float64) for a in arrays)) for one, arrays in new])
 
 
-def _joined(arrays: Sequence[NDArray[np.int64] | None]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _joined(arrays: Sequence[NDArray[Any] | None]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """One vector of all, and where each begins; nothing for None."""
     lengths = [0 if array is None else len(array) for array in arrays]
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from isogloss.structures import kbest
 from isogloss.structures.base import Array
-from isogloss.structures.itg_parts import Links, Pruning, lifted
+from isogloss.structures.itg_parts import NO_BOUNDS, Links, Pruning, lifted
 from isogloss.structures.semiring import MAX
 
 if TYPE_CHECKING:
@@ -82,7 +82,8 @@ class _Forest:
         scores = scores if dist._levels is None else lifted(scores, dist._levels)
         limit, counts = (-1, NO_COUNTS) if pruning is None else (pruning.limit, pruning.counts)
         self.chart, self.dist, self.k, self.scores = chart, dist, k, scores
-        self.rows, cells = chart.make_rows(dist.n_source, dist.n_target, counts, limit)
+        bounds = NO_BOUNDS if pruning is None else pruning.bounds
+        self.rows, cells = chart.make_rows(dist.n_source, dist.n_target, counts, limit, bounds)
         self.plan = chart.make_plan(dist._shape, True, limit, cells)
         self.memory = np.empty(int(self.plan[chart.OUTER]) + 16)
         chart.inside(self.plan, scores, NO_LEVELS, counts, self.rows, self.memory, np.empty(0, np.int64), -np.inf)

@@ -15,6 +15,7 @@ from isogloss.structures.base import Array, checked_scores, kept
 __all__ = ["Blocks", "Links", "Pruning", "Terminal", "terminals"]
 
 Links = frozenset[tuple[int, int]]
+NO_BOUNDS = np.zeros((2, 0, 1), np.int16)
 
 
 class Terminal(NamedTuple):
@@ -158,6 +159,8 @@ class Pruning(NamedTuple):
     """Negative: any number."""
     cells: int
     """How many cells are left."""
+    bounds: NDArray[np.int16]
+    """int16[2, n_spans, n_target]: from where to where rows of the chart go if that is known, or no spans."""
 
 
 def make_pruning(
@@ -184,7 +187,7 @@ def make_pruning(
     grown = Blocks.from_links(np.where(links, 1.0, 0.0), size, mean=False) if size > 1 else ()
     keep = np.concatenate([links.ravel(), np.ones(sum(shape), np.bool_), *(side.ravel() > 0 for side in grown)])
     limit = -1 if cell_limit == np.inf or counts[-1, -1] <= cell_limit else int(cell_limit)
-    return Pruning(keep, counts, limit, int(chart_cells(*shape, counts, limit)))
+    return Pruning(keep, counts, limit, int(chart_cells(*shape, counts, limit, NO_BOUNDS)), NO_BOUNDS)
 
 
 def gold_counts(sure: Any, possible: Any, shape: tuple[int, ...], place: str) -> Array:

@@ -87,20 +87,25 @@ def _pruned(counts, limit, i, k, j, h):
 
 
 @njit(cache=True, nogil=True)
-def make_rows(n_source, n_target, counts, limit):
-    """The rows that pruning leaves, and how many cells they hold. A negative `limit` prunes nothing."""
+def make_rows(n_source, n_target, counts, limit, bounds):
+    """The rows that pruning leaves, and how many cells they hold. A negative `limit` prunes nothing.
+
+    `bounds`, int16[2, n_spans, n_target] or without spans, has LOW and HIGH of all rows where these are known.
+    """
     rows = np.empty((13, n_source * (n_source + 1) // 2, n_target + 1), np.int32)
     total = 0
     for i in range(n_source):
         for k in range(i + 1, n_source + 1):
             for j in range(n_target):
                 first, last = j + 1, n_target + 1
-                if limit >= 0:
+                s = span(n_source, i, k)
+                if bounds.shape[1]:
+                    first, last = np.int64(bounds[0, s, j]), np.int64(bounds[1, s, j])
+                elif limit >= 0:
                     while first < last and _pruned(counts, limit, i, k, j, first):
                         first += 1
                     while first < last and _pruned(counts, limit, i, k, j, last - 1):
                         last -= 1
-                s = span(n_source, i, k)
                 rows[LOW, s, j], rows[HIGH, s, j], rows[START, s, j] = first, last, total - first
                 total += last - first
     return rows, total
@@ -326,7 +331,7 @@ def inside(plan, scores, levels, counts, rows, m, e, zero):
                 _multiply(plan, rows, m, e, s, V, b, W, W_FROM, a, SL, SL_FROM)
             for column in range(W_FROM, VR_TO + 1):
                 rows[column, s, n_target] = 0
-            for column in range(W_TOP, VR_BOTTOM + 1):
+            for column in range(W_TOP, VR_BOTTOM + 1 if len(e) == 0 else W_TOP):
                 for h in range(n_target + 1):
                     rows[column, s, h] = 0
             for j in range(n_target - 1, -1, -1):

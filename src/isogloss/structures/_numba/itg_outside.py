@@ -14,7 +14,7 @@ from isogloss.structures._numba.itg_chart import (
     START, TERMS, VR, VR_FROM, VR_TO, VR_TOP, W_FROM, W_TO, W_TOP, WIDTH, S, V, around, span, terminal,
 )  # fmt: skip
 from isogloss.structures._numba.itg_rows import (
-    ONE, SINGLE, ZERO, add_dot, add_product, between, clear, invert, posterior, settle,
+    ONE, SINGLE, ZERO, add_dot, add_product, between, clear, counts, invert, posterior, settle,
 )  # fmt: skip
 from isogloss.structures._numba.lanes import WIDTH as LANES
 from isogloss.structures._numba.lanes import add, load, multiply, multiply_add, splat, store, total
@@ -105,10 +105,11 @@ def _take_null(plan, m, e, null, a, b, n, outer, out):
 
 
 @njit(cache=True, nogil=True)
-def _open_row(plan, rows, m, e, i, k, j, outs, most, out):
+def _open_row(plan, rows, m, e, i, k, j, outs, most, out, used):
     """From W, SL and VR of a row to its terminals, its nulls and its two sequences, which are left in S and V.
 
     The chart of a symbol is at ``base + symbol * cells``, seen from outside it is at ``seen + symbol * most``.
+    Cells that some alignment has are marked in `used`, if it has room.
     """
     n_source, cells, s = plan[N_SOURCE], plan[CELLS], span(plan[N_SOURCE], i, k)
     first, last, start = rows[LOW, s, j], rows[HIGH, s, j], rows[START, s, j]
@@ -137,6 +138,12 @@ def _open_row(plan, rows, m, e, i, k, j, outs, most, out):
             before = rows[START, s - 1, j] + h
             inner, past = plan[CHART] + symbol * cells + before, outs + symbol * most + before
             _take_null(plan, m, e, nulls + k - 1, outer + h, inner, end - h, past, out)
+    if len(used):
+        for h in range(first, last):
+            found = counts(m, e, base + h, plan[OUTER] + start + h)
+            for symbol in (S, V, SL, VR):
+                found = found or counts(m, e, base + symbol * cells + h, seen + symbol * most + h)
+            used[start + h] = found
     _join_row(plan, m, e, i, k, j, first, last, seen + S * most, seen + V * most, plan[OUTER] + start, out)
 
 
@@ -265,8 +272,11 @@ def _unmultiply(plan, rows, m, e, c, at_c, a, at_a, from_a, outer_a, b, at_b, fr
 
 
 @njit(cache=True, nogil=True)
-def outside(plan, rows, m, e, out):
-    """Add to `out`, laid out as the terms, the posterior of each; memory is as `inside` left it, and changes."""
+def outside(plan, rows, m, e, out, used):
+    """Add to `out`, laid out as the terms, the posterior of each; memory is as `inside` left it, and changes.
+
+    In wide numbers, cells that some alignment of the highest level has are marked in `used`, bool[n_cells] or empty.
+    """
     n_source, cells, chart, outer = plan[N_SOURCE], plan[CELLS], plan[CHART], plan[OUTER]
     clear(m, e, outer, len(m) - outer)
     invert(m, e, plan[GOAL])
@@ -282,7 +292,7 @@ def outside(plan, rows, m, e, out):
                     if len(e) == 0:
                         _open_narrow(plan, rows, m, i, k, j, outs, most, out)
                     else:
-                        _open_row(plan, rows, m, e, i, k, j, outs, most, out)
+                        _open_row(plan, rows, m, e, i, k, j, outs, most, out, used)
             for p in range(i + 1, k):
                 a, b = span(n_source, i, p), span(n_source, p, k)
                 _unmultiply(

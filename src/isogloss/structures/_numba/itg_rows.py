@@ -30,8 +30,8 @@ from numba.extending import intrinsic
 from isogloss.structures._numba.lanes import WIDTH, add, load, maximum, multiply, multiply_add, splat, store, total
 
 __all__ = [
-    "ONE", "PADDING", "SINGLE", "ZERO", "add_dot", "add_product", "between", "clear", "invert", "level_of", "log_of",
-    "posterior", "put", "settle",
+    "ONE", "PADDING", "SINGLE", "ZERO", "add_dot", "add_product", "between", "clear", "counts", "invert", "level_of",
+    "log_of", "posterior", "put", "settle",
 ]  # fmt: skip
 
 # Constants are NumPy integers throughout: Numba compiles a function again for every Python integer that it is given.
@@ -189,6 +189,12 @@ def log_of(m, e, at):
     if len(e) == 0:
         return np.log(m[at]) if m[ZERO] == 0.0 else m[at]
     return np.log(m[at]) + (e[at] - level_of(m, e, at) * LEVEL) * LOG_STEP
+
+
+@njit(cache=True, nogil=True)
+def counts(m, e, a, b):
+    """Whether the product of two wide numbers is more than zero and of level 0 or above, however small it is."""
+    return m[a] != 0.0 and m[b] != 0.0 and e[a] + e[b] >= -LEVEL // 2
 
 
 @njit(cache=True, nogil=True)

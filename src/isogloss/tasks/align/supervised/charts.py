@@ -155,6 +155,14 @@ class FlatItgs(Batch[LinkSet]):
             out += flat.dist.listed(arrays) if isinstance(flat.dist, BlockItg) else arrays
         return self._itgs.log_partition(), self.scores.like(np.concatenate([np.zeros(0), *map(np.ravel, out)]))
 
+    def narrowed(self) -> Self:
+        """The same in charts without cells that are not used; see `Itg.narrowed`."""
+        narrow, new = self._itgs.narrowed(), list[Flat[Any]]()
+        for s, flat in enumerate(self._flats):
+            dist = flat.dist
+            new.append(Flat(BlockItg(narrow[s], dist.places) if isinstance(dist, BlockItg) else narrow[s]))
+        return type(self)(new)
+
     def argmax(self) -> list[LinkSet]:
         """The best alignment of each."""
         return self._itgs.argmax()

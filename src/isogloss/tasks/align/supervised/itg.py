@@ -285,7 +285,7 @@ class ItgAligner(SupervisedAligner):
             objective = Likelihood(model, gold=problem.targets)
         else:
             near = [Flat(flat.dist.minimum_loss(*problem.gold.of_pair(k))) for k, flat in enumerate(problem.flats)]
-            objective = Likelihood(model, within=model.within(FlatItgs(near)))
+            objective = Likelihood(model, within=model.within(FlatItgs(near).narrowed()))
         return Lbfgs(objective, l2=setting.regularisation or 0.0)
 
     def calibrate(self, held_out: Sequence[HeldOut]) -> tuple[float, float]:
