@@ -93,7 +93,7 @@ class Problem:
         the others; `weights(found)` undoes it.
     targets : list
     costs : list of Cost
-        Lists that `refresh` changes in place.
+        Lists that `refresh` changes in place; empty for learners that sum over all targets.
     """
 
     def __init__(self, aligner: SupervisedAligner, features: PairFeatures, gold: GoldCells, setting: Setting) -> None:
@@ -108,7 +108,8 @@ class Problem:
         self.model = LinearModel(structures, matrix)
         self.targets: list[Any] = []
         self.costs: list[Cost] = []
-        self._aim([aligner.prefer(flat, features, k) for k, flat in enumerate(self.flats)])
+        if not (aligner.targets == "latent" and aligner.trainer in aligner.SUMMED):  # these have no single target
+            self._aim([aligner.prefer(flat, features, k) for k, flat in enumerate(self.flats)])
 
     def weights(self, found: Array) -> Array:
         """Weights of the features as they are."""
