@@ -23,8 +23,9 @@ OWN = (
 )  # fmt: skip
 AROUND = (
     "word[-1]", "word[+1]", "word[-2]", "word[+2]", "word[-1] & word", "word & word[+1]",
+    "word[-1] & word[+1]", "word[-2] & word[-1]", "word[+1] & word[+2]",
     "suffix2[-1]", "suffix2[+1]", "suffix3[-1]", "suffix3[+1]", "suffix3[-2]", "suffix3[+2]",
-    "look[-1]", "look[+1]",
+    "look[-1]", "look[+1]", "suffix3 & suffix3[-1]", "suffix3 & suffix3[+1]",
 )  # fmt: skip
 TEMPLATES = OWN + AROUND
 """The templates of `isogloss.learners.features` that are used unless others are given."""
