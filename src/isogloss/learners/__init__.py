@@ -17,6 +17,7 @@ from isogloss.learners.posterior import (
     project_pair,
     regularise,
 )
+from isogloss.learners.risk import Risk, mbr
 
 __all__ = [
     "EM",
@@ -28,12 +29,14 @@ __all__ = [
     "LogLinearMultinomial",
     "Pair",
     "Projection",
+    "Risk",
     "State",
     "Together",
     "agreement",
     "bijective",
     "exponentiated",
     "init",
+    "mbr",
     "merge",
     "normalise",
     "project",
