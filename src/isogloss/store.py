@@ -47,6 +47,7 @@ KINDS = {
     "align.model1": "isogloss.tasks.align:Model1Aligner",
     "align.model2": "isogloss.tasks.align:Model2Aligner",
     "align.quadratic": "isogloss.tasks.align:QuadraticAligner",
+    "parse.dependency": "isogloss.tasks.parse:DependencyParser",
     "tag.crf": "isogloss.tasks.tag:CrfTagger",
     "tag.several": "isogloss.tasks.tag:Tagger",
 }

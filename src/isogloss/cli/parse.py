@@ -1,0 +1,262 @@
+"""`isogloss parse`: learn dependency trees from a treebank, parse new text, and score trees."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from isogloss.cli._common import (
+    READING,
+    Encoding,
+    Errors,
+    Json,
+    Output,
+    Quiet,
+    Seed,
+    Threads,
+    check_output,
+    choice,
+    compiling,
+    progress_for,
+    say,
+    write_json,
+    write_result,
+)
+from isogloss.errors import UsageError
+
+if TYPE_CHECKING:
+    from isogloss.data.treebank import Treebank
+    from isogloss.tasks.parse import DependencyParser
+
+__all__ = ["COMMANDS", "apply", "score", "train"]
+
+LEARNING = "Learning"
+
+
+def train(
+    treebank: Annotated[
+        str, typer.Argument(metavar="TRAIN", show_default=False, help="A treebank in CoNLL-U (or CoNLL-X, CoNLL-2009).")
+    ],
+    save: Annotated[str, typer.Option("--save", metavar="MODEL", help="Keep the parser in this folder.")],
+    dev: Annotated[
+        str | None,
+        typer.Option("--dev", metavar="DEV", help="Other sentences with trees: choose the number of passes on them."),
+    ] = None,
+    order: Annotated[
+        int, typer.Option("--order", metavar="1", min=1, help="How many links are scored together; so far one.")
+    ] = 1,
+    projective: Annotated[
+        bool | None,
+        typer.Option(
+            "--projective/--nonprojective", help="Whether no links may cross; as it is in TRAIN without either."
+        ),
+    ] = None,
+    tags: Annotated[
+        str,
+        choice(
+            "gold",
+            "predicted",
+            option="--tags",
+            help="Take tags and features as they are given, or learn a tagger as well, which the parser carries along.",
+        ),
+    ] = "gold",
+    threads: Threads = None,
+    json: Json = False,
+    quiet: Quiet = False,
+    trainer: Annotated[
+        str,
+        choice(
+            "likelihood",
+            "mira",
+            "perceptron",
+            option="--trainer",
+            panel=LEARNING,
+            help="Learn probabilities of trees, or margins.",
+        ),
+    ] = "likelihood",
+    decoder: Annotated[
+        str,
+        choice(
+            "mbr",
+            "map",
+            option="--decoder",
+            panel=LEARNING,
+            help="The tree with the most right heads in expectation, or the most probable one.",
+        ),
+    ] = "mbr",
+    iterations: Annotated[
+        int,
+        typer.Option("--iterations", metavar="N", min=1, rich_help_panel=LEARNING, help="Passes over the treebank."),
+    ] = 10,
+    rate: Annotated[
+        float | None,
+        typer.Option("--rate", metavar="X", rich_help_panel=LEARNING, show_default=False, help="Length of steps."),
+    ] = None,
+    l2: Annotated[
+        float,
+        typer.Option("--l2", metavar="X", min=0, rich_help_panel=LEARNING, help="Decay; more, smaller weights."),
+    ] = 0.0,
+    min_count: Annotated[
+        int,
+        typer.Option(
+            "--min-count", metavar="N", min=1, rich_help_panel=LEARNING, help="Leave out features met less often."
+        ),
+    ] = 1,
+    reach: Annotated[
+        int,
+        typer.Option(
+            "--reach",
+            metavar="N",
+            min=0,
+            rich_help_panel=LEARNING,
+            help="Also keep features of links that are not gold, up to this length; 0 for none.",
+        ),
+    ] = 0,
+    seed: Seed = 0,
+    encoding: Encoding = "utf-8",
+    errors: Errors = "strict",
+) -> None:
+    """Learn the trees and relations of a treebank.
+
+    Nothing but the treebank is needed; words without a head (`_`) may be among the others. `isogloss parse apply` then
+    parses new text.
+    """
+    from isogloss import store
+
+    began = time.perf_counter()
+    if [treebank, dev].count("-") > 1:
+        raise UsageError("standard input can be one of the files only")
+    if order != 1:
+        raise UsageError(
+            f"--order {order} is not there yet: links are scored one by one so far. Leave it out, or give --order 1"
+        )
+    store.check_place(save)  # before the work
+    with compiling(f"parse-train-{tags}-{trainer}", quiet, "60 s"):
+        from isogloss.tasks.parse import DependencyParser
+
+        parser = DependencyParser(
+            projective=projective, order=order, trainer=trainer, decoder=decoder, iterations=iterations, rate=rate,
+            l2=l2, min_count=min_count, reach=reach, tags=tags, seed=seed, threads=threads,
+        )  # fmt: skip
+        text = _read(treebank, encoding, errors)
+        held_out = None if dev is None else _read(dev, encoding, errors)
+        parser.fit(text, held_out, progress_for(quiet))
+    parser.save(save)
+    seconds = time.perf_counter() - began
+    kind = "projective trees" if parser.projective_ else "trees that may cross"
+    line = f"{kind}, {len(parser.labels_):,} relations, {parser.n_features_:,} weights of links, from "
+    line += f"{len(text):,} sentences, {text.n_words:,} words"
+    if held_out is not None:
+        passes = int(parser.tuning_.argmax()) + 1
+        line += f"; UAS {parser.tuning_.max():.2f} on {dev} (best of {len(parser.tuning_)} passes: {passes})"
+    say(line, quiet)
+    say(f"saved in {save}, {seconds:.1f} s", quiet)
+    if json:
+        write_json(_summary(parser, text, save, seconds))
+
+
+def _summary(parser: DependencyParser, text: Treebank, save: str, seconds: float) -> dict[str, Any]:
+    tuned = len(parser.tuning_) > 0
+    return {
+        "sentences": len(text),
+        "words": text.n_words,
+        "relations": len(parser.labels_),
+        "features": parser.n_features_,
+        "projective": parser.projective_,
+        "dev": float(parser.tuning_.max()) if tuned else None,
+        "passes": int(parser.tuning_.argmax()) + 1 if tuned else len(parser.trace_),
+        "trace": parser.trace_,
+        "tuning": parser.tuning_,
+        "model": save,
+        "seconds": seconds,
+    }
+
+
+def apply(
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL", show_default=False, help="A folder by `isogloss parse train`.")
+    ],
+    text: Annotated[
+        str,
+        typer.Argument(
+            metavar="IN", show_default=False, help="CoNLL-U; or, if the model has a tagger, a sentence a line."
+        ),
+    ],
+    output: Output = None,
+    confidence: Annotated[
+        bool, typer.Option("--confidence", help="Write the probability of each link into MISC: Confidence=0.98.")
+    ] = False,
+    threads: Threads = None,
+    quiet: Quiet = False,
+    format: Annotated[
+        str,
+        choice("auto", "conllu", "conllx", "conll2009", "text", option="--format", panel=READING, help="What IN is."),
+    ] = "auto",
+    encoding: Encoding = "utf-8",
+    errors: Errors = "strict",
+) -> None:
+    """Parse text with a saved parser. CoNLL-U keeps everything but heads, relations and, with a tagger, tags."""
+    began = time.perf_counter()
+    check_output(output, [text])
+    with compiling("parse-apply", quiet):
+        from isogloss.tasks.parse import DependencyParser
+
+        parser = DependencyParser.load(model)
+        parser.threads = threads
+        given = _read_any(text, format, encoding, errors)
+        parsed = parser.predict(given, confidence=confidence)
+        write_result(output, parsed.to_bytes())
+    seconds = time.perf_counter() - began
+    say(f"{len(given):,} sentences, {given.n_words:,} words parsed, {seconds:.1f} s", quiet)
+
+
+def score(
+    found: Annotated[str, typer.Argument(metavar="OUT", show_default=False, help="A treebank with predicted trees.")],
+    gold: Annotated[
+        str, typer.Argument(metavar="GOLD", show_default=False, help="The same words with the right ones.")
+    ],
+    output: Output = None,
+    json: Json = False,
+    quiet: Quiet = False,
+    encoding: Encoding = "utf-8",
+    errors: Errors = "strict",
+) -> None:
+    """Score trees against gold: UAS, LAS and CLAS, and the tags as well, in percent.
+
+    They are those of the CoNLL 2018 shared task for the same words: relations without subtypes, punctuation counted
+    except in CLAS.
+    """
+    if found == gold == "-":
+        raise UsageError("standard input can be one of the files only")
+    check_output(output, [found, gold])
+    with compiling("tag-score", quiet, "10 s"):
+        from isogloss.metrics.parsing import score_trees
+
+        predicted, right = _read(found, encoding, errors), _read(gold, encoding, errors)
+        scored = score_trees(predicted, right).as_dict()
+    if json:
+        write_json(scored, output)
+        return
+    lines = []
+    for name in ("uas", "las", "clas", "upos", "xpos", "ufeats"):
+        low, high = scored["intervals"].get(name, (scored[name], scored[name]))
+        lines.append(f"{name:<7}{scored[name]:6.2f}  ({low:.2f} to {high:.2f})")
+    write_result(output, "\n".join([*lines, f"{right.n_words:,} words in {len(right):,} sentences", ""]))
+
+
+def _read(path: str, encoding: str, errors: str) -> Treebank:
+    from isogloss.data.treebank import Treebank
+
+    return Treebank.read(path, encoding=encoding, errors=errors)
+
+
+def _read_any(path: str, format: str, encoding: str, errors: str) -> Treebank:
+    from isogloss.cli.tag import _read_any as read_any
+
+    return read_any(path, format, encoding, errors)
+
+
+COMMANDS = {"train": train, "apply": apply, "score": score}
+"""The commands of this group: ``isogloss parse train`` and so on."""

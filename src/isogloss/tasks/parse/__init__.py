@@ -1,0 +1,19 @@
+"""Parsers: dependency trees for the words of a text."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from isogloss.tasks.parse.parser import DependencyParser
+
+__all__ = ["DependencyParser"]
+
+_HOMES = {"DependencyParser": "parser"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        return getattr(import_module(f"isogloss.tasks.parse.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'isogloss.tasks.parse' has no attribute {name!r}")

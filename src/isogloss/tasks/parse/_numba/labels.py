@@ -1,0 +1,210 @@
+"""Labels of links: keys of a link in a known tree, and maximum-entropy scores of its labels.
+
+Tables are those of `isogloss.tasks.parse._numba.features`; the payload of a key is the number of its row, and row *r* has
+weights for the labels ``labels[rows[r]:rows[r + 1]]``, those it was met with.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from isogloss.tasks.parse._numba.codes import mix
+from isogloss.tasks.parse._numba.features import PAD, find, key_of
+
+__all__ = ["collect_labels", "emit_labels", "keys_of_label", "predict_labels"]
+
+N_ROLES = 7
+MISSING = -1
+_ZERO = np.uint64(0)
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+
+
+@njit(cache=True, nogil=True)
+def places_of(c, n, heads, places):
+    """Words of each role for child *c* in a tree, −1 where there is none; see `isogloss.tasks.parse.features.ROLES`."""
+    p = heads[c - 1]
+    places[:] = MISSING
+    places[0], places[1] = p, c
+    if p > 0:
+        places[2] = heads[p - 1]
+    for other in range(1, n + 1):
+        if other == c:
+            continue
+        if heads[other - 1] == p:
+            if other < c:
+                places[3] = other
+            elif places[4] < 0:
+                places[4] = other
+        elif heads[other - 1] == c:
+            if places[5] < 0:
+                places[5] = other
+            places[6] = other
+
+
+@njit(cache=True, nogil=True)
+def keys_of_label(first, places, codes, features, starts, terms, factors, extra, out):
+    """Codes of all templates of a link; how many there are."""
+    for t in range(len(starts)):
+        out[t] = starts[t]
+    for k in range(len(terms)):
+        place = places[terms[k, 1]]
+        row = first + place + terms[k, 2] if place >= 0 else first - 1
+        out[terms[k, 0]] += codes[row, terms[k, 3]] * factors[k]
+    m = len(starts)
+    for t in range(m):
+        out[t] = mix(out[t])
+    p, c = places[0], places[1]
+    pair = codes[first + p, 2] * extra[6] + codes[first + c, 2] * extra[5]
+    edge = np.uint64((places[3] < 0) + 2 * (places[4] < 0) + 4 * (places[5] < 0) + 8)
+    out[m] = mix(extra[0] + pair + edge * extra[4])
+    m += 1
+    for a in range(features.shape[1]):
+        of_c, of_p = features[first + c, a], features[first + p, a]
+        if of_c:
+            out[m] = mix(extra[1] + pair + of_c * extra[4])
+            out[m + 1] = mix(extra[2] + codes[first + p, 1] * extra[6] + of_c * extra[4])
+            m += 2
+        if of_c and of_p:
+            out[m] = mix(extra[3] + pair + np.uint64(2 * a + (of_c == of_p) + 1) * extra[4])
+            m += 1
+    return m
+
+
+@njit(cache=True, nogil=True)
+def bin_of_label(p, c):
+    """1 … 6: the side, and whether the link is of length 1, 2 to 4, or more; 7 for the root."""
+    if p == 0:
+        return 7
+    far = abs(p - c)
+    return (1 if far == 1 else 2 if far <= 4 else 3) + (3 if c < p else 0)
+
+
+@njit(cache=True, nogil=True)
+def _place(slots, tags, key, label):
+    """The slot of a key with a label, or the free one where it would be."""
+    mask = len(slots) - 1
+    i = np.int64(mix(key + np.uint64(label) * _ODD) & np.uint64(mask))
+    while slots[i] != _ZERO and (slots[i] != key or tags[i] != label):
+        i = (i + 1) & mask
+    return i
+
+
+@njit(cache=True, nogil=True)
+def _wider(slots, tags):
+    """Tables of twice the size."""
+    keys, labels = np.zeros(2 * len(slots), np.uint64), np.zeros(2 * len(slots), np.int16)
+    for k in range(len(slots)):
+        if slots[k] != _ZERO:
+            i = _place(keys, labels, slots[k], tags[k])
+            keys[i], labels[i] = slots[k], tags[k]
+    return keys, labels
+
+
+@njit(cache=True, nogil=True)
+def collect_labels(starts, lengths, words, templates, heads, gold, offsets, slots, tags):
+    """All pairs of a key and a label that occur, in two tables; free slots have key 0."""
+    begin, terms, factors, extra = templates
+    found = np.empty(len(begin) + 1 + 3 * words[1].shape[1], np.uint64)
+    places = np.empty(N_ROLES, np.int64)
+    used = 0
+    for s in range(len(starts)):
+        tree = heads[offsets[s] : offsets[s + 1]]
+        for c in range(1, lengths[s] + 1):
+            label = gold[offsets[s] + c - 1]
+            if label < 0 or tree[c - 1] < 0:
+                continue
+            places_of(c, lengths[s], tree, places)
+            m = keys_of_label(starts[s] + PAD, places, words[0], words[1], begin, terms, factors, extra, found)
+            bin_ = bin_of_label(tree[c - 1], c)
+            while 2 * (used + 2 * m) > len(slots):
+                slots, tags = _wider(slots, tags)
+            for t in range(m):
+                for variant in range(2):
+                    key = key_of(found[t], bin_ * variant)
+                    i = _place(slots, tags, key, label)
+                    if slots[i] == _ZERO:
+                        slots[i], tags[i] = key, label
+                        used += 1
+    return slots, tags
+
+
+@njit(cache=True, nogil=True)
+def _scores(first, n, c, tree, words, templates, table, rows, labels, weights, found, places, hits, scores):
+    """Scores of the labels of one link, and the rows that they come from; how many rows."""
+    begin, terms, factors, extra = templates
+    mask = np.uint64(len(table) // 2 - 1)
+    places_of(c, n, tree, places)
+    m = keys_of_label(first, places, words[0], words[1], begin, terms, factors, extra, found)
+    bin_ = bin_of_label(tree[c - 1], c)
+    scores[:] = 0.0
+    n_hits = 0
+    for t in range(m):
+        for variant in range(2):
+            i = find(table, mask, key_of(found[t], bin_ * variant))
+            if i >= 0:
+                r = table[2 * i + 1]
+                hits[n_hits] = r
+                n_hits += 1
+                for e in range(rows[r], rows[r + 1]):
+                    scores[labels[e]] += weights[e]
+    return n_hits
+
+
+@njit(cache=True, nogil=True)
+def _normalise(scores):
+    """Probabilities in place; log Z."""
+    top = scores.max()
+    total = 0.0
+    for y in range(len(scores)):
+        scores[y] = np.exp(scores[y] - top)
+        total += scores[y]
+    for y in range(len(scores)):
+        scores[y] /= total
+    return top + np.log(total)
+
+
+@njit(cache=True, nogil=True)
+def predict_labels(block, blocks, starts, lengths, words, templates, table, rows, labels, weights, heads, offsets, out):
+    """float32[n_words, n_labels]: probabilities of the labels of each word's link."""
+    most = len(templates[0]) + 1 + 3 * words[1].shape[1]
+    found, places = np.empty(most, np.uint64), np.empty(N_ROLES, np.int64)
+    hits, scores = np.empty(2 * most, np.int64), np.empty(out.shape[1])
+    for s in range(block, len(starts), blocks):
+        tree = heads[offsets[s] : offsets[s + 1]]
+        for c in range(1, lengths[s] + 1):
+            _scores(starts[s] + PAD, lengths[s], c, tree, words, templates, table, rows, labels, weights,
+                    found, places, hits, scores)  # fmt: skip
+            _normalise(scores)
+            for y in range(len(scores)):
+                out[offsets[s] + c - 1, y] = scores[y]
+
+
+@njit(cache=True, nogil=True)
+def emit_labels(
+    block, blocks, sentences, starts, lengths, words, templates, table, rows, labels, weights, heads, gold, offsets,
+    n_labels, places_out, numbers, parts, ends, losses,
+):  # fmt: skip
+    """The gradient of minus the log-likelihood of the labels, as `emit_links` gives it."""
+    most = len(templates[0]) + 1 + 3 * words[1].shape[1]
+    found, places = np.empty(most, np.uint64), np.empty(N_ROLES, np.int64)
+    hits, scores = np.empty(2 * most, np.int64), np.empty(n_labels)
+    for k in range(block, len(sentences), blocks):
+        s, at = sentences[k], places_out[k]
+        tree = heads[offsets[s] : offsets[s + 1]]
+        losses[k] = 0.0
+        for c in range(1, lengths[s] + 1):
+            right = gold[offsets[s] + c - 1]
+            if right < 0 or tree[c - 1] < 0:
+                continue
+            n_hits = _scores(starts[s] + PAD, lengths[s], c, tree, words, templates, table, rows, labels, weights,
+                             found, places, hits, scores)  # fmt: skip
+            own = scores[right]
+            losses[k] += _normalise(scores) - own
+            scores[right] -= 1.0
+            for h in range(n_hits):
+                for e in range(rows[hits[h]], rows[hits[h] + 1]):
+                    if abs(scores[labels[e]]) > 1e-3:
+                        numbers[at], parts[at] = e, scores[labels[e]]
+                        at += 1
+        ends[k] = at

@@ -1,0 +1,132 @@
+"""Why a word has its head: every feature of a link by name, with its weight."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from isogloss.data.treebank import Treebank, features_of
+from isogloss.errors import ParameterError
+from isogloss.structures.batch import Batch
+from isogloss.tasks.parse.features import DYNAMIC, ROLES, bin_name
+from isogloss.tasks.parse.links import LinkScorer, numbers_of
+from isogloss.tasks.parse.words import ATOMS, PAD, Columns, Words, encode, values_of
+
+__all__ = ["explain", "features_of_link"]
+
+
+def explain(
+    scorer: LinkScorer, alone: Treebank, columns: Columns, trees: Batch[Any], head: int, word: int, rival: int | None
+) -> dict[str, Any]:
+    """Compare the link from `head` to `word` (from 0) of a treebank of one sentence with the link from another head."""
+    n = int(alone.lengths[0])
+    chances = trees.marginals()[0][:, word + 1]
+    if rival is None:
+        others = np.where(np.arange(n + 1) == head, -1.0, chances)
+        others[word + 1] = -1.0
+        rival = int(others.argmax()) if n > 1 else head
+    if not 0 <= rival <= n or rival == word + 1:
+        raise ParameterError(
+            f"explain: head {rival} of word {word + 1} is not in the sentence; 0 is the root, 1 … {n} words"
+        )
+    forms = ("ROOT", *alone.words(0))
+    words = encode(alone, columns)
+    found: dict[str, Any] = {"word": forms[word + 1]}
+    for name, number in (("head", head), ("rival", rival)):
+        features = features_of_link(scorer, alone, columns, words, number, word + 1)
+        found[name] = {
+            "number": number,
+            "word": forms[number],
+            "probability": float(chances[number]),
+            "score": float(trees.scores[0][number, word + 1]),
+            "features": sorted(features, key=lambda entry: -abs(entry["weight"])),
+        }
+    ours = {(entry["feature"], entry["bin"]): entry["weight"] for entry in found["head"]["features"]}
+    theirs = {(entry["feature"], entry["bin"]): entry["weight"] for entry in found["rival"]["features"]}
+    differences = {key: ours.get(key, 0.0) - theirs.get(key, 0.0) for key in {**ours, **theirs}}
+    ranked = sorted(differences.items(), key=lambda entry: (-abs(entry[1]), entry[0]))
+    found["difference"] = [{"feature": name, "bin": bin_, "weight": value} for (name, bin_), value in ranked if value]
+    return found
+
+
+def features_of_link(
+    scorer: LinkScorer, alone: Treebank, columns: Columns, words: Words, head: int, child: int
+) -> list[dict[str, Any]]:  # fmt: skip
+    """The features of one link that have a weight: template with its values, direction and length, and weight."""
+    from isogloss.tasks.parse._numba import features as kernels
+
+    begin, terms, factors, dynamic, thirds = numbers_of(scorer.templates)
+    n, first = int(words.lengths[0]), int(words.starts[0]) + PAD
+    sides = np.empty((2, n + 1, len(begin)), np.uint64)
+    kernels.sides(words.codes, first, n, begin, terms, factors, sides[0], sides[1])
+    room = kernels.most_keys(len(begin), words.features.shape[1])
+    codes, which = np.empty(room, np.uint64), np.zeros(room, np.int64)
+    columns_of_words = (words.codes, words.features, words.kinds)
+    m = kernels.keys_of_link(head, child, first, n, columns_of_words, *sides, dynamic, thirds, codes, which)
+    names = _static(scorer, alone, columns, words, head, child) + _dynamic(alone, columns, words, head, child)
+    assert len(names) == m
+    slots, bin_ = scorer.table.slots, int(kernels.bin_of(head, child))
+    mask, found = np.uint64(len(slots) // 2 - 1), []
+    for name, code in zip(names, codes[:m], strict=True):
+        for variant in (0, bin_):
+            slot = kernels.find(slots, mask, np.uint64(kernels.key_of(code, variant)))
+            if slot >= 0:
+                weight = float(slots[2 * slot + 1 : 2 * slot + 2].view(np.float32)[0])
+                found.append({"feature": name, "bin": bin_name(variant), "weight": weight})
+    return found
+
+
+def _static(scorer: LinkScorer, alone: Treebank, columns: Columns, words: Words, head: int, child: int) -> list[str]:
+    """Templates with values in their places: ``head.tag=NOUN & child.tag=DET``."""
+    n, first = int(words.lengths[0]), int(words.starts[0]) + PAD
+    lemmas = {int(words.codes[first + i, 1]): text for i, text in enumerate(_texts(alone, "lemma", columns), 1)}
+    parts: list[list[str]] = [[] for _ in scorer.templates.names]
+    for template, role, shift, atom in scorer.templates.terms.tolist():
+        place = (head if role == 0 else child) + shift
+        name = f"{ROLES[role]}.{ATOMS[atom]}{f'[{shift:+d}]' if shift else ''}"
+        if place == 0 or not 0 < place <= n:
+            value = "ROOT" if place == 0 else "^" if place < 0 else "$"
+        elif ATOMS[atom] == "marker":
+            value = lemmas.get(int(words.codes[first + place, 5]), "none or to the right")
+        else:
+            value = _texts(alone, ATOMS[atom], columns)[place - 1]
+        parts[template].append(f"{name}={value}")
+    return [" & ".join(part) for part in parts]
+
+
+def _texts(alone: Treebank, atom: str, columns: Columns) -> list[str]:
+    names, form = values_of(atom, columns)
+    return [form(*values) for values in zip(*(alone.strings(name, 0) for name in names), strict=True)]
+
+
+def _dynamic(alone: Treebank, columns: Columns, words: Words, head: int, child: int) -> list[str]:
+    """Names of what may fire more than once, in the order of the kernel."""
+    from isogloss.tasks.parse._numba.features import MOST_BETWEEN
+
+    tags = ["ROOT", *_texts(alone, "tag", columns)]
+    pair = f"head.tag={tags[head]} & child.tag={tags[child]}"
+    low, high = min(head, child), max(head, child)
+    between = list(dict.fromkeys(_texts(alone, "between", columns)[low : high - 1]))[:MOST_BETWEEN]
+    names = [f"{pair} & between={text}" for text in between]
+    first = int(words.starts[0]) + PAD
+    kinds = words.kinds[first + low + 1 : first + high]
+    counted = ",".join(str(min(3, int(np.count_nonzero(kinds == kind)))) for kind in (1, 2, 3))
+    names.append(f"{pair} & verbs, marks and conjunctions between={counted}")
+    bundles = [{}, *(features_of(bundle) for bundle in alone.strings("feats", 0))]
+    lemma = ("ROOT", *_texts(alone, "lemma", columns))[head]
+    for attribute in columns.attributes:
+        ours, theirs = bundles[child].get(attribute), bundles[head].get(attribute)
+        if ours is not None:
+            names.append(f"{pair} & feature of child={attribute}={ours}")
+            names.append(f"head.lemma={lemma} & child.tag={tags[child]} & feature of child={attribute}={ours}")
+        if theirs is not None:
+            names.append(f"{pair} & feature of head={attribute}={theirs}")
+        if ours is not None and theirs is not None:
+            names.append(f"{pair} & agreement={attribute}:{'yes' if ours == theirs else 'no'}")
+            names.append(f"{pair} & feature of both={attribute}={theirs}/{ours}")
+    if head == 0:
+        n = int(words.lengths[0])
+        names.append(f"child.tag={tags[child]} & place in sentence={min(child, 4)} of {min(n - child, 4)} to the end")
+    assert len(DYNAMIC) == 8
+    return names

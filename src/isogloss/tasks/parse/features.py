@@ -1,0 +1,172 @@
+"""Templates of features, by name: which codes of which words make a key.
+
+A template is a string such as ``"head.lemma & child.tag & child.tag[+1]"``: codes of `isogloss.tasks.parse.words.ATOMS`
+of a link's head or child, or of a word one or two places before or after. Every template fires twice: as it is, and
+together with the direction and the length of the link.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isogloss.errors import ParameterError
+from isogloss.tasks.parse.words import ATOMS, PAD, Columns
+
+__all__ = ["DYNAMIC", "LABEL_TEMPLATES", "LINK_TEMPLATES", "ROLES", "Templates", "bin_name", "splitmix"]
+
+LINK_TEMPLATES = (
+    # one word
+    "head.word", "head.word & head.fine", "head.lemma", "head.lemma & head.tag", "head.tag", "head.fine",
+    "child.word", "child.word & child.fine", "child.lemma", "child.lemma & child.tag", "child.tag", "child.fine",
+    # both
+    "head.word & head.fine & child.word & child.fine", "head.fine & child.word & child.fine",
+    "head.word & child.word & child.fine", "head.word & head.fine & child.fine",
+    "head.word & head.fine & child.word", "head.word & child.word", "head.fine & child.fine", "head.tag & child.tag",
+    "head.lemma & child.lemma", "head.lemma & head.tag & child.tag", "head.tag & child.lemma & child.tag",
+    "head.lemma & head.tag & child.lemma & child.tag", "head.tag & child.fine", "head.fine & child.tag",
+    # neighbours
+    "head.fine & head.fine[+1] & child.fine[-1] & child.fine", "head.fine[-1] & head.fine & child.fine[-1] & child.fine",
+    "head.fine & head.fine[+1] & child.fine & child.fine[+1]", "head.fine[-1] & head.fine & child.fine & child.fine[+1]",
+    "head.fine & child.fine[-1] & child.fine", "head.fine & child.fine & child.fine[+1]",
+    "head.fine[-1] & head.fine & child.fine", "head.fine & head.fine[+1] & child.fine",
+    "head.tag & head.tag[+1] & child.tag[-1] & child.tag", "head.tag[-1] & head.tag & child.tag[-1] & child.tag",
+    "head.tag & head.tag[+1] & child.tag & child.tag[+1]", "head.tag[-1] & head.tag & child.tag & child.tag[+1]",
+    "head.tag & child.tag[-1] & child.tag", "head.tag & child.tag & child.tag[+1]",
+    "head.tag[-1] & head.tag & child.tag", "head.tag & head.tag[+1] & child.tag",
+    "head.tag & child.tag[-2] & child.tag[-1] & child.tag", "head.tag & child.tag & child.tag[+1] & child.tag[+2]",
+    "head.tag[-2] & head.tag[-1] & head.tag & child.tag", "head.tag & head.tag[+1] & head.tag[+2] & child.tag",
+    "head.tag & child.lemma[-1] & child.tag", "head.tag & child.tag & child.lemma[+1]",
+    "head.lemma[-1] & head.tag & child.tag", "head.tag & head.lemma[+1] & child.tag",
+    # what marks the phrase of the child, or of the head
+    "head.tag & child.marker & child.tag", "head.lemma & child.marker & child.tag", "head.lemma & child.marker",
+    "head.lemma & child.marker & child.lemma", "head.marker & head.tag & child.tag",
+    "head.marker & head.tag & child.marker & child.tag",
+    # features
+    "head.tag & child.bundle", "head.bundle & child.tag", "head.bundle & child.bundle & head.tag & child.tag",
+    "head.lemma & child.tag & child.bundle",
+)  # fmt: skip
+
+DYNAMIC = (
+    "head.tag & child.tag & between", "head.tag & child.tag & verbs, marks and conjunctions between",
+    "head.tag & child.tag & feature of child", "head.tag & child.tag & feature of head",
+    "head.tag & child.tag & agreement", "head.tag & child.tag & feature of both", "head.lemma & child.tag & feature of child",
+    "child.tag & place in sentence",
+)  # fmt: skip
+"""Templates that may fire more than once on a link, or look at more than codes."""
+
+ROLES = ("head", "child", "grandparent", "previous", "next", "first", "last")
+"""Words that templates may look at: of the link; and, when the tree is known, the head of the head, the siblings beside
+the child, and the outermost children of the child."""
+
+LABEL_TEMPLATES = (
+    "child.tag", "child.fine", "child.word", "child.lemma", "child.bundle", "child.marker & child.tag",
+    "head.tag", "head.fine", "head.lemma", "head.word", "head.tag & child.tag", "head.fine & child.fine",
+    "head.lemma & child.tag", "head.tag & child.lemma", "head.lemma & child.lemma", "head.word & child.fine",
+    "head.fine & child.word", "head.tag & child.word & child.fine", "head.lemma & child.fine",
+    "head.tag & child.bundle", "head.bundle & child.bundle", "head.lemma & child.bundle",
+    "head.bundle & child.tag",
+    "head.tag & child.tag & child.marker", "head.lemma & child.tag & child.marker",
+    "child.tag[-1] & child.tag & child.tag[+1]", "head.tag & child.tag & child.tag[+1]",
+    "head.tag & child.tag & child.tag[-1]", "head.tag & child.tag & child.lemma[+1]",
+    "head.tag & child.tag & child.lemma[-1]", "head.tag & head.tag[+1] & child.tag", "head.tag & head.tag[-1] & child.tag",
+    "grandparent.tag & head.tag & child.tag", "grandparent.lemma & head.tag & child.tag",
+    "previous.tag & head.tag & child.tag", "next.tag & head.tag & child.tag", "previous.lemma & head.tag & child.tag",
+    "next.lemma & head.tag & child.tag", "previous.fine & head.fine & child.fine", "next.fine & head.fine & child.fine",
+    "previous.tag & child.tag & next.tag & head.tag",
+    "head.tag & child.tag & first.tag", "head.tag & child.tag & last.tag", "head.tag & child.tag & first.lemma",
+    "head.tag & child.tag & last.lemma", "head.lemma & child.tag & first.lemma", "child.tag & first.tag & last.tag",
+    "child.fine & first.fine", "child.fine & last.fine", "child.lemma & first.lemma",
+)  # fmt: skip
+
+_TERM = re.compile(r"(?P<role>[a-z]+)\.(?P<atom>[a-z]+)(?:\[(?P<shift>[+-]\d+)\])?")
+_MASK = (1 << 64) - 1
+N_BINS = 7
+_LENGTHS = ("1", "2", "3", "4", "5 to 7", "8 to 12", "13 or more")
+
+
+def splitmix(number: int) -> int:
+    """A well mixed 64-bit number for each small one."""
+    h = (number + 1) * 0x9E3779B97F4A7C15 & _MASK
+    h = (h ^ h >> 30) * 0xBF58476D1CE4E5B9 & _MASK
+    h = (h ^ h >> 27) * 0x94D049BB133111EB & _MASK
+    return h ^ h >> 31
+
+
+def bin_name(number: int) -> str:
+    """Direction and length that a bin stands for; nothing for 0.
+
+    Examples
+    --------
+    >>> bin_name(0), bin_name(1), bin_name(12)
+    ('', 'child 1 to the right', 'child 5 to 7 to the left')
+    """
+    if number == 0:
+        return ""
+    side = "right" if number <= N_BINS else "left"
+    return f"child {_LENGTHS[(number - 1) % N_BINS]} to the {side}"
+
+
+@dataclass(frozen=True, eq=False)
+class Templates:
+    """Templates as numbers, for kernels: the key of a template is ``mix(start + Σ code · factor)``.
+
+    Parameters
+    ----------
+    names : tuple of str
+    starts : uint64[n_templates]
+    terms : int64[n_terms, 4]
+        Template, role, shift and atom of each term.
+    factors : uint64[n_terms]
+        Odd numbers, by the place of the term in its template.
+    """
+
+    names: tuple[str, ...]
+    starts: NDArray[np.uint64]
+    terms: NDArray[np.int64]
+    factors: NDArray[np.uint64]
+
+    @classmethod
+    def of(cls, names: Sequence[str], columns: Columns | None = None, *, base: int = 0) -> Templates:
+        """Number templates; those that say nothing with these columns are left out.
+
+        `base` keeps the keys of different sets of templates apart.
+        """
+        terms, factors, kept, starts = [], [], [], []
+        for number, name in enumerate(names):
+            parsed = [_term(part.strip(), name) for part in name.split("&")]
+            if columns is not None and not _telling(parsed, columns):
+                continue
+            for place, (role, atom, shift) in enumerate(parsed):
+                terms.append((len(kept), ROLES.index(role), shift, ATOMS.index(atom)))
+                factors.append(splitmix(1 << 20 | place) | 1)
+            kept.append(name)
+            starts.append(splitmix(base << 12 | number))
+        table = np.array(terms, np.int64).reshape(-1, 4)
+        return cls(tuple(kept), np.array(starts, np.uint64), table, np.array(factors, np.uint64))
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+def _term(text: str, template: str) -> tuple[str, str, int]:
+    found = _TERM.fullmatch(text)
+    if found is None or found["role"] not in ROLES or found["atom"] not in ATOMS:
+        raise ParameterError(
+            f"template {template!r}: {text!r} should be a word and what to look at, such as 'head.tag' or "
+            f"'child.lemma[-1]'; words are {', '.join(ROLES)}, and there are {', '.join(ATOMS)}"
+        )
+    shift = int(found["shift"] or 0)
+    if abs(shift) > PAD:
+        raise ParameterError(f"template {template!r}: {text!r} looks further than {PAD} words away")
+    return found["role"], found["atom"], shift
+
+
+def _telling(terms: Sequence[tuple[str, str, int]], columns: Columns) -> bool:
+    """Whether a template differs from the one with tags in place of fine tags or bundles."""
+    atoms = {atom for _, atom, _ in terms}
+    return not ("fine" in atoms and not columns.fine) and not ("bundle" in atoms and not columns.attributes)

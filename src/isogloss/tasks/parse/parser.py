@@ -1,0 +1,512 @@
+"""`DependencyParser`: trees over the words of a treebank, with posteriors for every link."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isogloss import store
+from isogloss.data.bitext import Text
+from isogloss.data.treebank import Treebank
+from isogloss.engine.threads import using_threads
+from isogloss.errors import ModelError, ParameterError, TreebankError, UsageError
+from isogloss.progress import Progress, QuietProgress
+from isogloss.structures.batch import Batch, Stack
+from isogloss.tasks.parse.explaining import explain
+from isogloss.tasks.parse.features import LINK_TEMPLATES, Templates
+from isogloss.tasks.parse.inference import DECODERS, best_trees, chances_of, trees_of
+from isogloss.tasks.parse.labels import Labeller
+from isogloss.tasks.parse.links import LinkScorer, Table, count_keys
+from isogloss.tasks.parse.training import OBJECTIVES, Settings, learn
+from isogloss.tasks.parse.words import Columns, Words, columns_of, encode
+
+if TYPE_CHECKING:
+    from isogloss.tasks.tag import Tagger
+
+__all__ = ["DependencyParser"]
+
+CELLS = 1 << 21
+"""Links that are scored at a time."""
+CROSSING = 1.0
+"""Words whose link crosses another, in percent, above which trees may cross unless something else is asked for."""
+PATIENCE = 3
+"""Passes without a better one, after which learning ends."""
+RATES = {"likelihood": 0.02, "mira": 0.01, "perceptron": 1.0}
+
+
+@dataclass(frozen=True, eq=False)
+class _Fitted:
+    """What was learnt."""
+
+    columns: Columns
+    keys: NDArray[np.uint64]
+    weights: NDArray[np.float32]
+    scorer: LinkScorer
+    labeller: Labeller | None
+    tagger: Tagger | None
+    projective: bool
+
+
+class DependencyParser:
+    r"""Parses sentences by scores of links, learnt from a treebank alone.
+
+    .. math:: p(y \mid x) \propto \exp \sum_{h \to c \in y} w \cdot f(x, h, c)
+
+    over all projective trees, or all trees [1]_. Features are those of McDonald's parser [2]_ and some more: words,
+    lemmas, tags and morphology of head and child, of their neighbours and of what lies between, with direction and
+    length (`isogloss.tasks.parse.features`).
+
+    Parameters
+    ----------
+    projective : bool, optional
+        Whether no two links may cross. As it is in the treebank if not given: trees may cross where more than one word
+        in a hundred has a link that crosses another.
+    order : 1
+        Links are scored one by one.
+    trainer : "likelihood", "mira" or "perceptron"
+        What is learnt: probabilities of trees, or margins.
+    decoder : "mbr" or "map"
+        The tree with the most right heads in expectation, or the most probable one.
+    single_root : bool
+        Whether the root has one child.
+    iterations : int
+        Passes over the treebank; with `dev` the best number up to this.
+    rate : float, optional
+        Length of steps; for MIRA the longest.
+    l2 : float
+        Decay of weights.
+    batch : int
+        Sentences of a step.
+    min_count : int
+        Features that fire less often on gold links are left out.
+    reach : int
+        Also keep features that fire on other links up to this length; 0 for none. For small treebanks.
+    tags : "gold" or "predicted"
+        Whether tags and features are taken as they are given, or predicted by a tagger that the parser carries along.
+        Lemmas are then not looked at.
+    templates : sequence of str, optional
+        See `isogloss.tasks.parse.features`.
+    seed : int
+        Of the order of sentences.
+    threads : int, optional
+        All cores if not given; the result is the same.
+
+    Attributes
+    ----------
+    trace_ : float64[n_passes]
+        Loss of a word in each pass, as it was met.
+    tuning_ : float64[n_passes]
+        UAS on dev after each pass; empty without dev.
+
+    References
+    ----------
+    .. [1] Smith, Efficient inference for trees and alignments, PhD thesis, Johns Hopkins 2010, chapters 2 and 3.
+    .. [2] McDonald, Crammer and Pereira, Online large-margin training of dependency parsers, ACL 2005.
+
+    Examples
+    --------
+    >>> trees = Treebank.of([[("she", "PRON", 2, "nsubj"), ("sleeps", "VERB", 0, "root")]] * 5)
+    >>> parser = DependencyParser(iterations=3).fit(trees)
+    >>> found = parser.predict(Treebank.of([[("he", "PRON"), ("eats", "VERB")]]))
+    >>> found.heads.tolist(), found.strings("deprel", 0)
+    ([2, 0], ('nsubj', 'root'))
+    """
+
+    _kind: ClassVar[str] = "parse.dependency"
+    OPTIONS: ClassVar[tuple[str, ...]] = (
+        "projective", "order", "trainer", "decoder", "single_root", "iterations", "rate", "l2", "batch", "min_count",
+        "reach", "tags", "templates", "seed",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        *,
+        projective: bool | None = None,
+        order: int = 1,
+        trainer: str = "likelihood",
+        decoder: str = "mbr",
+        single_root: bool = True,
+        iterations: int = 10,
+        rate: float | None = None,
+        l2: float = 0.0,
+        batch: int = 16,
+        min_count: int = 1,
+        reach: int = 0,
+        tags: str = "gold",
+        templates: Sequence[str] | None = None,
+        seed: int = 0,
+        threads: int | None = None,
+    ) -> None:
+        self.projective, self.order, self.trainer, self.decoder = projective, order, trainer, decoder
+        self.single_root, self.iterations, self.l2, self.batch = single_root, iterations, l2, batch
+        self.rate = RATES.get(trainer, 0.0) if rate is None else rate
+        self.min_count, self.reach, self.tags, self.seed, self.threads = min_count, reach, tags, seed, threads
+        self.templates = tuple(LINK_TEMPLATES if templates is None else templates)
+        self._check_options()
+
+    def _check_options(self) -> None:
+        if self.order != 1:
+            raise ParameterError(
+                f"DependencyParser: order should be 1, not {self.order!r}: links are scored one by one so far, and "
+                "factors over two links (order 2) are not there yet"
+            )
+        allowed = {"trainer": tuple(OBJECTIVES), "decoder": DECODERS, "tags": ("gold", "predicted")}
+        for name, words in allowed.items():
+            if getattr(self, name) not in words:
+                raise ParameterError(
+                    f"DependencyParser: {name} should be one of {', '.join(map(repr, words))}, not "
+                    f"{getattr(self, name)!r}"
+                )
+        for name, least in (("iterations", 1), ("batch", 1), ("min_count", 1), ("reach", 0), ("seed", 0)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise ParameterError(f"DependencyParser: {name} should be an integer from {least} on, not {value!r}")
+        for name in ("rate", "l2"):
+            value = getattr(self, name)
+            if not (isinstance(value, int | float) and 0 <= value < np.inf) or (name == "rate" and not value):
+                raise ParameterError(f"DependencyParser: {name} should be {'above 0' if name == 'rate' else '0 or more'}: {value!r}")  # fmt: skip
+        Templates.of(self.templates)
+
+    def __repr__(self) -> str:
+        return f"DependencyParser(order={self.order}, trainer={self.trainer!r}, tags={self.tags!r})"
+
+    # --- learning
+
+    def fit(self, treebank: Treebank, dev: Treebank | None = None, progress: Progress | None = None) -> Self:
+        """Learn the trees of a treebank.
+
+        Parameters
+        ----------
+        treebank : Treebank
+            Words may lack heads (−1): all trees that have the others are then counted as right.
+        dev : Treebank, optional
+            Other sentences; the number of passes is that of the best UAS on them.
+        progress : Progress, optional
+        """
+        progress = progress or QuietProgress()
+        for given in (treebank, dev):
+            if given is not None:
+                _check_trees(given, self.single_root)
+        if not (treebank.heads >= 0).any():
+            raise TreebankError(
+                f"{treebank.name}: no word has a head, so there is nothing to learn. Is it the right file?"
+            )
+        with using_threads(self.threads):
+            tagger, seen, held_out = self._tagged(treebank, dev, progress)
+            columns = columns_of(seen, lemma=tagger is None)
+            words, templates = encode(seen, columns), Templates.of(self.templates, columns)
+            projective = self._choose(treebank)
+            heads = _usable(treebank, projective)
+            progress.start("Collecting features", 1)
+            table = Table.of(
+                count_keys(words, templates, heads, treebank.offsets, min_count=self.min_count, reach=self.reach)
+            )
+            scorer = LinkScorer(templates, table, np.zeros(len(table), np.float32))
+            settings = Settings(
+                self.trainer, self.iterations, float(self.rate), float(self.l2), self.batch, self.seed, projective,
+                self.single_root,
+            )  # fmt: skip
+            watch = _Watch(self, scorer, columns, held_out, projective, progress)
+            try:
+                weights = learn(scorer, words, heads, treebank.offsets, settings, watch)
+                best = weights if watch.best is None else watch.best
+                progress.start("Learning labels", LABEL_PASSES)
+                labeller = Labeller.fit(
+                    words, treebank, columns, iterations=LABEL_PASSES, seed=self.seed, watch=progress.update
+                )
+            finally:
+                progress.finish()
+        self.trace_, self.tuning_ = np.array(watch.trace), np.array(watch.accuracies)
+        kept = np.abs(best) > LEAST
+        keys, values = _in_order(table.keys[kept], best[kept])
+        packed = LinkScorer.packed(templates, keys, values)
+        labeller = None if labeller is None else labeller.compact(LEAST)
+        self._fitted = _Fitted(columns, keys, values, packed, labeller, tagger, projective)
+        return self
+
+    def _choose(self, treebank: Treebank) -> bool:
+        if self.projective is not None:
+            return bool(self.projective)
+        return bool(100 * np.count_nonzero(treebank.crossing) <= CROSSING * treebank.n_words)
+
+    def _tagged(
+        self, treebank: Treebank, dev: Treebank | None, progress: Progress
+    ) -> tuple[Tagger | None, Treebank, Treebank | None]:
+        """The tagger, if there is to be one, and the sentences with the tags that the parser is to see."""
+        if self.tags == "gold":
+            return None, treebank, dev
+        from isogloss.tasks.tag import Tagger, jackknife
+
+        found = columns_of(treebank)
+        names = [found.tag] + (["xpos"] if found.fine == "xpos" else []) + (["feats"] if found.attributes else [])
+        tagger = Tagger(names, seed=self.seed, threads=self.threads)
+        seen = jackknife(treebank, tagger, progress=progress, threads=self.threads)
+        tagger.fit(treebank, None, progress)
+        return tagger, seen, None if dev is None else tagger.predict(dev)
+
+    # --- predicting
+
+    def predict(self, treebank: Treebank | Text, *, confidence: bool = False) -> Treebank:
+        """The treebank with predicted heads and relations (and tags, if the parser carries a tagger).
+
+        With `confidence`, MISC gets ``Confidence``, the posterior of each link, and ``LabelConfidence``, that of its
+        relation if the link is right.
+        """
+        learnt, seen, words = self._seen(treebank)
+        heads, chances = [np.zeros(0, np.int32)], [np.zeros(0)]
+        with using_threads(self.threads):
+            for trees in self._trees(learnt, words):
+                found = best_trees(trees, self.decoder)
+                heads.append(found)
+                if confidence:
+                    chances.append(chances_of(trees.marginals(), found))
+            tree = np.concatenate(heads)
+            parsed, sure = seen.with_columns(heads=tree), None
+            if learnt.labeller is not None:
+                labels, sure = learnt.labeller.predict(words, tree, seen.offsets)
+                parsed = parsed.with_columns(deprel=labels)
+        if confidence:
+            parsed = parsed.with_misc("Confidence", [f"{p:.4f}" for p in np.concatenate(chances).tolist()])
+            if sure is not None:
+                parsed = parsed.with_misc("LabelConfidence", [f"{p:.4f}" for p in sure.tolist()])
+        return parsed
+
+    def predict_proba(self, treebank: Treebank | Text) -> Stack:
+        """The posterior of each link: float64[n + 1, n + 1] for each sentence, as (head, child), the root first."""
+        learnt, _, words = self._seen(treebank)
+        with using_threads(self.threads):
+            found = [trees.marginals() for trees in self._trees(learnt, words)]
+        values = np.concatenate([np.zeros(0), *(stack.values for stack in found)])
+        sizes = words.lengths + 1
+        offsets = np.concatenate([[0], np.cumsum(sizes * sizes)]).astype(np.int64)
+        return Stack(values, offsets, np.stack([sizes, sizes], axis=1))
+
+    def entropy(self, treebank: Treebank | Text) -> NDArray[np.float64]:
+        """float64[n_sentences]: how unsure the parser is of each tree, in nats."""
+        learnt, _, words = self._seen(treebank)
+        with using_threads(self.threads):
+            return np.concatenate([np.zeros(0), *(trees.entropy() for trees in self._trees(learnt, words))])
+
+    def score(self, treebank: Treebank) -> dict[str, Any]:
+        """UAS, LAS, CLAS and the rest of `isogloss.metrics.score_trees`, in percent."""
+        from isogloss.metrics.parsing import score_trees
+
+        return score_trees(self.predict(treebank), treebank, bootstrap=0).as_dict()
+
+    def explain(
+        self, treebank: Treebank | Text, sentence: int, word: int, *, rival: int | None = None
+    ) -> dict[str, Any]:
+        """Why a word gets its head and not another: what each feature adds to the score of either; plain data.
+
+        Parameters
+        ----------
+        treebank : Treebank or Text
+        sentence, word : int
+            From 0.
+        rival : int, optional
+            The head to compare with, 0 for the root, 1 … n; the second in probability without it.
+        """
+        learnt, seen, _ = self._seen(treebank)
+        if not 0 <= sentence < len(seen) or not 0 <= word < seen.lengths[sentence]:
+            raise ParameterError(f"explain: there is no word {word} in sentence {sentence}; both count from 0")
+        alone = seen.part(sentence, sentence + 1)
+        (trees,) = self._trees(learnt, encode(alone, learnt.columns))
+        return explain(
+            learnt.scorer, alone, learnt.columns, trees, int(best_trees(trees, self.decoder)[word]), word, rival
+        )  # fmt: skip
+
+    def _seen(self, text: Treebank | Text) -> tuple[_Fitted, Treebank, Words]:
+        """What was learnt, the sentences with the tags that the parser looks at, and their codes."""
+        learnt = self._learnt
+        treebank = Treebank.from_text(text) if isinstance(text, Text) else text
+        if learnt.tagger is not None:
+            treebank = learnt.tagger.predict(treebank)
+        ids, vocabulary = treebank.columns[learnt.columns.tag]
+        if len(ids) and vocabulary.index_of("_") >= 0 and (ids == vocabulary.index_of("_")).all():
+            raise TreebankError(
+                f"{treebank.name}: no word has a tag in column {learnt.columns.tag}, and this parser learnt from tags "
+                "that were given. Tag the text first (isogloss tag apply), or train with predicted tags"
+            )
+        return learnt, treebank, encode(treebank, learnt.columns)
+
+    def _trees(self, learnt: _Fitted, words: Words) -> Iterator[Batch[Any]]:
+        """Distributions over the trees of all sentences, some at a time."""
+        for sentences in _pieces(words.lengths):
+            scores = learnt.scorer.scores(words, sentences)
+            yield trees_of(scores, projective=learnt.projective, single_root=self.single_root)
+
+    @property
+    def labels_(self) -> tuple[str, ...]:
+        """The relations that can be predicted."""
+        labeller = self._learnt.labeller
+        return () if labeller is None else labeller.names
+
+    @property
+    def projective_(self) -> bool:
+        """Whether trees are projective."""
+        return self._learnt.projective
+
+    @property
+    def n_features_(self) -> int:
+        """How many weights links have."""
+        return len(self._learnt.keys)
+
+    @property
+    def _learnt(self) -> _Fitted:
+        if not hasattr(self, "_fitted"):
+            raise UsageError("this DependencyParser has learnt nothing yet: call fit first, or load a saved model")
+        return self._fitted
+
+    # --- keeping
+
+    @property
+    def options_(self) -> dict[str, Any]:
+        """Every option as it was used."""
+        return {name: getattr(self, name) for name in self.OPTIONS}
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write a folder with weights and a header; see `isogloss.store`."""
+        learnt = self._learnt
+        arrays: dict[str, NDArray[Any]] = {"keys": learnt.keys, "weights": learnt.weights}
+        meta: dict[str, Any] = {
+            "columns": learnt.columns._asdict(),
+            "projective": learnt.projective,
+            "trace": self.trace_.tolist(),
+            "tuning": self.tuning_.tolist(),
+        }
+        if learnt.labeller is not None:
+            arrays |= {f"label.{name}": array for name, array in learnt.labeller.to_arrays().items()}
+        if learnt.tagger is not None:
+            parts = learnt.tagger.to_parts()
+            arrays |= {f"tagger.{name}": array for name, array in parts["arrays"].items()}
+            meta["tagger"] = {"options": parts["options"], "meta": parts["meta"]}
+        store.save(path, kind=self._kind, options=self.options_, arrays=arrays, meta=meta)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """What `save` wrote; `ModelError` names the folder if that cannot be read."""
+        saved = store.read(path, kind=cls._kind)
+        try:
+            return cls._from_saved(saved)
+        except ModelError as error:
+            raise ModelError(f"{path}: {error}") from error
+
+    @classmethod
+    def _from_saved(cls, saved: store.Saved) -> Self:
+        try:
+            parser = cls(**saved.options)
+            given = saved.meta["columns"]
+            columns = Columns(given["tag"], given["fine"], bool(given["lemma"]), tuple(given["attributes"]))
+            keys, weights = saved.arrays["keys"], saved.arrays["weights"]
+            scorer = LinkScorer.packed(Templates.of(parser.templates, columns), keys, weights)
+            own = _own(saved.arrays, "label.")
+            labeller = Labeller.from_arrays(own, columns) if own else None
+            parts, tagger = saved.meta.get("tagger"), None
+            if parts is not None:
+                from isogloss.tasks.tag import Tagger
+
+                tagger = Tagger.from_parts(parts["options"], _own(saved.arrays, "tagger."), parts["meta"])
+            parser._fitted = _Fitted(columns, keys, weights, scorer, labeller, tagger, bool(saved.meta["projective"]))
+            parser.trace_, parser.tuning_ = np.array(saved.meta["trace"]), np.array(saved.meta["tuning"])
+        except (KeyError, TypeError, ParameterError) as error:
+            raise ModelError(f"the saved parser is damaged or of another version ({error}). Train it again") from error
+        return parser
+
+
+LABEL_PASSES = 5
+LEAST = 1e-3
+"""Weights up to this size are not kept."""
+
+
+class _Watch:
+    """Tells progress how far learning is, and keeps the weights that are best on dev."""
+
+    def __init__(
+        self,
+        parser: DependencyParser,
+        scorer: LinkScorer,
+        columns: Columns,
+        dev: Treebank | None,
+        projective: bool,
+        progress: Progress,
+    ) -> None:
+        self.parser, self.scorer, self.progress = parser, scorer, progress
+        self.trace: list[float] = []
+        self.accuracies: list[float] = []
+        self.best: NDArray[np.float32] | None = None
+        self.projective, self.dev = projective, dev
+        self.words = None if dev is None else encode(dev, columns)
+        progress.start("Learning links", parser.iterations)
+
+    def __call__(self, done: int, value: float, mean: Callable[[], NDArray[np.float32]] | None) -> bool:
+        if mean is None:
+            self.progress.within(value)
+            return False
+        self.trace.append(value)
+        detail = f"pass {done} of {self.parser.iterations}"
+        if self.dev is not None:
+            weights = mean()
+            self.accuracies.append(self._uas(weights))
+            detail += f", UAS {self.accuracies[-1]:.2f} on dev"
+            if self.accuracies[-1] >= max(self.accuracies):
+                self.best = weights
+        self.progress.update(done, detail)
+        return bool(self.accuracies) and done - 1 - int(np.argmax(self.accuracies)) >= PATIENCE
+
+    def _uas(self, weights: NDArray[np.float32]) -> float:
+        assert self.dev is not None and self.words is not None
+        scorer, heads = LinkScorer(self.scorer.templates, self.scorer.table, weights), [np.zeros(0, np.int32)]
+        for sentences in _pieces(self.words.lengths):
+            scores = scorer.scores(self.words, sentences)
+            trees = trees_of(scores, projective=self.projective, single_root=self.parser.single_root)
+            heads.append(best_trees(trees, self.parser.decoder))
+        known = self.dev.heads >= 0
+        return 100 * float(np.mean((np.concatenate(heads) == self.dev.heads)[known])) if known.any() else 0.0
+
+
+def _pieces(lengths: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
+    """Runs of sentences that have about `CELLS` links."""
+    cells = np.cumsum((lengths + 1) ** 2) // CELLS
+    cuts = np.flatnonzero(np.diff(cells)) + 1
+    for start, stop in zip(np.append(0, cuts).tolist(), np.append(cuts, len(lengths)).tolist(), strict=True):
+        if stop > start:
+            yield np.arange(start, stop)
+
+
+def _in_order(
+    keys: NDArray[np.uint64], weights: NDArray[np.float32]
+) -> tuple[NDArray[np.uint64], NDArray[np.float32]]:  # fmt: skip
+    """In the order of their places in a table, so that it is filled from one end to the other when it is read."""
+    size = 64
+    while size < 2 * len(keys):
+        size *= 2
+    order = np.argsort(keys & np.uint64(size - 1), kind="stable")
+    return keys[order], np.ascontiguousarray(weights[order])
+
+
+def _own(arrays: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
+def _check_trees(treebank: Treebank, single_root: bool) -> None:
+    """Two roots (if there may be but one) and cycles are refused, with their place."""
+    if single_root:
+        treebank.check_trees()
+        return
+    rooted = np.where(treebank.heads == 0, -1, treebank.heads)  # any number of roots is well
+    treebank.with_columns(heads=rooted).check_trees()
+
+
+def _usable(treebank: Treebank, projective: bool) -> NDArray[np.int32]:
+    """Gold heads; in sentences where some are unknown, those that no projective tree has count as unknown."""
+    heads = treebank.heads.copy()
+    if projective and (heads < 0).any():
+        sentence_of = np.repeat(np.arange(len(treebank)), treebank.lengths)
+        partial = np.bincount(sentence_of[heads < 0], minlength=len(treebank)) > 0
+        heads[treebank.crossing & partial[sentence_of]] = -1
+    return heads
