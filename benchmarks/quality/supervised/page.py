@@ -13,7 +13,7 @@ from benchmarks.quality.supervised.studies import (
     ACTIVE_MODEL,
     ACTIVE_SEEDS,
     ACTIVE_SIZES,
-    ACTIVE_TEXT,
+    ACTIVE_TEXTS,
     ALL,
     COSTS,
     DRAWN,
@@ -50,7 +50,7 @@ In each cell the error on test and, in brackets, that of cross-validation inside
 from, by which the model in bold was chosen; with 400 pairs it is the model that was chosen with 100.
 """
 ABOUT_ACTIVE = """\
-matching, mean over draws; in brackets the lowest and the highest. Suggestions begin with
+Matching, mean over draws; in brackets the lowest and the highest. Suggestions begin with
 the first 25 pairs of a draw and come 25 at a time, each time from a model that has learnt from those before.
 """
 ABOUT_SPEED = """\
@@ -224,17 +224,18 @@ def _curves(find: Find) -> str:
 
 def _active(find: Find) -> str:
     lines = [
-        f"{ACTIVE_TEXT}, {ABOUT_ACTIVE}",
-        f"| pairs chosen | {' | '.join(map(str, ACTIVE_SIZES))} |",
-        "|" + "---|" * (len(ACTIVE_SIZES) + 1),
+        ABOUT_ACTIVE,
+        f"| text | pairs chosen | {' | '.join(map(str, ACTIVE_SIZES))} |",
+        "|" + "---|" * (len(ACTIVE_SIZES) + 2),
     ]
     some = False
-    for name, order in (("at random", draw), ("by `suggest`", suggested)):
-        cells = []
-        for n in ACTIVE_SIZES:
-            cells.append(_spread(find, (Job(ACTIVE_TEXT, n, order(k), ACTIVE_MODEL) for k in ACTIVE_SEEDS)))
-        some = some or any(cells)
-        lines.append(f"| {name} | {' | '.join(cells)} |")
+    for text in ACTIVE_TEXTS:
+        for name, order in (("at random", draw), ("by `suggest`", suggested)):
+            cells = []
+            for n in ACTIVE_SIZES:
+                cells.append(_spread(find, (Job(text, n, order(k), ACTIVE_MODEL) for k in ACTIVE_SEEDS)))
+            some = some or any(cells)
+            lines.append(f"| {text} | {name} | {' | '.join(cells)} |")
     return "\n".join(lines) if some else NOT_YET
 
 

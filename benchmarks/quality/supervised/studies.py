@@ -17,7 +17,7 @@ SMALL = ("en-et.xlwa", "en-ru.xlwa")
 SIZES = (25, 50, 100, 200, 400)
 DRAWS = (0, 1, 2)
 FIRST, ALL = "first", "all"
-ACTIVE_TEXT = "en-cs.czenali"
+ACTIVE_TEXTS = ("en-cs.czenali", "grc-fi.helfi")
 ACTIVE_SIZES = (25, 50, 75, 100, 125, 140, 200)
 ACTIVE_SEEDS = (0, 1, 2, 3)
 STEPS = (
@@ -146,10 +146,11 @@ def _sets() -> Iterator[tuple[str, str, int, str, Model]]:
             for text in DRAWN:
                 for n in SIZES:
                     yield "curves", text, n, draw(number), each
-    for number in ACTIVE_SEEDS:
-        for n in ACTIVE_SIZES:
-            for order in (draw(number), suggested(number)):
-                yield "active", ACTIVE_TEXT, n, order, ACTIVE_MODEL
+    for text in ACTIVE_TEXTS:
+        for number in ACTIVE_SEEDS:
+            for n in ACTIVE_SIZES:
+                for order in (draw(number), suggested(number)):
+                    yield "active", text, n, order, ACTIVE_MODEL
 
 
 def draw(number: int) -> str:

@@ -12,7 +12,7 @@ from benchmarks.quality.supervised.models import WEAK, WEAK_AND_IBM
 from benchmarks.quality.supervised.studies import (
     ACTIVE_MODEL,
     ACTIVE_SEEDS,
-    ACTIVE_TEXT,
+    ACTIVE_TEXTS,
     ALL,
     COSTS,
     DRAWN,
@@ -140,6 +140,6 @@ def _elsewhere(find: Find) -> Iterator[tuple[str, str]]:
             verdict = f"{'yes' if relative <= GOAL else '**no**'}: {means[0]:.2f} to {means[1]:.2f}, {relative:+.1f}%"
             verdict += "" if means[2] == len((*DRAWN, *SMALL)) else f" ({means[2]} sets so far)"
         yield f"mean over five sets, {n} pairs: chosen model at least 15% below unsupervised", verdict
-    random = find.mean(Job(ACTIVE_TEXT, 200, draw(k), ACTIVE_MODEL) for k in ACTIVE_SEEDS)
-    chosen = find.mean(Job(ACTIVE_TEXT, 140, suggested(k), ACTIVE_MODEL) for k in ACTIVE_SEEDS)
+    random = find.mean(Job(ACTIVE_TEXTS, 200, draw(k), ACTIVE_MODEL) for k in ACTIVE_SEEDS)
+    chosen = find.mean(Job(ACTIVE_TEXTS, 140, suggested(k), ACTIVE_MODEL) for k in ACTIVE_SEEDS)
     yield "`suggest`: with 140 pairs at or below the error of 200 drawn at random", _order([random, chosen])
