@@ -1,0 +1,1 @@
+"""Dependency parsers beside UDPipe 1 and MaltParser, on treebanks alone."""

@@ -1,0 +1,165 @@
+"""One row: learn from the training part, parse the test part, and score it; each a command under the clock."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from benchmarks import rows, scoring
+from benchmarks.clock import measure as clock
+from benchmarks.quality.parsing import texts
+from benchmarks.quality.parsing.models import ISOGLOSS, TAGGER
+from benchmarks.quality.parsing.studies import Job
+from benchmarks.quality.parsing.texts import DEV, KEPT, TEST, Given, code_of, given, gold, parts_of
+from isogloss import __version__
+from isogloss.data import Treebank
+from isogloss.metrics import score_trees
+
+FOLDER = Path(__file__).parents[1]
+KEY = ("data", "tags", "model", "options")
+COLUMNS = (
+    *("date", "machine", "version", "commit", "code", "system_version", "text", *KEY, "n_train", "n_test"),
+    *("UAS", "UAS_low", "UAS_high", "LAS", "LAS_low", "LAS_high", "CLAS", "UPOS", "XPOS", "UFeats"),
+    *("train_seconds", "train_cpu_seconds", "train_mb", "parse_seconds", "parse_cpu_seconds", "parse_mb", "model_mb"),
+    *("threads", "command", "signature"),
+)
+PARSER_SOURCES = ("tasks/parse", *texts.TAGGER_SOURCES)
+MEBIBYTE = 1 << 20
+
+
+def results() -> rows.Rows:
+    return rows.Rows(FOLDER / "parsing.csv", COLUMNS, KEY)
+
+
+def key_of(job: Job) -> dict[str, object]:
+    """The columns that say which run a row is of."""
+    return {"data": job.text, "tags": job.tags, "model": job.model.kind, "options": job.model.options}
+
+
+def name_of(job: Job) -> str:
+    """A short name for files of a job."""
+    return hashlib.sha256(repr(sorted(key_of(job).items())).encode()).hexdigest()[:16]
+
+
+def code(job: Job) -> str:
+    """A hash of all our sources that a row depends on; nothing for peers, whose text says with which tags it was made."""
+    if job.model.kind == TAGGER:
+        return code_of(*texts.TAGGER_SOURCES)
+    return code_of(*PARSER_SOURCES) if job.model.kind == ISOGLOSS else ""
+
+
+@cache
+def commit() -> str:
+    """The commit of the checkout when first asked; with + where its sources have changed since."""
+    try:
+        asked = ["git", "rev-parse", "--short", "HEAD"], ["git", "status", "--porcelain", "--", "src"]
+        name, changed = (subprocess.run(a, capture_output=True, text=True, check=True).stdout.strip() for a in asked)
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return name + ("+" if changed else "")
+
+
+def is_stale(job: Job, row: rows.Row) -> bool:
+    """Whether other code of ours, another version of a peer, or other tags have made a row."""
+    place = KEPT / "text" / job.text / job.tags.replace("+", "-")
+    known = all((place / f"{part}.conllu").exists() for part in parts_of(job.text))
+    if known and row["text"] != given(job.text, job.tags).digest:
+        return True
+    made = json.loads((texts.tagging(job.text) / "cost.json").read_text())["code"] if _is_tagged(job) else ""
+    if job.model.kind == TAGGER and made:
+        return row["code"] != made
+    return row["code"] != code(job) or row["system_version"] != job.model.version
+
+
+def _is_tagged(job: Job) -> bool:
+    return (texts.tagging(job.text) / "cost.json").exists()
+
+
+def measure(job: Job, threads: int, *, again: bool = False) -> dict[str, Any]:
+    """The row of a job."""
+    version = job.model.version  # first: a peer that is not there is left out before any work
+    if job.model.kind == TAGGER:
+        return _tagger(job, threads)
+    files = given(job.text, job.tags)
+    out = trees_of(job)
+    learnt = train(job, files, threads, version, again=again)
+    place = model_of(job)
+    parsed = clock(job.model.apply(files.test, job.tags, place, out, threads), threads=threads, log=place / "log.txt")
+    cost = {f"train_{name}": value for name, value in _cost(learnt).items()}
+    cost |= {f"parse_{name}": value for name, value in _cost(parsed).items()}
+    command = job.model.shown(job.tags, dev=files.dev is not None, threads=threads)
+    own = {"text": files.digest, "system_version": version, "model_mb": learnt["model_mb"], "command": command}
+    return key_of(job) | scores(job, Treebank.read(out)) | cost | own | about(job, threads)
+
+
+def train(job: Job, files: Given, threads: int, version: str, *, again: bool = False) -> dict[str, Any]:
+    """Learn, or find what the same system has learnt from the same text before: some learn for an hour."""
+    place = model_of(job)
+    done = place / "trained.json"
+    made = {"code": code(job), "version": version, "text": files.digest, "threads": threads}
+    if done.exists() and not again:
+        kept: dict[str, Any] = json.loads(done.read_text())
+        if made.items() <= kept.items():
+            return kept
+    place.mkdir(parents=True, exist_ok=True)
+    done.unlink(missing_ok=True)
+    cost = clock(job.model.train(files, job.tags, place, threads), threads=threads, log=place / "log.txt")
+    size = sum(path.stat().st_size for path in place.rglob("model*") if path.is_file())
+    size += sum(path.stat().st_size for path in (place / "model").rglob("*") if path.is_file())
+    found: dict[str, Any] = made | cost | {"model_mb": size / MEBIBYTE}
+    done.write_text(json.dumps(found))
+    return found
+
+
+def _tagger(job: Job, threads: int) -> dict[str, Any]:
+    """The row of our tagger, whose tags all parsers are given."""
+    cost = texts.tag(job.text, threads)
+    predicted = Treebank.read(texts.tagging(job.text) / f"{TEST}.conllu.gz")
+    found = scores(job, predicted)
+    for name in ("UAS", "LAS"):
+        found |= dict.fromkeys((name, f"{name}_low", f"{name}_high"), "")
+    found |= {f"train_{name}": value for name, value in _cost(cost["train"]).items()}
+    found |= {f"parse_{name}": value for name, value in _cost(cost["parse"]).items()}
+    own = {"text": given(job.text, job.tags).digest, "system_version": __version__, "command": cost["command"]}
+    return key_of(job) | found | about(job, cost["threads"]) | own | {"code": cost["code"], "CLAS": ""}
+
+
+def scores(job: Job, predicted: Treebank) -> dict[str, Any]:
+    """Scores in percent, with intervals for the first two."""
+    score = score_trees(predicted, gold(job.text), seed=scoring.SEED)
+    found: dict[str, Any] = {"n_train": len(gold(job.text, texts.TRAIN)), "n_test": score.n}
+    for name in ("UAS", "LAS", "CLAS", "UPOS", "XPOS", "UFeats"):
+        found[name] = 100 * float(getattr(score, name.lower()))
+    for name in ("UAS", "LAS"):
+        found[f"{name}_low"], found[f"{name}_high"] = (100 * bound for bound in score.intervals[name.lower()])
+    return found | {"signature": score.signature}
+
+
+def _cost(report: dict[str, Any]) -> dict[str, float]:
+    return {"seconds": report["seconds"], "cpu_seconds": report["cpu_seconds"], "mb": report["peak_mb"]}
+
+
+def about(job: Job, threads: int) -> dict[str, object]:
+    return {
+        "date": rows.today(), "machine": rows.machine(), "version": __version__, "commit": commit(), "code": code(job),
+        "threads": threads,
+    }  # fmt: skip
+
+
+def model_of(job: Job) -> Path:
+    """Where a learnt model is kept."""
+    return KEPT / "models" / name_of(job)
+
+
+def trees_of(job: Job) -> Path:
+    """Where the trees of a job are kept, for comparisons between rows."""
+    folder = KEPT / "trees"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder / f"{name_of(job)}.conllu"
+
+
+__all__ = ["DEV", "KEY", "commit", "is_stale", "key_of", "measure", "results", "train", "trees_of"]

@@ -1,0 +1,129 @@
+"""Which rows there are: each is a system, a treebank, and the tags that the system sees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from benchmarks.quality.parsing.models import ISOGLOSS, KINDS, MALT, TAGGER, UDPIPE, Model
+from benchmarks.quality.parsing.texts import GOLD, LEMMAS, MAIN, OWN, PREDICTED, SETTINGS, SMALL, TEXTS
+
+FIRST, SECOND = Model(ISOGLOSS, "--order 1"), Model(ISOGLOSS, "--order 2")
+OURS = (FIRST, SECOND)
+MALTPARSER, UDPIPE_1 = Model(MALT), Model(UDPIPE)
+PEERS = (UDPIPE_1, MALTPARSER)
+OUR_TAGGER = Model(TAGGER)
+CROSSING = ("got", "hu", "grc", "la")
+"""Treebanks with many crossing links."""
+CROSSING_PEERS = (Model(MALT, "-pp head"), Model(UDPIPE, "transition_system=swap;transition_oracle=static_lazy"))
+"""The peers' own ways to links that cross; as they come, both make projective trees alone."""
+TRAINERS = ("likelihood", "mira", "perceptron")
+MEASURES = ("uas", "las")
+
+
+@dataclass(frozen=True)
+class Job:
+    """What makes one row. `tags` is what the system sees; `studies` say who wants the row and are no part of it."""
+
+    text: str
+    tags: str
+    model: Model
+    studies: frozenset[str] = field(default=frozenset(), compare=False)
+
+    def __str__(self) -> str:
+        return f"{self.text} {self.tags}: {self.model}"
+
+
+def decoded(order: int, decoder: str) -> Model:
+    """Likelihood, decoded by the expected number of right heads or by the most probable tree."""
+    return Model(ISOGLOSS, f"--order {order}" + ("" if decoder == "mbr" else f" --decoder {decoder}"))
+
+
+def shaped(order: int, *, projective: bool) -> Model:
+    return Model(ISOGLOSS, f"--order {order} --{'projective' if projective else 'nonprojective'}")
+
+
+def trained(trainer: str) -> Model:
+    return Model(ISOGLOSS, "--order 1" + ("" if trainer == "likelihood" else f" --trainer {trainer} --decoder map"))
+
+
+def _wanted() -> Iterator[tuple[str, Job]]:
+    for source in MAIN:
+        for tags in (GOLD, PREDICTED):
+            for each in (*OURS, *PEERS):
+                yield "peers", Job(source.name, tags, each)
+        yield "tagging", Job(source.name, PREDICTED, OUR_TAGGER)
+        yield "tagging", Job(source.name, OWN, UDPIPE_1)
+        for each in (*OURS, UDPIPE_1):
+            yield "pipeline", Job(source.name, OWN, each)
+        for each in OURS:
+            yield "lemmas", Job(source.name, LEMMAS, each)
+    for source in SMALL:
+        for each in (*OURS, *PEERS):
+            yield "small", Job(source.name, GOLD, each)
+    for text in CROSSING:
+        for each in CROSSING_PEERS:
+            yield "crossing", Job(text, GOLD, each)
+        for order in (1, 2):
+            for projective in (True, False):
+                yield "crossing", Job(text, GOLD, shaped(order, projective=projective))
+            for decoder in ("mbr", "map"):
+                yield "decoders", Job(text, GOLD, decoded(order, decoder))
+        for trainer in TRAINERS:
+            yield "trainers", Job(text, GOLD, trained(trainer))
+
+
+def jobs() -> list[Job]:
+    """Every row once, with all studies that want it."""
+    found: dict[Job, set[str]] = {}
+    for study, job in _wanted():
+        found.setdefault(job, set()).add(study)
+    return [replace(job, studies=frozenset(studies)) for job, studies in found.items()]
+
+
+def choose(only: str = "", models: str = "", tags: str = "") -> list[Job]:
+    """Jobs by treebanks and studies ("hu/peers,crossing" are two groups), by kinds or names of systems, and by tags."""
+    every = jobs()
+    known = {name for job in every for name in (job.text, *job.studies)}
+    groups = [set(group.split("/")) for group in only.split(",")] if only else [set[str]()]
+    for group in groups:
+        if not group <= known:
+            raise SystemExit(f"--only: {', '.join(sorted(group - known))} should be among {', '.join(sorted(known))}")
+    names = {*KINDS, *(str(job.model) for job in every)}
+    kinds, settings = (set(text.split(",")) if text else set[str]() for text in (models, tags))
+    if not kinds <= names:
+        raise SystemExit(f"--models: {', '.join(sorted(kinds - names))} should be among {', '.join(sorted(names))}")
+    if not settings <= set(SETTINGS):
+        raise SystemExit(f"--tags: {', '.join(sorted(settings - set(SETTINGS)))} should be among {', '.join(SETTINGS)}")
+    return [
+        job
+        for job in every
+        if any(group <= {job.text, *job.studies} for group in groups)
+        and (not kinds or job.model.kind in kinds or str(job.model) in kinds)
+        and (not settings or job.tags in settings)
+    ]
+
+
+def comparisons() -> Iterator[tuple[Job, Job]]:
+    """Pairs of rows whose difference is tested: the first is expected to be the better."""
+    for source in MAIN:
+        for tags in (GOLD, PREDICTED, OWN):
+            for ours in OURS:
+                for peer in PEERS if tags != OWN else (UDPIPE_1,):
+                    yield Job(source.name, tags, ours), Job(source.name, tags, peer)
+            yield Job(source.name, tags, SECOND), Job(source.name, tags, FIRST)
+    for text in CROSSING:
+        if text not in {source.name for source in MAIN}:
+            for ours in OURS:
+                for peer in PEERS:
+                    yield Job(text, GOLD, ours), Job(text, GOLD, peer)
+            yield Job(text, GOLD, SECOND), Job(text, GOLD, FIRST)
+        for order, ours in enumerate(OURS, 1):
+            for peer in CROSSING_PEERS:
+                yield Job(text, GOLD, ours), Job(text, GOLD, peer)
+            free, bound = (shaped(order, projective=projective) for projective in (False, True))
+            yield Job(text, GOLD, free), Job(text, GOLD, bound)
+            yield Job(text, GOLD, decoded(order, "mbr")), Job(text, GOLD, decoded(order, "map"))
+
+
+assert set(CROSSING) <= set(TEXTS)
