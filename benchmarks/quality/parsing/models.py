@@ -1,7 +1,7 @@
 """The systems that are compared, each run as a program of its own: ours, UDPipe 1 and MaltParser.
 
 Peers are no dependencies of ours. PARSING_PEERS is a Python that has ufal.udpipe (`pip install ufal.udpipe`), MALT_JAR
-the jar of MaltParser 1.9 with its `lib` folder beside it, and java is on the PATH; a peer that is not there is left out.
+the jar of MaltParser 1.9 with its `lib` folder beside it, and java is on the PATH; a peer that is absent is left out.
 """
 
 from __future__ import annotations
@@ -54,13 +54,14 @@ class Model:
 
     def train(self, given: Given, tags: str, place: Path, threads: int) -> Command:
         if self.kind == ISOGLOSS:
-            dev = [] if given.dev is None else ["--dev", given.dev]
+            dev: list[str | Path] = [] if given.dev is None else ["--dev", given.dev]
             own = ["--tags", "predicted" if tags == OWN else "gold", *self.options.split()]
-            save = ["--save", place / "model", "--threads", str(threads), "-q"]
+            save: list[str | Path] = ["--save", place / "model", "--threads", str(threads), "-q"]
             return [command_line(), "parse", "train", given.train, *dev, *save, *own]
         if self.kind == UDPIPE:
             tagger = "" if tags == OWN else "none"
             return [_peers(), DRIVER, "train", given.train, given.dev or "", place / "model", tagger, self.options]
+        learn: list[str | Path]
         learn = ["-c", "model", "-w", place, "-i", given.train, "-if", "/appdata/dataformat/conllu.xml", "-m", "learn"]
         return [*_malt(), *learn, *MALT_OPTIONS.split(), *self.options.split()]
 
@@ -82,7 +83,9 @@ class Model:
         if self.kind == UDPIPE:
             tagger = "default" if tags == OWN else "none"
             held_out = ", DEV" if dev else ""
-            return f"Trainer.train(TRAIN{held_out}, tokenizer=none, tagger={tagger}, parser={self.options or 'default'})"
+            return (
+                f"Trainer.train(TRAIN{held_out}, tokenizer=none, tagger={tagger}, parser={self.options or 'default'})"
+            )
         java = "java -jar maltparser.jar -c MODEL"
         return f"{java} -m learn -i TRAIN -if conllu {MALT_OPTIONS}{more}; {java} -m parse -i TEST -o OUT"
 

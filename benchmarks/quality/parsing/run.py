@@ -14,7 +14,7 @@ from benchmarks.clock import measure as clock
 from benchmarks.quality.parsing import texts
 from benchmarks.quality.parsing.models import ISOGLOSS, TAGGER
 from benchmarks.quality.parsing.studies import Job
-from benchmarks.quality.parsing.texts import DEV, KEPT, TEST, Given, code_of, given, gold, parts_of
+from benchmarks.quality.parsing.texts import KEPT, TEST, Given, code_of, given, gold
 from isogloss import __version__
 from isogloss.data import Treebank
 from isogloss.metrics import score_trees
@@ -46,7 +46,7 @@ def name_of(job: Job) -> str:
 
 
 def code(job: Job) -> str:
-    """A hash of all our sources that a row depends on; nothing for peers, whose text says with which tags it was made."""
+    """A hash of our sources that a row depends on; nothing for peers, of whom `text` says with which tags it was."""
     if job.model.kind == TAGGER:
         return code_of(*texts.TAGGER_SOURCES)
     return code_of(*PARSER_SOURCES) if job.model.kind == ISOGLOSS else ""
@@ -65,18 +65,9 @@ def commit() -> str:
 
 def is_stale(job: Job, row: rows.Row) -> bool:
     """Whether other code of ours, another version of a peer, or other tags have made a row."""
-    place = KEPT / "text" / job.text / job.tags.replace("+", "-")
-    known = all((place / f"{part}.conllu").exists() for part in parts_of(job.text))
-    if known and row["text"] != given(job.text, job.tags).digest:
+    if texts.is_made(job.text, job.tags) and row["text"] != given(job.text, job.tags).digest:
         return True
-    made = json.loads((texts.tagging(job.text) / "cost.json").read_text())["code"] if _is_tagged(job) else ""
-    if job.model.kind == TAGGER and made:
-        return row["code"] != made
     return row["code"] != code(job) or row["system_version"] != job.model.version
-
-
-def _is_tagged(job: Job) -> bool:
-    return (texts.tagging(job.text) / "cost.json").exists()
 
 
 def measure(job: Job, threads: int, *, again: bool = False) -> dict[str, Any]:
@@ -160,6 +151,3 @@ def trees_of(job: Job) -> Path:
     folder = KEPT / "trees"
     folder.mkdir(parents=True, exist_ok=True)
     return folder / f"{name_of(job)}.conllu"
-
-
-__all__ = ["DEV", "KEY", "commit", "is_stale", "key_of", "measure", "results", "train", "trees_of"]

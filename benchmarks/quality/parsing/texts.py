@@ -98,13 +98,22 @@ class Given:
 
 def given(text: str, tags: str) -> Given:
     """The files of a treebank in a setting, made if they are not there."""
-    place = KEPT / "text" / text / tags.replace("+", "-")
-    found = {part: place / f"{part}.conllu" for part in parts_of(text)}
+    found = _places(text, tags)
     for part, path in found.items():
         if not path.exists():
             _write(path, plain(_tagged(text, part, tags), tags, part))
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in found.values())).hexdigest()[:8]
     return Given(found[TRAIN], found.get(DEV), found[TEST], digest)
+
+
+def is_made(text: str, tags: str) -> bool:
+    """Whether the files of a setting are there."""
+    return all(path.exists() for path in _places(text, tags).values())
+
+
+def _places(text: str, tags: str) -> dict[str, Path]:
+    folder = KEPT / "text" / text / tags.replace("+", "-")
+    return {part: folder / f"{part}.conllu" for part in parts_of(text)}
 
 
 def parts_of(text: str) -> list[str]:
@@ -184,7 +193,7 @@ def tag(text: str, threads: int = 1) -> Mapping[str, Any]:
     options = ["--column", ",".join(names), "--threads", str(threads)]
     made = code_of(*TAGGER_SOURCES)
     log = place / "log.txt"
-    command = [program, "tag", "train", train, "--save", place / "tagger", "-q", *options]
+    command: list[str | Path] = [program, "tag", "train", train, "--save", place / "tagger", "-q", *options]
     learnt = measure(command, threads=threads, log=log)
     applied: dict[str, float] = {}
     for part in parts_of(text):
@@ -216,8 +225,8 @@ def forget_stale_tags() -> Iterator[str]:
         done = tagging(text) / "cost.json"
         if done.exists() and json.loads(done.read_text())["code"] != now:
             done.unlink()
-            for part in (TRAIN, DEV, TEST):
-                (KEPT / "text" / text / PREDICTED / f"{part}.conllu").unlink(missing_ok=True)
+            for path in _places(text, PREDICTED).values():
+                path.unlink(missing_ok=True)
             yield text
 
 

@@ -7,11 +7,12 @@ python udpipe.py apply MODEL TEST OUT TAGGER            TAGGER "none" leaves the
 from __future__ import annotations
 
 import sys
+from typing import Any
 
 METHOD = "morphodita_parsito"
 
 
-def read(path: str):  # type: ignore[no-untyped-def]
+def read(path: str) -> Any:
     """Sentences of a file; none for an empty name."""
     from ufal.udpipe import InputFormat, ProcessingError, Sentence, Sentences
 
@@ -57,4 +58,7 @@ def apply(model: str, source: str, out: str, tagger: str) -> None:
 
 
 if __name__ == "__main__":
-    {"train": train, "apply": apply}[sys.argv[1]](*sys.argv[2:])
+    if sys.argv[1] == "train":
+        train(*sys.argv[2:])
+    else:
+        apply(*sys.argv[2:])

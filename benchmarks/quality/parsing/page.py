@@ -1,0 +1,204 @@
+"""docs/benchmarks-parsing.md, made from the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from benchmarks import rows
+from benchmarks.quality.parsing import paired, run, speed, verdicts
+from benchmarks.quality.parsing.models import Model
+from benchmarks.quality.parsing.studies import (
+    CROSSING,
+    CROSSING_PEERS,
+    FIRST,
+    MEASURES,
+    OUR_TAGGER,
+    OURS,
+    PEERS,
+    SECOND,
+    TRAINERS,
+    UDPIPE_1,
+    Job,
+    decoded,
+    shaped,
+    trained,
+)
+from benchmarks.quality.parsing.texts import GOLD, LEMMAS, MAIN, OWN, PREDICTED, SMALL
+from benchmarks.quality.parsing.verdicts import NAMES, Find
+
+HERE = Path(__file__).parent
+PAGE = Path("docs/benchmarks-parsing.md")
+NOT_YET = "*No rows yet.*"
+ABOUT_MEANS = "Means are over the treebanks for which every system of the table has a row.\n"
+ABOUT_SPEED = """\
+The test part of en-ewt (2,077 sentences), gold tags, from CoNLL-U to CoNLL-U on two threads, the best of three. *Whole
+command* is one text with all that it takes to start; *running* is the rate of four more texts of the same size.
+"""
+
+
+def report() -> None:
+    """Print the page and write it."""
+    text = page()
+    print(text)
+    PAGE.write_text(text, encoding="utf-8")
+
+
+def page() -> str:
+    """The whole page, in Markdown."""
+    found = run.results().read()
+    if not found:
+        raise SystemExit("parsing.csv has no rows yet: run python -m benchmarks.quality.parsing")
+    find = Find(found, paired.refresh(found))
+    speeds = speed.results().read()
+    parts = [(HERE / "page.md").read_text(encoding="utf-8").replace("{PROVENANCE}", _provenance(found))]
+    parts += ["## What was asked for, and what is measured", verdicts.table(find, speeds)]
+    everyone = (*OURS, *PEERS)
+    for tags, title in ((GOLD, "Gold tags"), (PREDICTED, "Predicted tags")):
+        parts += [f"## {title}", _scores(find, tags, everyone), _differences(find, tags, PEERS)]
+    parts += ["## Own tags, from words alone", _scores(find, OWN, (*OURS, UDPIPE_1))]
+    parts += [_differences(find, OWN, (UDPIPE_1,)), "## Tagging", _tagging(find)]
+    parts += ["## Gold tags and lemmas", _scores(find, LEMMAS, OURS), "## Links that cross", _crossing(find)]
+    parts += ["## What it costs", _costs(find), "## Speed", _speeds(speeds)]
+    return "\n\n".join(part.rstrip() for part in parts if part) + "\n"
+
+
+def _provenance(found: list[rows.Row]) -> str:
+    dates = sorted({row["date"] for row in found})
+    when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
+    own = [row for row in found if row["model"].startswith("isogloss")]
+    commits = ", ".join(sorted({row["commit"] for row in own}))
+    ours = f"Isogloss {', '.join(sorted({row['version'] for row in found}))}" + (f" ({commits})" if own else "")
+    peers = sorted(
+        {f"{NAMES[each]} {row['system_version']}" for row in found for each in PEERS if row["model"] == each.kind}
+    )
+    return f"{', '.join([ours, *peers])}; {'; '.join(sorted({row['machine'] for row in found}))}, {when}."
+
+
+# --- quality
+
+
+def _both(row: rows.Row | None) -> str:
+    return "" if row is None else f"{float(row['UAS']):.2f} / {float(row['LAS']):.2f}"
+
+
+def _scores(find: Find, tags: str, models: Sequence[Model]) -> str:
+    """UAS / LAS of systems on treebanks, and the mean."""
+    lines = [f"UAS / LAS. {ABOUT_MEANS}", f"| treebank | {' | '.join(NAMES[each] for each in models)} |"]
+    lines.append("|" + "---|" * (len(models) + 1))
+    some = False
+    names = [source.name for source in (*MAIN, *SMALL)]
+    for text in names:
+        own = [find(Job(text, tags, each)) for each in models]
+        if any(own):
+            some = True
+            lines.append(f"| {text} | {' | '.join(map(_both, own))} |")
+    if not some:
+        return NOT_YET
+    measured = [each for each in models if any(find(Job(source.name, tags, each)) for source in MAIN)]
+    common = find.common(tags, measured)
+    if common:
+        cells = []
+        for each in models:
+            means = [find.mean(common, tags, each, name.upper()) for name in MEASURES] if each in measured else []
+            cells.append(" / ".join(f"{value:.2f}" for value in means))
+        lines.append(f"| **mean of {len(common)}** | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _differences(find: Find, tags: str, peers: Sequence[Model]) -> str:
+    """Ours against peers, and the second order against the first."""
+    pairs = [(ours, peer) for ours in reversed(OURS) for peer in peers] + [(SECOND, FIRST)]
+    lines = [
+        "Differences [95%], p; positive is better.\n",
+        "| treebank | | against | UAS | p | LAS | p |\n|---|---|---|---|---|---|---|",
+    ]
+    count = len(lines)
+    for source in (*MAIN, *SMALL):
+        for first, second in pairs:
+            tests = [find.test(source.name, tags, first, second, measure) for measure in MEASURES]
+            if all(tests):
+                cells = " | ".join(_gap(row) for row in tests if row is not None)
+                lines.append(f"| {source.name} | {NAMES[first]} | {NAMES[second]} | {cells} |")
+    return "\n".join(lines) if len(lines) > count else ""
+
+
+def _gap(row: rows.Row) -> str:
+    gap, low, high = (float(row[name]) for name in ("difference", "low", "high"))
+    return f"{gap:+.2f} [{low:+.2f}, {high:+.2f}] | {row['p']}"
+
+
+def _tagging(find: Find) -> str:
+    lines = [
+        "Percent of words with the right UPOS, XPOS and universal features.\n",
+        "| treebank | ours: UPOS | XPOS | UFeats | UDPipe: UPOS | XPOS | UFeats |\n|---|---|---|---|---|---|---|",
+    ]
+    count = len(lines)
+    for source in MAIN:
+        own = find(Job(source.name, PREDICTED, OUR_TAGGER)), find(Job(source.name, OWN, UDPIPE_1))
+        if any(own):
+            cells = [f"{float(row[name]):.2f}" if row else "" for row in own for name in ("UPOS", "XPOS", "UFeats")]
+            lines.append(f"| {source.name} | {' | '.join(cells)} |")
+    return "\n".join(lines) if len(lines) > count else NOT_YET
+
+
+def _crossing(find: Find) -> str:
+    """Systems down, treebanks across."""
+    named: dict[str, Model] = {NAMES[each]: each for each in PEERS}
+    named |= {
+        f"{NAMES[plain]}, `{each.options}`": each for plain, each in zip(PEERS[::-1], CROSSING_PEERS, strict=True)
+    }
+    for order, ours in enumerate(OURS, 1):
+        named[NAMES[ours]] = ours
+        for projective in (True, False):
+            named[f"{NAMES[ours]}, {'projective' if projective else 'nonprojective'}"] = shaped(
+                order, projective=projective
+            )
+        named[f"{NAMES[ours]}, most probable tree"] = decoded(order, "map")
+    named |= {f"{NAMES[FIRST]}, {trainer}": trained(trainer) for trainer in TRAINERS[1:]}
+    lines = [f"Gold tags, UAS / LAS.\n\n| | {' | '.join(CROSSING)} |", "|" + "---|" * (len(CROSSING) + 1)]
+    count = len(lines)
+    for name, each in named.items():
+        own = [find(Job(text, GOLD, each)) for text in CROSSING]
+        if any(own):
+            lines.append(f"| {name} | {' | '.join(map(_both, own))} |")
+    return "\n".join(lines) if len(lines) > count else NOT_YET
+
+
+# --- cost
+
+
+def _costs(find: Find) -> str:
+    head = "| treebank | system | sentences | learning s | MB | parsing s | MB | model MB | threads |"
+    lines = ["Gold tags.\n", head, "|" + "---|" * 9]
+    for source in (*MAIN, *SMALL):
+        for each in (*OURS, *PEERS):
+            row = find(Job(source.name, GOLD, each))
+            if row is not None:
+                lines.append(f"| {source.name} | {NAMES[each]} | {row['n_train']} | {' | '.join(_cost(row))} |")
+    return "\n".join(lines)
+
+
+def _cost(row: rows.Row) -> Iterator[str]:
+    for phase in ("train", "parse"):
+        yield f"{float(row[f'{phase}_seconds']):.0f} ({float(row[f'{phase}_cpu_seconds']):.0f})"
+        yield f"{float(row[f'{phase}_mb']):.0f}"
+    yield f"{float(row['model_mb']):.0f}"
+    yield row["threads"]
+
+
+def _speeds(found: list[rows.Row]) -> str:
+    if not found:
+        return NOT_YET
+    head = "| system | whole command s | sentences/s | running sentences/s | MB | learning s | MB |"
+    lines = [ABOUT_SPEED, head, "|" + "---|" * 7]
+    for each in (*OURS, *PEERS):
+        for row in found:
+            if (row["model"], row["options"]) == (each.kind, each.options):
+                rates = f"{float(row['per_second_whole']):,.0f} | {float(row['per_second'] or 'nan'):,.0f}"
+                learning = f"{float(row['train_seconds']):.0f} ({float(row['train_cpu_seconds']):.0f})"
+                lines.append(
+                    f"| {NAMES[each]} | {float(row['seconds']):.1f} ({float(row['cpu_seconds']):.1f}) | {rates} "
+                    f"| {float(row['parse_mb']):.0f} | {learning} | {float(row['train_mb']):.0f} |"
+                )
+    return "\n".join(lines)

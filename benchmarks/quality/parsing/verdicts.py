@@ -1,0 +1,150 @@
+"""What was asked for beforehand, and whether the rows show it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from statistics import mean
+
+from benchmarks import rows
+from benchmarks.quality.parsing import run
+from benchmarks.quality.parsing.models import Model
+from benchmarks.quality.parsing.studies import (
+    CROSSING,
+    FIRST,
+    MALTPARSER,
+    MEASURES,
+    OURS,
+    PEERS,
+    SECOND,
+    UDPIPE_1,
+    Job,
+    decoded,
+)
+from benchmarks.quality.parsing.texts import GOLD, MAIN, PREDICTED
+
+ABOVE_MALT = 3.0
+"""Points of UAS, second order on en-ewt with gold tags."""
+RATES = {FIRST: 1500, SECOND: 200}
+"""Sentences a second on two threads."""
+MINUTES = {FIRST: 10, SECOND: 60}
+MEGABYTES = 4096
+SIGNIFICANT = 0.05
+NOT_YET = "*not measured yet*"
+NAMES = {
+    FIRST: "Isogloss, order 1", SECOND: "Isogloss, order 2", UDPIPE_1: "UDPipe", MALTPARSER: "MaltParser",
+}  # fmt: skip
+SETTING_NAMES = {GOLD: "gold tags", PREDICTED: "predicted tags"}
+
+
+class Find:
+    """Rows of jobs, and tests between them."""
+
+    def __init__(self, found: list[rows.Row], tests: list[rows.Row]) -> None:
+        self._rows = {tuple(row[name] for name in run.KEY): row for row in found}
+        self._tests = {tuple(row[n] for n in ("data", "tags", "first", "second", "measure")): row for row in tests}
+
+    def __call__(self, job: Job) -> rows.Row | None:
+        return self._rows.get(tuple(str(value) for value in run.key_of(job).values()))
+
+    def test(self, text: str, tags: str, first: Model, second: Model, measure: str) -> rows.Row | None:
+        return self._tests.get((text, tags, str(first), str(second), measure))
+
+    def common(self, tags: str, models: Sequence[Model]) -> list[str]:
+        """Main treebanks for which all these systems have rows of the same text."""
+        found = []
+        for source in MAIN:
+            own = [self(Job(source.name, tags, each)) for each in models]
+            if all(row is not None for row in own) and len({row["text"] for row in own if row is not None}) == 1:
+                found.append(source.name)
+        return found
+
+    def mean(self, texts: Sequence[str], tags: str, model: Model, column: str) -> float:
+        found = [self(Job(text, tags, model)) for text in texts]
+        return mean(float(row[column]) for row in found if row is not None)
+
+
+def table(find: Find, speeds: list[rows.Row]) -> str:
+    """A line for each thing that was asked for, with its numbers."""
+    lines = ["| asked for | measured |\n|---|---|"]
+    lines += [f"| {title} | {verdict} |" for title, verdict in (*_peers(find), *_other(find), *_speed(speeds))]
+    return "\n".join(lines)
+
+
+def _holds(whether: bool) -> str:
+    return "yes" if whether else "**no**"
+
+
+def _peers(find: Find) -> Iterator[tuple[str, str]]:
+    for ours in OURS:
+        for tags in (GOLD, PREDICTED):
+            for peer in PEERS:
+                title = f"{NAMES[ours]}, {SETTING_NAMES[tags]}:"
+                yield f"{title} mean above {NAMES[peer]}", better_on_the_mean(find, tags, ours, peer)
+                yield (
+                    f"{title} on no treebank significantly below {NAMES[peer]}",
+                    nowhere_worse(find, tags, ours, peer),
+                )
+
+
+def better_on_the_mean(find: Find, tags: str, ours: Model, peer: Model) -> str:
+    """UAS and LAS over the main treebanks."""
+    texts = find.common(tags, (ours, peer))
+    if not texts:
+        return NOT_YET
+    means = {name: [find.mean(texts, tags, each, name) for each in (ours, peer)] for name in map(str.upper, MEASURES)}
+    holds = _holds(all(own > other for own, other in means.values()))
+    shown = ", ".join(f"{name} {own:.2f} and {other:.2f}" for name, (own, other) in means.items())
+    return f"{holds}: {shown}{_so_far(len(texts))}"
+
+
+def nowhere_worse(find: Find, tags: str, ours: Model, peer: Model) -> str:
+    """Differences that the paired bootstrap calls significant, and which have the wrong sign."""
+    tests = [find.test(source.name, tags, ours, peer, name) for source in MAIN for name in MEASURES]
+    known = [row for row in tests if row is not None]
+    if not known:
+        return NOT_YET
+    worse = [row for row in known if float(row["difference"]) < 0 and float(row["p"]) < SIGNIFICANT]
+    shown = ", ".join(f"{row['data']} {row['measure'].upper()} {float(row['difference']):+.2f}" for row in worse)
+    return f"{_holds(not worse)}{': ' + shown if shown else ''}{_so_far(len(known) // len(MEASURES))}"
+
+
+def _so_far(count: int) -> str:
+    return "" if count == len(MAIN) else f" ({count} of {len(MAIN)} treebanks so far)"
+
+
+def _other(find: Find) -> Iterator[tuple[str, str]]:
+    own, malt = find(Job("en-ewt", GOLD, SECOND)), find(Job("en-ewt", GOLD, MALTPARSER))
+    verdict = NOT_YET
+    if own is not None and malt is not None:
+        gap = float(own["UAS"]) - float(malt["UAS"])
+        verdict = f"{_holds(gap >= ABOVE_MALT)}: {float(own['UAS']):.2f} and {float(malt['UAS']):.2f}, {gap:+.2f}"
+    yield f"en-ewt, gold tags: UAS of order 2 at least {ABOVE_MALT:g} above MaltParser", verdict
+    for order in (1, 2):
+        for text in CROSSING:
+            both = [find(Job(text, GOLD, decoded(order, decoder))) for decoder in ("mbr", "map")]
+            shown = [float(row["UAS"]) for row in both if row is not None]
+            verdict = f"{_holds(shown[0] >= shown[1])}: {shown[0]:.2f}, {shown[1]:.2f}" if len(shown) == 2 else NOT_YET
+            yield f"{text}, order {order}: UAS by minimum risk at least that of the best tree", verdict
+
+
+def _speed(speeds: list[rows.Row]) -> Iterator[tuple[str, str]]:
+    by_model = {(row["model"], row["options"]): row for row in speeds}
+    for ours in OURS:
+        row = by_model.get((ours.kind, ours.options))
+        name = NAMES[ours]
+        if row is None:
+            for asked in ("parsing", "learning", "memory"):
+                yield f"{name}: {asked} of en-ewt", NOT_YET
+            continue
+        rate, whole = float(row["per_second"] or "nan"), float(row["per_second_whole"])
+        yield (
+            f"{name}: {RATES[ours]:,} sentences of en-ewt a second on 2 threads",
+            f"{_holds(rate >= RATES[ours])}: {rate:,.0f} once started; the whole command {whole:,.0f}",
+        )
+        minutes = float(row["train_seconds"]) / 60
+        yield (
+            f"{name}: learns en-ewt in {MINUTES[ours]} minutes",
+            f"{_holds(minutes <= MINUTES[ours])}: {minutes:.1f} on {row['train_threads']} threads",
+        )
+        most = max(float(row["train_mb"]), float(row["parse_mb"]))
+        yield f"{name}: memory below 4 GB on en-ewt", f"{_holds(most < MEGABYTES)}: {most:,.0f} MB"
