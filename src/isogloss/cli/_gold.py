@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from isogloss.cli._common import read_gold
-from isogloss.cli._systems import read_named
-from isogloss.errors import LinksError
+from isogloss.cli._systems import named_files, read_named
+from isogloss.errors import BitextError, LinksError, UsageError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -14,7 +14,22 @@ if TYPE_CHECKING:
 
     from isogloss.data import Bitext, Links
 
-__all__ = ["joined_text", "labelled_pairs", "links_of", "read_dev"]
+__all__ = ["check_dev", "dev_files", "joined_text", "labelled_pairs", "links_of", "read_dev", "read_text"]
+
+
+def read_text(source: str, target: str | None, reading: dict[str, Any]) -> Bitext:
+    """The text that gold is for: two files, or one with both sides."""
+    from isogloss.data.formats import read_bitext
+
+    try:
+        return read_bitext(source, target, **reading)
+    except BitextError as problem:
+        if target is not None:
+            raise
+        raise BitextError(
+            f"{str(problem).partition(' Two files?')[0]} With two names, the first is one file with both sides and the "
+            "second is GOLD. Two files? give both, and GOLD: isogloss train-aligner matching news.de news.en gold.txt"
+        ) from None
 
 
 def labelled_pairs(
@@ -63,3 +78,31 @@ def read_dev(
         raise LinksError(f"{files[2]}: no line has links, so no settings can be chosen on it. Is it the right file?")
     bitext, links, _, rows = labelled_pairs(text, gold, True)
     return (bitext, links), links_of(named, text, rows)
+
+
+def check_dev(
+    files: tuple[str, str | None, str],
+    dev: tuple[str, str, str] | None,
+    named: dict[str, str],
+    dev_named: dict[str, str],
+) -> None:
+    """That dev is other gold, and has links by the same systems."""
+    if dev is None:
+        if dev_named:
+            raise UsageError("--dev-links: are for the text of --dev, and there is none. Give --dev, or leave them out")
+        return
+    if dev[2] == files[2]:
+        raise UsageError(f"--dev: {dev[2]} is the gold to learn from. Settings are to be chosen on other sentences")
+    if missing := [name for name in named if name not in dev_named]:
+        asked = " ".join(f"--dev-links {name}=FILE" for name in missing)
+        raise UsageError(f"--dev: links by {', '.join(missing)} are features, and are needed for it too: give {asked}")
+    if other := [name for name in dev_named if name not in named]:
+        raise UsageError(f"--dev-links {other[0]}: --links has no such system. Give its links for both texts, or none")
+
+
+def dev_files(given: list[str] | None) -> dict[str, str]:
+    """Names and files of `--dev-links`."""
+    try:
+        return named_files(given)
+    except UsageError as problem:
+        raise UsageError(str(problem).replace("--links", "--dev-links")) from None

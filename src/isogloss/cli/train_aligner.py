@@ -28,25 +28,27 @@ from isogloss.cli._common import (
     warn,
     write_json,
 )
-from isogloss.cli._gold import joined_text, labelled_pairs, links_of, read_dev
+from isogloss.cli._gold import check_dev, dev_files, joined_text, labelled_pairs, links_of, read_dev, read_text
 from isogloss.cli._systems import NamedLinks, named_files
-from isogloss.errors import BitextError, LinksError, UsageError
+from isogloss.errors import LinksError, UsageError
 
 if TYPE_CHECKING:
     from isogloss.data import Bitext, Links
+    from isogloss.tasks.align.supervised.choosing import Choice
 
 __all__ = ["command"]
 
 LEARNING = "Learning"
 ALIGNERS = {"matching": "MatchingAligner", "quadratic": "QuadraticAligner", "itg": "ItgAligner"}
+AUTO = "auto"
 _VERY_FEW, _FEW = 5, 25
 _STRANGE = 0.75
 """An error of the HMM, from 0 to 1, that speaks against the gold: it is below 0.6 on the hardest set we know."""
 
 
 def _kind(value: str) -> str:
-    if value not in ALIGNERS:
-        raise typer.BadParameter(f"'{value}' is not one of {', '.join(ALIGNERS)}")
+    if value not in (AUTO, *ALIGNERS):
+        raise typer.BadParameter(f"'{value}' is not one of {', '.join((AUTO, *ALIGNERS))}")
     return value
 
 
@@ -64,10 +66,11 @@ def command(
     kind: Annotated[
         str,
         typer.Argument(
-            metavar="|".join(ALIGNERS),
+            metavar="|".join((AUTO, *ALIGNERS)),
             show_default=False,
             callback=_kind,
-            help="Links one to one; words with two links, and neighbours; or blocks that a grammar puts together.",
+            help="The best of the others on held-out gold; links one to one; words with two links, and neighbours; or "
+            "blocks that a grammar puts together.",
         ),
     ],
     source: Annotated[
@@ -109,8 +112,8 @@ def command(
             "--features",
             metavar="A,B,...",
             rich_help_panel=LEARNING,
-            help="Sets of features: association, position, shape, frequency, context, lexical, hmm (all these without "
-            "it), ibm.",
+            help="Sets of features, all without it: association, position, shape, frequency, context, lexical, hmm, "
+            "stems, surroundings, trust, ibm.",
         ),
     ] = None,
     trainer: Annotated[
@@ -196,8 +199,8 @@ def command(
 
     GOLD has a line `0-0 1-2 3p4` for each line of the text: source first, counted from 0, p for possible links. It may
     end early, and an empty line says that a pair is not done; the text of such pairs is used without links. Settings
-    are chosen by cross-validation within the gold. Apply the model with `isogloss align --model`, and ask `isogloss
-    suggest` what to align next.
+    are chosen by cross-validation within the gold, and with `auto` the kind of aligner too. Apply the model with
+    `isogloss align --model`, and ask `isogloss suggest` what to align next.
     """
     began = time.perf_counter()
     if gold is None:
@@ -205,9 +208,9 @@ def command(
     else:
         files = (source, target, gold)
     named = named_files(links)
-    dev_named = _dev_files(dev_links)
+    dev_named = dev_files(dev_links)
     _check(files, save, unlabelled, dev, [*named.values(), *dev_named.values()], features, json)
-    _check_dev(files, dev, named, dev_named)
+    check_dev(files, dev, named, dev_named)
     options: dict[str, Any] = {
         "features": None if features is None else tuple(part.strip() for part in features.split(",") if part.strip()),
         "links": tuple(named) or None,
@@ -240,15 +243,17 @@ def command(
             from isogloss.tasks.align.lexicon import read_lexicon
 
             options["dictionary"] = list(read_lexicon(dictionary))  # a wrong file should not cost a training
-        aligner = _new(kind, options, _own_options(option))
+        own = _own_options(option)
+        aligner = None if kind == AUTO else _new(kind, options, own)
+        options = _for_all_kinds(options, own) if kind == AUTO else {}
         work = _Work(files, unlabelled, dev, named, dev_named, reading, empty == "skip", quiet)
-        work.train(aligner)
+        work.train(aligner, options)
     if save is not None:
-        aligner.save(save)
+        work.aligner.save(save)
     seconds = time.perf_counter() - began
     work.report(save, seconds)
     if json:
-        write_json(work.summary(kind, save, seconds))
+        write_json(work.summary(save, seconds))
 
 
 def _check(
@@ -267,33 +272,6 @@ def _check(
         raise UsageError("--features: names no set, so there is nothing to learn. Leave it out to have the usual ones")
     if save is None and not json:
         raise UsageError("train-aligner: what is learnt would be lost: give --save MODEL, or --json to see the report")
-
-
-def _check_dev(
-    files: tuple[str, str | None, str],
-    dev: tuple[str, str, str] | None,
-    named: dict[str, str],
-    dev_named: dict[str, str],
-) -> None:
-    """That dev is other gold, and has links by the same systems."""
-    if dev is None:
-        if dev_named:
-            raise UsageError("--dev-links: are for the text of --dev, and there is none. Give --dev, or leave them out")
-        return
-    if dev[2] == files[2]:
-        raise UsageError(f"--dev: {dev[2]} is the gold to learn from. Settings are to be chosen on other sentences")
-    if missing := [name for name in named if name not in dev_named]:
-        asked = " ".join(f"--dev-links {name}=FILE" for name in missing)
-        raise UsageError(f"--dev: links by {', '.join(missing)} are features, and are needed for it too: give {asked}")
-    if other := [name for name in dev_named if name not in named]:
-        raise UsageError(f"--dev-links {other[0]}: --links has no such system. Give its links for both texts, or none")
-
-
-def _dev_files(given: list[str] | None) -> dict[str, str]:
-    try:
-        return named_files(given)
-    except UsageError as problem:
-        raise UsageError(str(problem).replace("--links", "--dev-links")) from None
 
 
 def _own_options(given: list[str] | None) -> dict[str, Any]:
@@ -322,23 +300,31 @@ def _new(kind: str, options: dict[str, Any], own: dict[str, Any]) -> Any:
     for name in own:
         if name not in known:
             raise UsageError(f"--option {name}: {ALIGNERS[kind]} has no such option; it has {', '.join(sorted(known))}")
-        if name in options and name not in ("empty", "tune", "seed"):
-            raise UsageError(f"--option {name}: is given twice, once as --{name.replace('_', '-')}")
+    _check_once(options, own)
     return made(**{**options, **own})
 
 
-def _read_text(source: str, target: str | None, reading: dict[str, Any]) -> Bitext:
-    from isogloss.data.formats import read_bitext
+def _check_once(options: dict[str, Any], own: dict[str, Any]) -> None:
+    for name in own:
+        if name in options and name not in ("empty", "tune", "seed"):
+            raise UsageError(f"--option {name}: is given twice, once as --{name.replace('_', '-')}")
 
-    try:
-        return read_bitext(source, target, **reading)
-    except BitextError as problem:
-        if target is not None:
-            raise
-        raise BitextError(
-            f"{str(problem).partition(' Two files?')[0]} With two names, the first is one file with both sides and the "
-            "second is GOLD. Two files? give both, and GOLD: isogloss train-aligner matching news.de news.en gold.txt"
-        ) from None
+
+def _for_all_kinds(options: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
+    """Options of `choose_aligner`; those that not every kind of aligner has are refused."""
+    from isogloss.tasks.align.supervised.choosing import check_options, unsuited
+
+    _check_once(options, own)
+    every = {**options, **own}
+    if (problem := unsuited(list(ALIGNERS), every)) is not None:
+        name, reason = problem
+        asked = f"--option {name}" if name in own else f"--{name.replace('_', '-')}"
+        raise UsageError(
+            f"{asked}: {reason}, and auto tries {', '.join(ALIGNERS)}. Leave it out, or name the kind that you want: "
+            "isogloss train-aligner itg ..."
+        )
+    check_options(list(ALIGNERS), every)
+    return {name: value for name, value in every.items() if name != "links"}
 
 
 class _Work:
@@ -359,7 +345,7 @@ class _Work:
 
         self.quiet = quiet
         source, target, gold = files
-        text = _read_text(source, target, reading)
+        text = read_text(source, target, reading)
         links = read_gold(gold, text)
         self.bitext, self.gold, rest, rows = labelled_pairs(text, links, skip_empty)
         if not len(self.bitext):
@@ -378,9 +364,8 @@ class _Work:
         if dev is not None:
             self.dev, self.dev_links = read_dev(dev, dev_named, two)
 
-    def train(self, aligner: Any) -> None:
-        """Learn, and see how well on pairs that were held out."""
-        self.aligner = aligner
+    def train(self, aligner: Any, options: dict[str, Any]) -> None:
+        """Learn, and see how well on pairs that were held out; without an aligner, that of the best kind."""
         if _VERY_FEW <= len(self.bitext) < _FEW:  # below, the aligner warns
             say(
                 f"gold of {_count(len(self.bitext), 'pair')} is little: expect fifty to a hundred to be needed. "
@@ -388,7 +373,16 @@ class _Work:
                 self.quiet,
             )
         others = {"links": self.links, "dev_links": self.dev_links}
-        aligner.fit(self.bitext, self.gold, self.text, self.dev, progress_for(self.quiet), **others)
+        progress = progress_for(self.quiet)
+        self.choice: Choice | None = None
+        if aligner is None:
+            from isogloss.tasks.align.supervised.choosing import choose_aligner
+
+            about = {"dev": self.dev, "progress": progress, **others, **options}
+            self.choice = choose_aligner(self.bitext, self.gold, self.text, **about)
+            self.aligner = self.choice.aligner
+        else:
+            self.aligner = aligner.fit(self.bitext, self.gold, self.text, self.dev, progress, **others)
         self.baseline = self._baseline()
         if self.baseline is not None and self.baseline > _STRANGE:
             warn(
@@ -436,6 +430,8 @@ class _Work:
         if passed := len(self.bitext) - aligner.n_gold_:
             reason = f"a side is empty or longer than {aligner.max_length} words, or the aligner cannot take it"
             lines.append(f"{_count(passed, 'pair')} with gold passed over: {reason} (--max-length)")
+        if self.choice is not None:
+            lines.append(str(self.choice))
         if self.held_out is not None:
             folds = f"in {min(aligner.folds, aligner.n_gold_)}-fold cross-validation within the gold"
             line = f"AER {100 * self.held_out:.2f} {folds if self.dev is None else 'on --dev'}"
@@ -453,14 +449,15 @@ class _Work:
         possible = self.gold.possible
         return len(self.gold.source) - (0 if possible is None else int(possible.sum()))
 
-    def summary(self, kind: str, save: str | None, seconds: float) -> dict[str, Any]:
+    def summary(self, save: str | None, seconds: float) -> dict[str, Any]:
         """The same for programs; errors in percent."""
         from isogloss._version import __version__
         from isogloss.cli._alignment import peak_memory
 
         aligner, sure = self.aligner, self._n_sure()
         return {
-            "aligner": kind,
+            "aligner": aligner._kind,
+            "choice": None if self.choice is None else self.choice.as_dict(),
             "pairs": self.n_pairs,
             "gold_lines": self.n_gold_lines,
             "gold_pairs": aligner.n_gold_,

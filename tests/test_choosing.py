@@ -1,0 +1,270 @@
+"""Which kind of aligner is best for a text: `choose_aligner`, and `train-aligner auto`."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from isogloss import cli, samples, store
+from isogloss.data import Bitext, Links
+from isogloss.data.formats import IsoglossWarning
+from isogloss.errors import LinksError, ParameterError, UsageError
+from isogloss.metrics import score_links
+from isogloss.progress import QuietProgress
+from isogloss.tasks.align import ItgAligner, MatchingAligner, QuadraticAligner
+from isogloss.tasks.align.supervised import choosing, cross_validate
+from isogloss.tasks.align.supervised.choosing import Choice, choose_aligner
+
+CLASSES: dict[str, Any] = {"matching": MatchingAligner, "quadratic": QuadraticAligner, "itg": ItgAligner}
+SMALL: dict[str, Any] = {"features": ("association", "position"), "iterations": 2, "tune": False}
+N = 16
+
+
+def text(start: int = 0, stop: int = N) -> tuple[Bitext, Links]:
+    return samples.bitext("en-de").part(start, stop), samples.gold("en-de")[start:stop]
+
+
+class Recorder(QuietProgress):
+    """What a person would see."""
+
+    def __init__(self) -> None:
+        self.stages: list[tuple[str, float | None]] = []
+        self.shares: list[tuple[float, str]] = []
+
+    def start(self, name: str, total: float | None = None) -> None:
+        self.stages.append((name, total))
+
+    def update(self, done: float, detail: str = "") -> None:
+        self.shares.append((done, detail))
+
+
+@pytest.fixture(scope="module")
+def seen() -> Recorder:
+    return Recorder()
+
+
+@pytest.fixture(scope="module")
+def choice(seen: Recorder) -> Choice:
+    return choose_aligner(*text(), folds=2, progress=seen, **SMALL)
+
+
+# choosing ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_errors_are_those_of_cross_validation_by_itself(choice: Choice, kind: str) -> None:
+    alone = cross_validate(lambda: CLASSES[kind](**SMALL), *text(), folds=2)
+    assert choice.errors[kind] == alone.score and "aer" in choice.errors[kind].intervals
+    if kind != choice.kind:
+        found = choice.comparisons[kind]
+        assert found.second == alone.score.aer and found.first == choice.errors[choice.kind].aer and found.n == N
+
+
+def test_the_best_is_trained_on_all_gold(choice: Choice, tmp_path: Path) -> None:
+    assert choice.errors[choice.kind].aer <= min(score.aer for score in choice.errors.values()) + choosing.TIE
+    assert set(choice.comparisons) == set(CLASSES) - {choice.kind} and not choice.failed
+    assert (choice.n_pairs, choice.n_gold, choice.folds) == (N, N, 2)
+    alone = CLASSES[choice.kind](**SMALL).fit(*text())
+    assert type(choice.aligner) is type(alone) and choice.aligner.n_gold_ == N
+    assert choice.aligner.weights_ == alone.weights_ and choice.aligner.temperature_ == alone.temperature_
+    choice.aligner.save(tmp_path / "m")
+    alone.save(tmp_path / "alone")
+    new = text(30, 40)[0]
+    kept: Any = store.load(tmp_path / "m")
+    assert np.array_equal(kept.predict(new).source, alone.predict(new).source)
+    sizes = [sum(file.stat().st_size for file in (tmp_path / name).rglob("*")) for name in ("m", "alone")]
+    assert abs(sizes[0] - sizes[1]) < 200  # nothing is kept that only other kinds need
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_an_extractor_has_only_what_its_kind_needs(kind: str) -> None:
+    found = choose_aligner(*text(), folds=2, kinds=[kind], **SMALL)
+    assert found.kind == kind and not found.comparisons and list(found.errors) == [kind]
+    assert set(found.aligner.extractor_.sets) == set(CLASSES[kind](**SMALL).new_extractor().sets)
+
+
+def test_words(choice: Choice) -> None:
+    words = str(choice)
+    errors = ", ".join(f"{kind} {100 * choice.errors[kind].aer:.2f}" for kind in CLASSES)
+    assert f"AER in 2-fold cross-validation within the gold, default settings: {errors}; taken: {choice.kind}" in words
+    plain = json.loads(json.dumps(choice.as_dict()))
+    assert plain["kind"] == choice.kind and plain["held_out"] == "folds" and plain["failed"] == {}
+    assert plain["errors"]["itg"]["aer"] == pytest.approx(100 * choice.errors["itg"].aer)
+
+
+def test_progress_is_one_stage_that_only_grows(choice: Choice, seen: Recorder) -> None:
+    assert seen.stages[-1] == ("Choosing an aligner", 1.0)
+    assert [name for name, _ in seen.stages].count("Choosing an aligner") == 1
+    shares = [done for done, detail in seen.shares if "fold" in detail or "training" in detail]
+    assert shares == sorted(shares) and 0 <= shares[0] < 0.5 < shares[-1] <= 1
+    details = list(dict.fromkeys(detail for _, detail in seen.shares))
+    folds = [f"{kind}, fold {k} of 2" for k in (1, 2) for kind in CLASSES]
+    assert details[-7:] == [*folds, f"training {choice.kind}"]
+
+
+def chooser() -> choosing._Choosing:
+    aligners = {kind: made(**SMALL) for kind, made in CLASSES.items()}
+    return choosing._Choosing(aligners, None, None, QuietProgress())
+
+
+def test_the_simpler_kind_where_errors_are_the_same() -> None:
+    whole = [(k, k) for k in range(1000)]
+    gold = Links.of([whole, whole])
+    one_less, few_less = Links.of([whole, whole[1:]]), Links.of([whole, whole[5:]])  # AER 0.00025 and 0.00125
+    assert chooser()._compare({"matching": gold, "quadratic": gold, "itg": gold}, gold)[0] == "matching"
+    assert chooser()._compare({"matching": one_less, "quadratic": gold, "itg": gold}, gold)[0] == "matching"
+    assert chooser()._compare({"matching": few_less, "quadratic": gold, "itg": gold}, gold)[0] == "quadratic"
+    assert chooser()._compare({"matching": few_less, "quadratic": few_less, "itg": one_less}, gold)[0] == "itg"
+    _, errors, comparisons = chooser()._compare({"matching": few_less, "itg": gold}, gold)
+    assert list(comparisons) == ["matching"] and comparisons["matching"].delta == -errors["matching"].aer
+
+
+def test_a_kind_that_fails_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ItgAligner, "_chart", lambda *_: None)  # as if every chart were too large
+    with pytest.warns(IsoglossWarning, match="itg is passed over: ItgAligner: no chart of the gold pairs fits"):
+        found = choose_aligner(*text(), folds=2, kinds=["itg", "matching"], **SMALL)
+    assert found.kind == "matching" and list(found.errors) == ["matching"] and not found.comparisons
+    assert "no chart" in found.failed["itg"]
+    with pytest.warns(IsoglossWarning), pytest.raises(LinksError, match=r"no kind .* itg: .* no chart"):
+        choose_aligner(*text(), folds=2, kinds=["itg"], **SMALL)
+
+
+def test_faults_of_the_program_are_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any) -> None:
+        raise TypeError("a fault")
+
+    monkeypatch.setattr(MatchingAligner, "learner", broken)
+    with pytest.raises(TypeError, match="a fault"):
+        choose_aligner(*text(), folds=2, kinds=["matching"], **SMALL)
+
+
+def test_much_gold_is_compared_on_some_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(choosing, "ENOUGH", 10)
+    found = [choose_aligner(*text(), folds=2, kinds=["matching"], seed=seed, **SMALL) for seed in (0, 0, 1)]
+    assert (found[0].n_pairs, found[0].n_gold) == (10, N) and found[0].errors["matching"].n == 10
+    assert "(10 of 16 pairs, drawn by the seed)" in str(found[0])
+    assert found[0].errors == found[1].errors != found[2].errors
+    assert found[0].aligner.weights_ == MatchingAligner(**SMALL).fit(*text()).weights_
+
+
+def test_on_dev() -> None:
+    (bitext, gold), dev = text(), text(20, 30)
+    found = choose_aligner(bitext, gold, dev=dev, kinds=["matching", "itg"], **SMALL)
+    alone = {kind: CLASSES[kind](**SMALL).fit(bitext, gold) for kind in ("matching", "itg")}
+    for kind, aligner in alone.items():
+        assert found.errors[kind].aer == score_links(aligner.predict(dev[0]), dev[1]).aer
+    assert found.folds is None and "AER on dev, default settings: matching" in str(found)
+    with pytest.raises(UsageError, match="without dev"):
+        choose_aligner(bitext, gold, dev_links={}, **SMALL)
+
+
+def test_pairs_without_gold_are_not_judged() -> None:
+    bitext, gold = text()
+    some = Links.of([() if k % 4 == 0 else row for k, row in enumerate(gold)])
+    found = choose_aligner(bitext, some, folds=2, kinds=["matching"], **SMALL)
+    assert found.n_pairs == found.n_gold == found.errors["matching"].n == 12 == found.aligner.n_gold_
+    assert found.aligner.weights_ == MatchingAligner(**SMALL).fit(bitext, some).weights_
+
+
+def test_links_by_others_and_settings_that_are_searched() -> None:
+    bitext, gold = text()
+    diagonal = {"diagonal": Links.of([(k, k) for k in range(min(map(len, pair)))] for pair in bitext)}
+    options = {"features": ("association",), "iterations": 2}
+    found = choose_aligner(bitext, gold, folds=2, kinds=["matching"], links=diagonal, **options)
+    alone = MatchingAligner(links=["diagonal"], folds=2, **options).fit(bitext, gold, links=diagonal)
+    assert found.aligner.weights_ == alone.weights_ and found.aligner.weights_["links:diagonal"]
+    assert found.aligner.tuning_ == alone.tuning_ != []
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"fertility": 2}, "fertility: an option of quadratic only"),
+        ({"blocks": None}, "blocks: an option of itg only"),
+        ({"trainer": "frank-wolfe"}, "trainer: only matching and quadratic can be trained by frank-wolfe"),
+        ({"regularisation": 2.0}, "in another sense"),
+        ({"depth": 3}, "no kind has such an option"),
+        ({"trainer": "adam"}, "trainer should be one of"),
+        ({"kinds": "itg"}, "kinds should be some of"),
+        ({"kinds": []}, "kinds should be some of"),
+        ({"folds": 1}, "folds should be an integer from 2"),
+    ],
+)
+def test_options_that_cannot_be(options: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError, match=words):
+        choose_aligner(*text(), **options)
+
+
+def test_options_of_the_one_kind_that_is_asked_for() -> None:
+    assert choosing.unsuited(["quadratic"], {"fertility": 1, "regularisation": 2.0}) is None
+    with pytest.raises(ParameterError):
+        choosing.check_options(["quadratic"], {"fertility": 0})
+
+
+def test_gold_that_says_too_little() -> None:
+    with pytest.raises(LinksError, match="one pair with gold cannot tell"):
+        choose_aligner(*text(0, 1), **SMALL)
+    bitext, _ = text()
+    with pytest.raises(LinksError, match="no links at all"):
+        choose_aligner(bitext, Links.of([()] * N), **SMALL)
+
+
+# train-aligner auto --------------------------------------------------------------------------------------------------
+
+QUICK = ("--no-tune", "--iterations", "2", "--features", "association,position,hmm", "--option", "folds=2")
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("auto")
+    for part in ("source", "target"):
+        shutil.copy(samples.path("en-de", part), place / part)
+    lines = Path(samples.path("en-de", "gold")).read_text().splitlines(keepends=True)
+    (place / "gold").write_text("".join(lines[:N]))
+    return place
+
+
+def test_auto_says_what_each_kind_did(place: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    files = [str(place / name) for name in ("source", "target", "gold")]
+    assert cli.main(["train-aligner", "auto", *files, *QUICK, "--save", str(tmp_path / "m"), "--json"]) == 0
+    out, err = capfd.readouterr()
+    found = json.loads(out)
+    choice = found["choice"]
+    errors = {kind: choice["errors"][kind]["aer"] for kind in CLASSES}
+    assert found["aligner"] == choice["kind"] and errors[choice["kind"]] <= min(errors.values()) + 0.05
+    assert set(choice["comparisons"]) == set(CLASSES) - {choice["kind"]}
+    words = ", ".join(f"{kind} {aer:.2f}" for kind, aer in errors.items())
+    assert f"AER in 2-fold cross-validation within the gold, default settings: {words}; taken: {choice['kind']}" in err
+    kept: Any = store.load(tmp_path / "m")
+    assert type(kept) is CLASSES[choice["kind"]] and kept.n_gold_ == N
+    bitext, gold = text()
+    options = {"tune": False, "iterations": 2, "features": ("association", "position", "hmm")}
+    whole = samples.bitext("en-de").part(N, 50)
+    assert kept.weights_ == CLASSES[choice["kind"]](**options).fit(bitext, gold, whole).weights_
+    assert cli.main(["align", *files[:2], "--model", str(tmp_path / "m"), "-q"]) == 0
+    assert capfd.readouterr().out.count("\n") == 50
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--option", "fertility=2"], "--option fertility: an option of quadratic only, and auto tries matching, quad"),
+        (["--option", "cell-limit=2"], "--option cell_limit: an option of itg only"),
+        (["--trainer", "extragradient"], "--trainer: only matching can be trained by extragradient"),
+        (["--trainer", "adam"], "trainer should be one of"),
+        (["--option", "depth=3"], "no kind has such an option"),
+        (["--option", "iterations=3", "--iterations", "2"], "given twice"),
+        (["--option", "regularisation=3"], "another sense"),
+        (["--features", "dice"], "sets should be among"),
+    ],
+)
+def test_wrong_calls(place: Path, capfd: pytest.CaptureFixture[str], arguments: list[str], words: str) -> None:
+    files = [str(place / name) for name in ("source", "target", "gold")]
+    assert cli.main(["train-aligner", "auto", *files, "--save", str(place / "m"), *arguments]) == 2
+    err = capfd.readouterr().err
+    assert words in err and err.count("\n") == 1 and not (place / "m").exists()
