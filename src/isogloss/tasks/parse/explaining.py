@@ -9,7 +9,7 @@ import numpy as np
 from isogloss.data.treebank import Treebank, features_of
 from isogloss.errors import ParameterError
 from isogloss.structures.batch import Batch
-from isogloss.tasks.parse.features import DYNAMIC, ROLES, bin_name
+from isogloss.tasks.parse.features import ROLES, bin_name
 from isogloss.tasks.parse.links import LinkScorer, numbers_of
 from isogloss.tasks.parse.words import ATOMS, PAD, Columns, Words, encode, values_of
 
@@ -54,20 +54,22 @@ def features_of_link(
     scorer: LinkScorer, alone: Treebank, columns: Columns, words: Words, head: int, child: int
 ) -> list[dict[str, Any]]:  # fmt: skip
     """The features of one link that have a weight: template with its values, direction and length, and weight."""
-    from isogloss.tasks.parse._numba import features as kernels
+    from isogloss.tasks.parse._numba import features
 
+    kernels: Any = features
     begin, terms, factors, dynamic, thirds = numbers_of(scorer.templates)
     n, first = int(words.lengths[0]), int(words.starts[0]) + PAD
     sides = np.empty((2, n + 1, len(begin)), np.uint64)
     kernels.sides(words.codes, first, n, begin, terms, factors, sides[0], sides[1])
     room = kernels.most_keys(len(begin), words.features.shape[1])
     codes, which = np.empty(room, np.uint64), np.zeros(room, np.int64)
-    columns_of_words = (words.codes, words.features, words.kinds)
-    m = kernels.keys_of_link(head, child, first, n, columns_of_words, *sides, dynamic, thirds, codes, which)
+    given = (words.codes, words.features, words.kinds)
+    m = kernels.keys_of_link(head, child, first, n, given, *sides, dynamic, thirds, codes, which)
     names = _static(scorer, alone, columns, words, head, child) + _dynamic(alone, columns, words, head, child)
     assert len(names) == m
     slots, bin_ = scorer.table.slots, int(kernels.bin_of(head, child))
-    mask, found = np.uint64(len(slots) // 2 - 1), []
+    mask = np.uint64(len(slots) // 2 - 1)
+    found: list[dict[str, Any]] = []
     for name, code in zip(names, codes[:m], strict=True):
         for variant in (0, bin_):
             slot = kernels.find(slots, mask, np.uint64(kernels.key_of(code, variant)))
@@ -128,5 +130,4 @@ def _dynamic(alone: Treebank, columns: Columns, words: Words, head: int, child: 
     if head == 0:
         n = int(words.lengths[0])
         names.append(f"child.tag={tags[child]} & place in sentence={min(child, 4)} of {min(n - child, 4)} to the end")
-    assert len(DYNAMIC) == 8
     return names

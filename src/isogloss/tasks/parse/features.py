@@ -30,8 +30,10 @@ LINK_TEMPLATES = (
     "head.lemma & child.lemma", "head.lemma & head.tag & child.tag", "head.tag & child.lemma & child.tag",
     "head.lemma & head.tag & child.lemma & child.tag", "head.tag & child.fine", "head.fine & child.tag",
     # neighbours
-    "head.fine & head.fine[+1] & child.fine[-1] & child.fine", "head.fine[-1] & head.fine & child.fine[-1] & child.fine",
-    "head.fine & head.fine[+1] & child.fine & child.fine[+1]", "head.fine[-1] & head.fine & child.fine & child.fine[+1]",
+    "head.fine & head.fine[+1] & child.fine[-1] & child.fine",
+    "head.fine[-1] & head.fine & child.fine[-1] & child.fine",
+    "head.fine & head.fine[+1] & child.fine & child.fine[+1]",
+    "head.fine[-1] & head.fine & child.fine & child.fine[+1]",
     "head.fine & child.fine[-1] & child.fine", "head.fine & child.fine & child.fine[+1]",
     "head.fine[-1] & head.fine & child.fine", "head.fine & head.fine[+1] & child.fine",
     "head.tag & head.tag[+1] & child.tag[-1] & child.tag", "head.tag[-1] & head.tag & child.tag[-1] & child.tag",
@@ -54,8 +56,8 @@ LINK_TEMPLATES = (
 DYNAMIC = (
     "head.tag & child.tag & between", "head.tag & child.tag & verbs, marks and conjunctions between",
     "head.tag & child.tag & feature of child", "head.tag & child.tag & feature of head",
-    "head.tag & child.tag & agreement", "head.tag & child.tag & feature of both", "head.lemma & child.tag & feature of child",
-    "child.tag & place in sentence",
+    "head.tag & child.tag & agreement", "head.tag & child.tag & feature of both",
+    "head.lemma & child.tag & feature of child", "child.tag & place in sentence",
 )  # fmt: skip
 """Templates that may fire more than once on a link, or look at more than codes."""
 
@@ -73,7 +75,8 @@ LABEL_TEMPLATES = (
     "head.tag & child.tag & child.marker", "head.lemma & child.tag & child.marker",
     "child.tag[-1] & child.tag & child.tag[+1]", "head.tag & child.tag & child.tag[+1]",
     "head.tag & child.tag & child.tag[-1]", "head.tag & child.tag & child.lemma[+1]",
-    "head.tag & child.tag & child.lemma[-1]", "head.tag & head.tag[+1] & child.tag", "head.tag & head.tag[-1] & child.tag",
+    "head.tag & child.tag & child.lemma[-1]", "head.tag & head.tag[+1] & child.tag",
+    "head.tag & head.tag[-1] & child.tag",
     "grandparent.tag & head.tag & child.tag", "grandparent.lemma & head.tag & child.tag",
     "previous.tag & head.tag & child.tag", "next.tag & head.tag & child.tag", "previous.lemma & head.tag & child.tag",
     "next.lemma & head.tag & child.tag", "previous.fine & head.fine & child.fine", "next.fine & head.fine & child.fine",
@@ -136,7 +139,10 @@ class Templates:
 
         `base` keeps the keys of different sets of templates apart.
         """
-        terms, factors, kept, starts = [], [], [], []
+        terms: list[tuple[int, int, int, int]] = []
+        factors: list[int] = []
+        starts: list[int] = []
+        kept: list[str] = []
         for number, name in enumerate(names):
             parsed = [_term(part.strip(), name) for part in name.split("&")]
             if columns is not None and not _telling(parsed, columns):

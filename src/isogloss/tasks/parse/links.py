@@ -52,7 +52,7 @@ class Table:
 
 @dataclass(frozen=True, eq=False)
 class Gradient:
-    """Of some sentences: entries ``places[k]`` … ``ends[k] - 1`` of `numbers` (of weights) and `parts` are the k-th's."""
+    """Of some sentences: entries ``places[k]`` … ``ends[k] - 1`` of `numbers` (of weights) and `parts` are the k-th."""
 
     places: NDArray[np.int64]
     ends: NDArray[np.int64]
@@ -133,7 +133,7 @@ class LinkScorer:
     def gradient(
         self, words: Words, sentences: NDArray[np.int64], values: Stack, *, least: float = 0.0
     ) -> Gradient:  # fmt: skip
-        """Σ value · features over all links: the templates are walked again; values up to `least` in size count as 0."""
+        """Σ value · features over all links: templates are walked again; values up to `least` in size count as 0."""
         from isogloss.tasks.parse._numba.features import count_active, emit_links, most_keys
 
         active = np.empty(len(sentences), np.int64)

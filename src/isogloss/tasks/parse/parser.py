@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -23,6 +23,7 @@ from isogloss.tasks.parse.inference import DECODERS, best_trees, chances_of, tre
 from isogloss.tasks.parse.labels import Labeller
 from isogloss.tasks.parse.links import LinkScorer, Table, count_keys
 from isogloss.tasks.parse.training import OBJECTIVES, Settings, learn
+from isogloss.tasks.parse.tuning import Watch, pieces
 from isogloss.tasks.parse.words import Columns, Words, columns_of, encode
 
 if TYPE_CHECKING:
@@ -30,12 +31,11 @@ if TYPE_CHECKING:
 
 __all__ = ["DependencyParser"]
 
-CELLS = 1 << 21
-"""Links that are scored at a time."""
 CROSSING = 1.0
 """Words whose link crosses another, in percent, above which trees may cross unless something else is asked for."""
-PATIENCE = 3
-"""Passes without a better one, after which learning ends."""
+LABEL_PASSES = 5
+LEAST = 1e-3
+"""Weights up to this size are not kept."""
 RATES = {"likelihood": 0.02, "mira": 0.01, "perceptron": 1.0}
 
 
@@ -169,7 +169,8 @@ class DependencyParser:
         for name in ("rate", "l2"):
             value = getattr(self, name)
             if not (isinstance(value, int | float) and 0 <= value < np.inf) or (name == "rate" and not value):
-                raise ParameterError(f"DependencyParser: {name} should be {'above 0' if name == 'rate' else '0 or more'}: {value!r}")  # fmt: skip
+                wanted = "above 0" if name == "rate" else "0 or more"
+                raise ParameterError(f"DependencyParser: {name} should be {wanted}, not {value!r}")
         Templates.of(self.templates)
 
     def __repr__(self) -> str:
@@ -211,7 +212,7 @@ class DependencyParser:
                 self.trainer, self.iterations, float(self.rate), float(self.l2), self.batch, self.seed, projective,
                 self.single_root,
             )  # fmt: skip
-            watch = _Watch(self, scorer, columns, held_out, projective, progress)
+            watch = Watch(self, scorer, columns, held_out, projective, progress)
             try:
                 weights = learn(scorer, words, heads, treebank.offsets, settings, watch)
                 best = weights if watch.best is None else watch.best
@@ -245,7 +246,7 @@ class DependencyParser:
         found = columns_of(treebank)
         names = [found.tag] + (["xpos"] if found.fine == "xpos" else []) + (["feats"] if found.attributes else [])
         tagger = Tagger(names, seed=self.seed, threads=self.threads)
-        seen = jackknife(treebank, tagger, progress=progress, threads=self.threads)
+        seen = jackknife(treebank, tagger, min(5, max(2, len(treebank))), progress=progress, threads=self.threads)
         tagger.fit(treebank, None, progress)
         return tagger, seen, None if dev is None else tagger.predict(dev)
 
@@ -336,7 +337,7 @@ class DependencyParser:
 
     def _trees(self, learnt: _Fitted, words: Words) -> Iterator[Batch[Any]]:
         """Distributions over the trees of all sentences, some at a time."""
-        for sentences in _pieces(words.lengths):
+        for sentences in pieces(words.lengths):
             scores = learnt.scorer.scores(words, sentences)
             yield trees_of(scores, projective=learnt.projective, single_root=self.single_root)
 
@@ -416,66 +417,6 @@ class DependencyParser:
         except (KeyError, TypeError, ParameterError) as error:
             raise ModelError(f"the saved parser is damaged or of another version ({error}). Train it again") from error
         return parser
-
-
-LABEL_PASSES = 5
-LEAST = 1e-3
-"""Weights up to this size are not kept."""
-
-
-class _Watch:
-    """Tells progress how far learning is, and keeps the weights that are best on dev."""
-
-    def __init__(
-        self,
-        parser: DependencyParser,
-        scorer: LinkScorer,
-        columns: Columns,
-        dev: Treebank | None,
-        projective: bool,
-        progress: Progress,
-    ) -> None:
-        self.parser, self.scorer, self.progress = parser, scorer, progress
-        self.trace: list[float] = []
-        self.accuracies: list[float] = []
-        self.best: NDArray[np.float32] | None = None
-        self.projective, self.dev = projective, dev
-        self.words = None if dev is None else encode(dev, columns)
-        progress.start("Learning links", parser.iterations)
-
-    def __call__(self, done: int, value: float, mean: Callable[[], NDArray[np.float32]] | None) -> bool:
-        if mean is None:
-            self.progress.within(value)
-            return False
-        self.trace.append(value)
-        detail = f"pass {done} of {self.parser.iterations}"
-        if self.dev is not None:
-            weights = mean()
-            self.accuracies.append(self._uas(weights))
-            detail += f", UAS {self.accuracies[-1]:.2f} on dev"
-            if self.accuracies[-1] >= max(self.accuracies):
-                self.best = weights
-        self.progress.update(done, detail)
-        return bool(self.accuracies) and done - 1 - int(np.argmax(self.accuracies)) >= PATIENCE
-
-    def _uas(self, weights: NDArray[np.float32]) -> float:
-        assert self.dev is not None and self.words is not None
-        scorer, heads = LinkScorer(self.scorer.templates, self.scorer.table, weights), [np.zeros(0, np.int32)]
-        for sentences in _pieces(self.words.lengths):
-            scores = scorer.scores(self.words, sentences)
-            trees = trees_of(scores, projective=self.projective, single_root=self.parser.single_root)
-            heads.append(best_trees(trees, self.parser.decoder))
-        known = self.dev.heads >= 0
-        return 100 * float(np.mean((np.concatenate(heads) == self.dev.heads)[known])) if known.any() else 0.0
-
-
-def _pieces(lengths: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
-    """Runs of sentences that have about `CELLS` links."""
-    cells = np.cumsum((lengths + 1) ** 2) // CELLS
-    cuts = np.flatnonzero(np.diff(cells)) + 1
-    for start, stop in zip(np.append(0, cuts).tolist(), np.append(cuts, len(lengths)).tolist(), strict=True):
-        if stop > start:
-            yield np.arange(start, stop)
 
 
 def _in_order(

@@ -19,9 +19,9 @@ __all__ = ["ATOMS", "PAD", "Columns", "Words", "code_of", "columns_of", "encode"
 ATOMS = ("word", "lemma", "tag", "fine", "between", "marker", "bundle")
 """What templates may look at, in the order of the columns of `Words.codes`:
 
-the form in small letters; the lemma, or the first five letters; the universal tag; the same with the language's own tag,
-or with the features that matter most where there is none; the tag, and for punctuation and conjunctions the word; the
-preposition or conjunction of the phrase, see `marker_codes`; and the whole bundle of features.
+the form in small letters; the lemma, or the first five letters; the universal tag; the same with the language's own
+tag, or with the features that matter most where there is none; the tag, and for punctuation and conjunctions the word;
+the preposition or conjunction of the phrase, see `marker_codes`; and the whole bundle of features.
 """
 
 PAD = 2

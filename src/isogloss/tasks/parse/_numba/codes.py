@@ -34,7 +34,7 @@ def string_codes(letters, offsets, salt, codes):
 
 
 MARKER, THROUGH_NOUNS, CLAUSE, STOP = 1, 2, 3, 4
-"""What a word is to the search for markers: one itself, part of a noun phrase, of a clause, or (from here on) an end."""
+"""What a word is to the search for markers: one itself, part of a noun phrase, of a clause, or (from here) an end."""
 
 REACH = 8
 

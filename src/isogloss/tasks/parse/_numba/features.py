@@ -1,9 +1,9 @@
 """Keys of links, tables of keys, and what is done with them: scores, gradients and counts.
 
 A template gives a link a 64-bit code *h*. Its variants (bin 0: as it is; 1, 2, …: with direction and length) have keys
-that differ in the fingerprint (upper half) and lie within one line of 8 slots (lowest three bits), so that looking up two
-variants touches memory once. A table is uint32[2 · size]: fingerprint, 0 where a slot is free, and a payload, the number
-of the weight while learning, the weight itself (as float32) afterwards.
+that differ in the fingerprint (upper half) and lie within one line of 8 slots (lowest three bits), so that looking up
+two variants touches memory once. A table is uint32[2 · size]: fingerprint, 0 where a slot is free, and a payload, the
+number of the weight while learning, the weight itself (as float32) afterwards.
 """
 
 from __future__ import annotations
@@ -197,7 +197,8 @@ def count_active(block, blocks, offsets, values, least, counts):
 
 @njit(cache=True, nogil=True)
 def emit_links(
-    block, blocks, sentences, starts, lengths, words, templates, table, offsets, values, least, places, numbers, parts, ends
+    block, blocks, sentences, starts, lengths, words, templates, table, offsets, values, least, places, numbers, parts,
+    ends,
 ):  # fmt: skip
     """The gradient of each sentence: for every feature of a link with a value, the number of its weight and the value.
 

@@ -1,7 +1,7 @@
 """Labels of links: keys of a link in a known tree, and maximum-entropy scores of its labels.
 
-Tables are those of `isogloss.tasks.parse._numba.features`; the payload of a key is the number of its row, and row *r* has
-weights for the labels ``labels[rows[r]:rows[r + 1]]``, those it was met with.
+Tables are those of `isogloss.tasks.parse._numba.features`; the payload of a key is the number of its row, and row *r*
+has weights for the labels ``labels[rows[r]:rows[r + 1]]``, those it was met with.
 """
 
 from __future__ import annotations

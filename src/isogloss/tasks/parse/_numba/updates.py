@@ -1,7 +1,7 @@
 """Steps of weights along sparse gradients, the same whatever the number of threads.
 
-A gradient is a list of (number of a weight, value); block *b* of *blocks* owns the weights with number ≡ b, so that every
-weight sees its values in the order of the sentences.
+A gradient is a list of (number of a weight, value); block *b* of *blocks* owns the weights with number ≡ b, so that
+every weight sees its values in the order of the sentences.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def adagrad(block, blocks, places, ends, numbers, parts, step, rate, l2, weights
 def margin_step(places, ends, numbers, parts, step, losses, most, weights, gradient, totals, last):
     """Steps of MIRA, sentence by sentence: as long as is needed for the margin to be the loss, and at most `most`.
 
-    ``losses[k]`` is the hinge at the weights that the sentence was parsed with; where `most` is 0, all steps have length
-    1 (the perceptron).
+    ``losses[k]`` is the hinge at the weights that the sentence was parsed with; where `most` is 0, all steps have
+    length 1 (the perceptron).
     """
     for k in range(len(places)):
         if places[k] == ends[k]:

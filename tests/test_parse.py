@@ -1,0 +1,518 @@
+"""The dependency parser: keys, scores and gradients by other roads; learning; keeping; the command line."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from isogloss import cli, samples, store
+from isogloss.data import Text, Treebank, features_of
+from isogloss.engine.threads import using_threads
+from isogloss.errors import ModelError, ParameterError, TreebankError, UsageError
+from isogloss.structures.batch import Stack
+from isogloss.tasks.parse import DependencyParser
+from isogloss.tasks.parse._numba import features as kernels
+from isogloss.tasks.parse.explaining import features_of_link
+from isogloss.tasks.parse.features import LINK_TEMPLATES, Templates, splitmix
+from isogloss.tasks.parse.inference import best_trees, chances_of, trees_of
+from isogloss.tasks.parse.labels import Labeller, gold_labels
+from isogloss.tasks.parse.links import Gradient, LinkScorer, Table, count_keys, numbers_of
+from isogloss.tasks.parse.training import OBJECTIVES, likelihood
+from isogloss.tasks.parse.words import ATOMS, PAD, columns_of, encode, values_of
+
+MASK = (1 << 64) - 1
+
+
+@pytest.fixture(scope="module")
+def trees() -> Treebank:
+    """24 German sentences, with made-up morphology so that agreement has something to look at."""
+    found = Treebank.from_bytes(samples.trees("en-de", "target").encode(), "de.conllu")
+    number = [
+        "Number=Sing" if len(form) % 2 else "Case=Nom|Number=Plur" for s in range(len(found)) for form in found.words(s)
+    ]
+    return found.with_columns(feats=number)
+
+
+# --- keys, by a slow road ---------------------------------------------------------------------------------------------
+
+
+def mix(h: int) -> int:
+    h ^= h >> 32
+    h = h * 0xD6E8FEB86659FD93 & MASK
+    h ^= h >> 32
+    h = h * 0xD6E8FEB86659FD93 & MASK
+    return h ^ h >> 32
+
+
+def string_code(atom: str, text: str) -> int:
+    names = (*ATOMS, "attribute", "edge")
+    h = 0xCBF29CE484222325 ^ (0x1000 + 16 * names.index(atom))
+    for letter in text:
+        h = (h ^ ord(letter)) * 0x100000001B3 & MASK
+    return mix(h)
+
+
+def code_at(trees: Treebank, s: int, atom: str, place: int, columns: Any) -> int:
+    n = len(trees.words(s))
+    if place < 0:
+        return string_code("edge", "before")
+    if place == 0:
+        return string_code("edge", "root")
+    if place > n:
+        return string_code("edge", "after")
+    if atom == "marker":
+        return int(encode(trees, columns).codes[trees.offsets[s] + 5 * s + PAD + place, 5])
+    names, form = values_of(atom, columns)
+    return string_code(atom, form(*(trees.strings(name, s)[place - 1] for name in names)))
+
+
+def slow_keys(trees: Treebank, s: int, head: int, child: int, columns: Any) -> list[int]:
+    """All codes of a link, from the definitions."""
+    out = []
+    names = Templates.of(LINK_TEMPLATES, columns).names
+    for name in names:
+        total = splitmix(LINK_TEMPLATES.index(name))
+        for k, term in enumerate(name.split(" & ")):
+            role, _, rest = term.partition(".")
+            atom, _, shift = rest.partition("[")
+            place = (head if role == "head" else child) + int(shift.rstrip("]") or 0)
+            total += code_at(trees, s, atom, place, columns) * (splitmix(1 << 20 | k) | 1)
+        out.append(mix(total & MASK))
+    start = [splitmix(2 << 20 | k) for k in range(8)]
+    a, b, c = (splitmix(3 << 20 | k) | 1 for k in range(3))
+    tag_p, tag_c = (code_at(trees, s, "tag", place, columns) for place in (head, child))
+
+    def key(k: int, value: int, first: int = tag_p) -> int:
+        return mix((start[k] + first * a + tag_c * b + value * c) & MASK)
+
+    inner = range(min(head, child) + 1, max(head, child))
+    out += list(dict.fromkeys(key(0, code_at(trees, s, "between", k, columns)) for k in inner))[:16]
+    tags = [trees.strings("upos", s)[k - 1] for k in inner]
+    counts = [sum(tag in kinds for tag in tags) for kinds in (("VERB", "AUX"), ("PUNCT",), ("CCONJ",))]
+    out.append(key(1, min(counts[0], 3) * 16 + min(counts[1], 3) * 4 + min(counts[2], 3) + 1))
+    bundles = [{}, *(features_of(text) for text in trees.strings("feats", s))]
+    for k, name in enumerate(columns.attributes):
+        ours, theirs = bundles[child].get(name), bundles[head].get(name)
+        code, other = (string_code("attribute", f"{name}={text}") for text in (ours, theirs))
+        if ours is not None:
+            out += [key(2, code), key(6, code, code_at(trees, s, "lemma", head, columns))]
+        if theirs is not None:
+            out.append(key(3, other))
+        if ours is not None and theirs is not None:
+            out += [key(4, 2 * k + (ours == theirs) + 1), key(5, (other * c + code) & MASK)]
+    if head == 0:
+        n = len(trees.words(s))
+        out.append(mix((start[7] + tag_c * b + (min(child, 4) * 8 + min(n - child, 4) + 1) * c) & MASK))
+    return out
+
+
+def variant(code: int, bin_: int) -> int:
+    fingerprint = (code >> 32) ^ (bin_ * 0x9E3779B1 & 0xFFFFFFFF) or 1
+    return fingerprint << 32 | (code & 0xFFFFFFF8) | (code + 5 * bin_ & 7)
+
+
+def bin_of(head: int, child: int) -> int:
+    far = abs(head - child)
+    return (far if far <= 4 else 5 if far <= 7 else 6 if far <= 12 else 7) + (0 if child > head else 7)
+
+
+def slow_variants(trees: Treebank, s: int, head: int, child: int, columns: Any) -> list[int]:
+    bin_ = bin_of(head, child)
+    return [variant(code, b) for code in slow_keys(trees, s, head, child, columns) for b in (0, bin_)]
+
+
+def fast_keys(words: Any, templates: Templates, s: int, head: int, child: int) -> list[int]:
+    begin, terms, factors, dynamic, thirds = numbers_of(templates)
+    n, first = int(words.lengths[s]), int(words.starts[s]) + PAD
+    sides = np.empty((2, n + 1, len(begin)), np.uint64)
+    kernels.sides(words.codes, first, n, begin, terms, factors, sides[0], sides[1])
+    room = kernels.most_keys(len(begin), words.features.shape[1])
+    codes, which = np.empty(room, np.uint64), np.zeros(room, np.int64)
+    given = (words.codes, words.features, words.kinds)
+    m = kernels.keys_of_link(head, child, first, n, given, *sides, dynamic, thirds, codes, which)
+    assert m <= room
+    return [int(code) for code in codes[:m]]
+
+
+def test_keys_are_those_of_the_definitions(trees: Treebank) -> None:
+    columns = columns_of(trees)
+    assert columns.attributes == ("Number", "Case")
+    words, templates = encode(trees, columns), Templates.of(LINK_TEMPLATES, columns)
+    assert np.array_equal(words.lengths, trees.lengths)
+    for s in (0, 7):
+        n = int(trees.lengths[s])
+        for head, child in itertools.product(range(n + 1), range(1, n + 1)):
+            if head != child:
+                assert fast_keys(words, templates, s, head, child) == slow_keys(trees, s, head, child, columns)
+
+
+def test_supported_features_are_those_of_gold_links(trees: Treebank) -> None:
+    few = trees.part(0, 4)
+    columns = columns_of(few)
+    words, templates = encode(few, columns), Templates.of(LINK_TEMPLATES, columns)
+    counts: dict[int, int] = {}
+    near: set[int] = set()
+    for s in range(len(few)):
+        n, start = int(few.lengths[s]), int(few.offsets[s])
+        for child in range(1, n + 1):
+            gold = int(few.heads[start + child - 1])
+            for key in slow_variants(few, s, gold, child, columns):
+                counts[key] = counts.get(key, 0) + 1
+            for head in range(max(0, child - 2), min(n, child + 2) + 1):
+                if head != child:
+                    near |= set(slow_variants(few, s, head, child, columns))
+    given = (words, templates, few.heads, few.offsets)
+    assert set(count_keys(*given).tolist()) == set(counts)
+    assert set(count_keys(*given, min_count=3).tolist()) == {key for key, count in counts.items() if count >= 3}
+    assert set(count_keys(*given, reach=2).tolist()) == set(counts) | near
+
+
+def scorer_of(trees: Treebank, seed: int = 0, scale: float = 0.1) -> tuple[LinkScorer, Any, Any]:
+    columns = columns_of(trees)
+    words, templates = encode(trees, columns), Templates.of(LINK_TEMPLATES, columns)
+    table = Table.of(count_keys(words, templates, trees.heads, trees.offsets))
+    weights = np.random.default_rng(seed).normal(scale=scale, size=len(table)).astype(np.float32)
+    return LinkScorer(templates, table, weights), words, columns
+
+
+def test_scores_are_sums_of_weights_and_packed_ones_the_same(trees: Treebank) -> None:
+    few = trees.part(0, 3)
+    scorer, words, columns = scorer_of(few)
+    weight = dict(zip(scorer.table.keys.tolist(), scorer.weights.tolist(), strict=True))
+    found = scorer.scores(words, np.arange(3))
+    packed = LinkScorer.packed(scorer.templates, scorer.table.keys, scorer.weights).scores(words, np.arange(3))
+    assert np.array_equal(found.values, packed.values)
+    for s in range(3):
+        for head, child in itertools.product(range(len(found[s])), range(1, len(found[s]))):
+            if head != child:
+                slow = sum(weight.get(key, 0.0) for key in slow_variants(few, s, head, child, columns))
+                assert found[s][head, child] == pytest.approx(slow, abs=1e-6)
+
+
+# --- gradients --------------------------------------------------------------------------------------------------------
+
+
+def summed(gradient: Gradient, n: int) -> np.ndarray:
+    out = np.zeros(n)
+    for start, end in zip(gradient.places, gradient.ends, strict=True):
+        np.add.at(out, gradient.numbers[start:end], gradient.parts[start:end])
+    return out
+
+
+@pytest.mark.parametrize("projective", [True, False])
+@pytest.mark.parametrize("partial", [True, False])
+def test_gradient_of_likelihood_is_its_derivative(trees: Treebank, projective: bool, partial: bool) -> None:
+    few = trees.part(0, 3)
+    scorer, words, _ = scorer_of(few)
+    heads = few.heads.copy()
+    if partial:
+        heads[[1, 4, 8]] = -1
+    sentences = np.arange(3)
+
+    def loss() -> float:
+        batch = trees_of(scorer.scores(words, sentences), projective=projective, single_root=True)
+        return float(likelihood(batch, heads).losses.sum())
+
+    batch = trees_of(scorer.scores(words, sentences), projective=projective, single_root=True)
+    found = summed(scorer.gradient(words, sentences, likelihood(batch, heads).values), len(scorer.weights))
+    order = np.argsort(-np.abs(found))
+    for i in [*order[:6].tolist(), *order[100:600:100].tolist()]:
+        before = float(scorer.weights[i])
+        values = []
+        for step in (0.0625, -0.0625):
+            scorer.weights[i] = before + step
+            exact = float(scorer.weights[i])
+            values.append((exact, loss()))
+        scorer.weights[i] = before
+        slope = (values[0][1] - values[1][1]) / (values[0][0] - values[1][0])
+        assert found[i] == pytest.approx(slope, abs=3e-3)
+
+
+def test_loss_of_partial_annotation_sums_over_the_trees_that_have_the_known_heads() -> None:
+    rng, n = np.random.default_rng(3), 3
+    scores = rng.normal(size=(n + 1, n + 1))
+    batch = trees_of(Stack.of([scores]), projective=False, single_root=True)
+    heads = np.array([-1, 0, -1], np.int32)
+    total = {True: 0.0, False: 0.0}
+    for tree in itertools.product(range(n + 1), repeat=n):
+        if tree.count(0) != 1 or not all(reaches(tree, w) for w in range(1, n + 1)):
+            continue
+        weight = np.exp(sum(scores[h, c] for c, h in enumerate(tree, 1)))
+        total[all(k < 0 or k == h for k, h in zip(heads, tree, strict=True))] += weight
+    assert likelihood(batch, heads).losses[0] == pytest.approx(-np.log(total[True] / sum(total.values())))
+
+
+def reaches(tree: tuple[int, ...], word: int) -> bool:
+    for _ in range(len(tree) + 1):
+        if word == 0:
+            return True
+        word = tree[word - 1]
+    return False
+
+
+def test_sentences_that_no_tree_fits_ask_for_nothing() -> None:
+    batch = trees_of(Stack.of([np.zeros((5, 5)), np.zeros((3, 3))]), projective=True, single_root=True)
+    heads = np.array([3, 4, -1, -1, -1, 0], np.int32)  # 3→1 and 4→2 cross
+    asked = likelihood(batch, heads)
+    assert asked.values[0] == pytest.approx(0.0) and asked.losses[0] == 0.0 and asked.losses[1] > 0
+
+
+@pytest.mark.parametrize("projective", [True, False])
+def test_minimum_risk_tree_has_the_most_right_heads_in_expectation(projective: bool) -> None:
+    rng, n = np.random.default_rng(0), 4
+    batch = trees_of(Stack.of([rng.normal(size=(n + 1, n + 1))]), projective=projective, single_root=True)
+    marginals = batch.marginals()[0]
+    found = best_trees(batch, "mbr")
+    best = max(
+        sum(marginals[h, c] for c, h in enumerate(tree, 1))
+        for tree in itertools.product(range(n + 1), repeat=n)
+        if batch[0].log_prob(np.array(tree)) > -np.inf
+    )
+    assert chances_of(batch.marginals(), found).sum() == pytest.approx(best)
+    with pytest.raises(ParameterError, match="mbr"):
+        best_trees(batch, "best")
+
+
+def test_gradient_of_labels_is_the_derivative_of_their_loss(trees: Treebank) -> None:
+    from isogloss.tasks.parse import labels as module
+    from isogloss.tasks.parse._numba.labels import emit_labels
+
+    few = trees.part(0, 4)
+    columns = columns_of(few)
+    words = encode(few, columns)
+    names, gold = gold_labels(few)
+    made = Labeller._empty(words, columns, names, few.heads, gold, few.offsets)
+    weights = np.random.default_rng(0).normal(scale=0.1, size=len(made.labels)).astype(np.float32)
+    most = 2 * (len(made.templates) + 1 + 3 * words.features.shape[1]) * len(names)
+    places = np.concatenate([[0], np.cumsum(most * words.lengths)]).astype(np.int64)
+    numbers, parts = np.empty(places[-1], np.int32), np.empty(places[-1], np.float32)
+
+    def run() -> tuple[float, np.ndarray]:
+        ends, losses = places[:-1].copy(), np.zeros(4)
+        given = (words.starts, words.lengths, (words.codes, words.features), module._numbers(made.templates))
+        learnt = (made.table.slots, made.rows, made.labels, weights, few.heads, gold, few.offsets, len(names))
+        emit_labels(0, 1, np.arange(4), *given, *learnt, places[:-1], numbers, parts, ends, losses)
+        return float(losses.sum()), summed(Gradient(places[:-1], ends, numbers, parts), len(weights))
+
+    _, found = run()
+    for i in np.argsort(-np.abs(found))[:200:25].tolist():
+        before = float(weights[i])
+        weights[i] = before + 0.0625
+        above = run()[0]
+        weights[i] = before - 0.0625
+        below = run()[0]
+        weights[i] = before
+        assert found[i] == pytest.approx((above - below) / 0.125, abs=5e-3)
+    chances = Labeller(names, made.templates, made.table, made.rows, made.labels, weights).predict_proba(
+        words, few.heads, few.offsets
+    )
+    assert chances.sum(axis=1) == pytest.approx(1.0, abs=1e-5)
+    assert -np.log(chances[np.arange(len(gold)), gold]).sum() == pytest.approx(run()[0], rel=1e-4)
+
+
+# --- learning ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def parser(trees: Treebank) -> DependencyParser:
+    return DependencyParser(iterations=6).fit(trees, trees)
+
+
+@pytest.mark.parametrize("trainer", list(OBJECTIVES))
+@pytest.mark.parametrize("projective", [True, False])
+def test_a_small_treebank_is_learnt_by_heart(trees: Treebank, trainer: str, projective: bool) -> None:
+    parser = DependencyParser(trainer=trainer, projective=projective, iterations=8).fit(trees)
+    found = parser.predict(trees)
+    assert np.array_equal(found.heads, trees.heads)
+    assert np.mean([found.strings("deprel", s) == trees.strings("deprel", s) for s in range(len(trees))]) > 0.9
+    assert parser.trace_[-1] < parser.trace_[0] and len(parser.tuning_) == 0
+
+
+def test_scores_posteriors_entropy_and_confidence(trees: Treebank, parser: DependencyParser) -> None:
+    assert parser.score(trees)["uas"] == pytest.approx(parser.tuning_.max())
+    chances = parser.predict_proba(trees)
+    assert len(chances) == len(trees) and chances[3][:, 1:].sum(axis=0) == pytest.approx(1.0)
+    found = parser.predict(trees, confidence=True)
+    misc = features_of(found.strings("misc", 3)[1])
+    head = int(found.heads[trees.offsets[3] + 1])
+    assert float(misc["Confidence"]) == pytest.approx(chances[3][head, 2], abs=1e-4)
+    assert 0 < float(misc["LabelConfidence"]) <= 1
+    entropy = parser.entropy(trees)
+    assert entropy.shape == (len(trees),) and (entropy >= 0).all()
+    assert "root" in parser.labels_ and parser.projective_
+
+
+def test_threads_and_seeds(trees: Treebank, parser: DependencyParser) -> None:
+    one, two = (DependencyParser(iterations=2, threads=n).fit(trees) for n in (1, 2))
+    assert np.array_equal(one._learnt.keys, two._learnt.keys)
+    assert np.array_equal(one._learnt.weights, two._learnt.weights)
+    assert np.array_equal(one._learnt.labeller.weights, two._learnt.labeller.weights)
+    other = DependencyParser(iterations=2, seed=1).fit(trees)
+    assert not np.array_equal(one._learnt.weights, other._learnt.weights)
+    with using_threads(1):
+        assert parser.predict(trees).to_bytes() == parser.predict(trees).to_bytes()
+
+
+def test_part_of_the_heads_is_enough_and_the_rest_is_filled_in(trees: Treebank) -> None:
+    heads = trees.heads.copy()
+    heads[::3] = -1
+    partial = trees.with_columns(heads=heads)
+    found = DependencyParser(iterations=8).fit(partial).predict(trees)
+    known = heads >= 0
+    assert np.mean(found.heads[known] == trees.heads[known]) > 0.97
+    assert np.mean(found.heads[~known] == trees.heads[~known]) > 0.4
+    assert (
+        np.mean(DependencyParser(trainer="mira", iterations=4).fit(partial).predict(trees).heads == trees.heads) > 0.6
+    )
+
+
+def test_saved_parsers_are_the_same(trees: Treebank, parser: DependencyParser, tmp_path: Path) -> None:
+    parser.save(tmp_path / "model")
+    again = DependencyParser.load(tmp_path / "model")
+    assert again.predict(trees, confidence=True).to_bytes() == parser.predict(trees, confidence=True).to_bytes()
+    assert isinstance(store.load(tmp_path / "model"), DependencyParser) and again.options_ == parser.options_
+    saved = store.read(tmp_path / "model")
+    for name, array in (("weights", saved.arrays["weights"][:-1]), ("label.rows", saved.arrays["label.rows"][:-1])):
+        arrays = {**saved.arrays, name: array}
+        store.save(tmp_path / "bad", kind=saved.kind, options=saved.options, arrays=arrays, meta=saved.meta)
+        with pytest.raises(ModelError, match=r"bad.*belong together"):
+            DependencyParser.load(tmp_path / "bad")
+    store.save(tmp_path / "bad", kind=saved.kind, options=saved.options, arrays=saved.arrays, meta={})
+    with pytest.raises(ModelError, match="damaged"):
+        DependencyParser.load(tmp_path / "bad")
+
+
+def test_explanations_add_up_to_the_score(trees: Treebank, parser: DependencyParser) -> None:
+    for word in (0, 4):
+        found = parser.explain(trees, 2, word)
+        for name in ("head", "rival"):
+            link = found[name]
+            assert sum(entry["weight"] for entry in link["features"]) == pytest.approx(link["score"], abs=1e-4)
+        assert sum(entry["weight"] for entry in found["difference"]) == pytest.approx(
+            found["head"]["score"] - found["rival"]["score"], abs=1e-4
+        )
+        assert found["head"]["probability"] >= found["rival"]["probability"]
+    learnt = parser._learnt
+    alone = trees.part(2, 3)
+    names = features_of_link(learnt.scorer, alone, learnt.columns, encode(alone, learnt.columns), 3, 1)
+    assert any(entry["feature"].startswith("head.tag=") for entry in names)
+    assert parser.explain(trees, 2, 0, rival=0)["rival"]["word"] == "ROOT"
+    for place in ((99, 0), (0, 99)):
+        with pytest.raises(ParameterError, match="explain"):
+            parser.explain(trees, *place)
+
+
+def test_sentences_of_no_word_and_of_one(parser: DependencyParser) -> None:
+    found = parser.predict(Treebank.of([[], [("Ja", "INTJ")], []]))
+    assert found.heads.tolist() == [0] and len(found) == 3
+    assert len(parser.predict(Treebank.of([]))) == 0
+    assert parser.entropy(Treebank.of([])).shape == (0,)
+
+
+def test_what_cannot_be_learnt_is_refused(trees: Treebank, parser: DependencyParser) -> None:
+    with pytest.raises(TreebankError, match="no word has a head"):
+        DependencyParser().fit(Treebank.of([[("a", "X"), ("b", "X")]]))
+    two = Treebank.of([[("a", "X", 0, "root"), ("b", "X", 0, "root")]])
+    with pytest.raises(TreebankError, match=r"line 2.*both the root"):
+        DependencyParser().fit(two)
+    assert DependencyParser(single_root=False, iterations=2).fit(two).predict(two).heads.tolist() == [0, 0]
+    cycle = Treebank.of([[("a", "X", 2, "dep"), ("b", "X", 1, "dep"), ("c", "X", 0, "root")]])
+    for single in (True, False):
+        with pytest.raises(TreebankError, match="own ancestor"):
+            DependencyParser(single_root=single).fit(cycle)
+    with pytest.raises(TreebankError, match="no word has a tag in column upos"):
+        parser.predict(Text.of(["das Haus"]))
+    with pytest.raises(UsageError, match="learnt nothing"):
+        DependencyParser().predict(trees)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"order": 2}, {"trainer": "em"}, {"decoder": "best"}, {"tags": "none"}, {"iterations": 0}, {"rate": 0.0},
+     {"l2": -1.0}, {"templates": ["head.colour"]}, {"templates": ["head.tag[+3]"]}, {"reach": -1}],
+)  # fmt: skip
+def test_options_are_checked(options: dict[str, Any]) -> None:
+    with pytest.raises(ParameterError):
+        DependencyParser(**options)
+
+
+# --- the command line -------------------------------------------------------------------------------------------------
+
+
+def run(*arguments: object) -> int:
+    return cli.main([str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def files(tmp_path: Path, trees: Treebank) -> Path:
+    trees.write(tmp_path / "train.conllu.gz")
+    trees.part(0, 8).write(tmp_path / "dev.conllu")
+    return tmp_path
+
+
+def test_from_the_command_line(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    train, dev, model = files / "train.conllu.gz", files / "dev.conllu", files / "model"
+    assert run("parse", "train", train, "--dev", dev, "--save", model, "--iterations", 6, "--json", "-q") == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert summary["sentences"] == 24 and summary["dev"] > 90 and summary["projective"]
+    out = files / "out.conllu.gz"
+    assert run("parse", "apply", model, dev, "-o", out, "--confidence") == 0
+    assert "8 sentences" in capsys.readouterr().err
+    text = gzip.decompress(out.read_bytes()).decode()
+    assert "Confidence=" in text and text.splitlines()[0] == dev.read_text().splitlines()[0]
+    assert run("parse", "score", out, dev, "--json") == 0
+    scored = json.loads(capsys.readouterr().out)
+    assert {"uas", "las", "clas", "upos", "xpos", "ufeats"} <= scored.keys() and scored["uas"] > 90
+    assert run("parse", "score", out, dev) == 0
+    assert capsys.readouterr().out.startswith("uas")
+
+
+def test_predicted_tags_from_the_command_line(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model, out, text = files / "model", files / "out.conllu", files / "plain.txt"
+    options = ("--tags", "predicted", "--iterations", 6, "-q")
+    assert (
+        run("parse", "train", files / "train.conllu.gz", "--dev", files / "dev.conllu", "--save", model, *options) == 0
+    )
+    text.write_text("Die Frau liest ein Buch .\n", encoding="utf-8")
+    assert run("parse", "apply", model, text, "-o", out, "-q") == 0
+    found = Treebank.read(out)
+    assert found.heads.tolist() == [2, 3, 0, 5, 3, 3] and found.strings("upos", 0)[:3] == ("DET", "NOUN", "VERB")
+    capsys.readouterr()
+
+
+@pytest.mark.parametrize(
+    ("bad", "status", "finding"),
+    [
+        ("1\ta\t_\tX\t_\t_\t2\tdep\t_\t_\n2\tb\t_\tX\t_\t_\t1\tdep\t_\t_\n\n", 1, "ancestor"),
+        ("1\ta\t_\tX\t_\t_\t0\troot\t_\t_\n2\tb\t_\tX\t_\t_\t0\troot\t_\t_\n\n", 1, "both the root"),
+        ("1\ta\t_\tX\t_\t_\t5\troot\t_\t_\n\n", 1, "head '5'"),
+        ("1\ta\tX\t0\troot\n\n", 1, "line 1"),
+        ("2\ta\t_\tX\t_\t_\t0\troot\t_\t_\n\n", 1, "line 1"),
+    ],
+)  # fmt: skip
+def test_bad_treebanks_are_named(
+    tmp_path: Path, bad: str, status: int, finding: str, capsys: pytest.CaptureFixture[str]
+) -> None:  # fmt: skip
+    (tmp_path / "bad.conllu").write_text(bad)
+    assert run("parse", "train", tmp_path / "bad.conllu", "--save", tmp_path / "model", "-q") == status
+    error = capsys.readouterr().err
+    assert "bad.conllu" in error and finding in error
+    assert not (tmp_path / "model").exists()
+
+
+def test_wrong_calls(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    train = files / "train.conllu.gz"
+    assert run("parse", "train", train, "--save", files / "model", "--order", 2) == 2
+    assert "--order 2 is not there yet" in capsys.readouterr().err
+    assert run("parse", "train", train, "--save", files / "none" / "model") == 2
+    assert run("parse", "apply", files / "model", train, "-o", files / "out.conllu") == 2
+    assert not (files / "out.conllu").exists()
+    assert run("parse", "train", "-", "--dev", "-", "--save", files / "model") == 2
+    assert run("parse", "train", train, "--save", files / "model", "--tags", "silver") == 2
+    capsys.readouterr()
