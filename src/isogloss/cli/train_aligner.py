@@ -47,8 +47,8 @@ _STRANGE = 0.75
 
 
 def _kind(value: str) -> str:
-    if value not in (AUTO, *ALIGNERS):
-        raise typer.BadParameter(f"'{value}' is not one of {', '.join((AUTO, *ALIGNERS))}")
+    if value not in (*ALIGNERS, AUTO):
+        raise typer.BadParameter(f"'{value}' is not one of {', '.join((*ALIGNERS, AUTO))}")
     return value
 
 
@@ -66,11 +66,11 @@ def command(
     kind: Annotated[
         str,
         typer.Argument(
-            metavar="|".join((AUTO, *ALIGNERS)),
+            metavar="|".join((*ALIGNERS, AUTO)),
             show_default=False,
             callback=_kind,
-            help="The best of the others on held-out gold; links one to one; words with two links, and neighbours; or "
-            "blocks that a grammar puts together.",
+            help="Links one to one; words with two links, and neighbours; blocks that a grammar puts together; or that "
+            "of them which does best on held-out gold.",
         ),
     ],
     source: Annotated[
