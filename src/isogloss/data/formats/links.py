@@ -257,7 +257,7 @@ def _check_range(links: _Arrays, bitext: Bitext, name: str, unit: str) -> None:
     has = f"has {length} words, 0 to {length - 1}" if length > 1 else f"has {length or 'no'} word{'s'[length:]}"
     raise LinksError(
         f"{name}, {unit} {pair}: link {source[link]}-{target[link]} speaks of {side} word {index}, but the sentence "
-        f"{has} ({len(wrong)} such links in all). Are these the links of this text, source first, counted from 0?"
+        f"{has} (links like this: {len(wrong)}). Are these the links of this text, source first, counted from 0?"
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from os import PathLike
 from typing import Any, Self
@@ -281,6 +282,19 @@ class FeatureExtractor:
             nulls = table.nulls(posteriors, consensus)
         found = PairFeatures(table.shapes, table.names, table.out, self.null_names, *nulls, lexical, self.lexical_names)
         return replace(found, further=self._further(bitext, found))
+
+    def only(self, sets: Sequence[str]) -> Self:
+        """The same without other sets of parts: what was counted for "blocks" or "pairs" is dropped if not among them.
+
+        Sets of link features have to be the same, since their names depend on each other.
+        """
+        if {*sets} - {"blocks", "pairs"} != {*self.sets} - {"blocks", "pairs"} or not {*sets} <= {*self.sets}:
+            raise UsageError(f"FeatureExtractor: only {', '.join(self.sets)} are there, and only parts can be left out")
+        found = copy(self)
+        found.sets = tuple(name for name in self.sets if name in sets)
+        found._phrases = self._phrases if "blocks" in sets else None
+        found._habits = self._habits if "pairs" in sets else None
+        return found
 
     def _further(self, bitext: Bitext, features: PairFeatures) -> dict[str, PartFeatures]:
         """What aligners with pairs of links or blocks ask for, so that it goes wherever the other features go."""

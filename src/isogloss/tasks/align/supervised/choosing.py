@@ -239,7 +239,7 @@ class _Choosing:
                 found = self._link(splits, len(judged), whole)
                 kind, errors, comparisons = self._compare(found, judged)
                 aligner = self.aligners[kind]
-                aligner.extractor_ = own = _without_unused(extractor, aligner)
+                aligner.extractor_ = own = extractor.only(aligner.new_extractor().sets)  # a model as small as alone
                 if len(chosen) < n_gold:
                     features, learnt = own.transform(bitext, links), gold
                 with whole.training(kind, f"training {kind}", last=True) as inner:
@@ -362,17 +362,6 @@ class _Choosing:
 
 def _taken(links: Mapping[str, Links] | None, rows: Rows) -> dict[str, Links] | None:
     return None if links is None else {name: take_links(given, rows) for name, given in links.items()}
-
-
-def _without_unused(extractor: FeatureExtractor, aligner: SupervisedAligner) -> FeatureExtractor:
-    """The extractor without what other kinds needed: so models are as small, and as fast, as had it not been shared."""
-    wanted, own = aligner.new_extractor().sets, copy.copy(extractor)
-    own.sets = tuple(name for name in extractor.sets if name in wanted)
-    if "blocks" not in wanted:
-        own._phrases = None
-    if "pairs" not in wanted:
-        own._habits = None
-    return own
 
 
 # Time left -----------------------------------------------------------------------------------------------------------

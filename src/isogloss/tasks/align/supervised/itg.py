@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isogloss.data import Links
-from isogloss.data.formats import as_bitext
+from isogloss.data.formats import IsoglossWarning, as_bitext
 from isogloss.engine.threads import using_threads
 from isogloss.errors import LinksError, ParameterError
 from isogloss.learners.loglinear import Lbfgs, Likelihood
@@ -262,7 +262,7 @@ class ItgAligner(SupervisedAligner):
             warnings.warn(
                 f"ItgAligner: {int((~fits).sum())} of {len(fits)} gold pairs are too long for a chart of "
                 f"{self.chart_limit} bytes and are not learnt from; raise chart_limit to have them",
-                UserWarning,
+                IsoglossWarning,
                 stacklevel=2,
             )
             features, cells = take_pairs(features, fits), cells.take(fits)
