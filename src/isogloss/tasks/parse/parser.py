@@ -197,8 +197,8 @@ class DependencyParser:
             raise TreebankError(
                 f"{treebank.name}: no word has a head, so there is nothing to learn. Is it the right file?"
             )
+        tagger, seen, held_out = self._tagged(treebank, dev, progress)  # has threads of its own
         with using_threads(self.threads):
-            tagger, seen, held_out = self._tagged(treebank, dev, progress)
             columns = columns_of(seen, lemma=tagger is None)
             words, templates = encode(seen, columns), Templates.of(self.templates, columns)
             projective = self._choose(treebank)
