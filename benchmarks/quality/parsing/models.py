@@ -62,8 +62,8 @@ class Model:
             tagger = "" if tags == OWN else "none"
             return [_peers(), DRIVER, "train", given.train, given.dev or "", place / "model", tagger, self.options]
         learn: list[str | Path]
-        learn = ["-c", "model", "-w", place, "-i", given.train, "-if", "/appdata/dataformat/conllu.xml", "-m", "learn"]
-        return [*_malt(), *learn, *MALT_OPTIONS.split(), *self.options.split()]
+        learn = ["-c", "model", "-w", place, "-i", given.train, "-m", "learn", *self._malt_options.split()]
+        return [*_malt(), *learn]
 
     def apply(self, test: Path, tags: str, place: Path, out: Path, threads: int) -> Command:
         if self.kind == ISOGLOSS:
@@ -87,7 +87,13 @@ class Model:
                 f"Trainer.train(TRAIN{held_out}, tokenizer=none, tagger={tagger}, parser={self.options or 'default'})"
             )
         java = "java -jar maltparser.jar -c MODEL"
-        return f"{java} -m learn -i TRAIN -if conllu {MALT_OPTIONS}{more}; {java} -m parse -i TEST -o OUT"
+        return f"{java} -m learn -i TRAIN {self._malt_options}; {java} -m parse -i TEST -o OUT"
+
+    @property
+    def _malt_options(self) -> str:
+        """CoNLL-U, for which MaltParser has features of UPOS, unless the options say otherwise."""
+        chosen = self.options if "-if " in self.options else f"-if conllu {self.options}".strip()
+        return f"{MALT_OPTIONS} {chosen}"
 
 
 # --- peers
