@@ -12,6 +12,10 @@ FIRST, SECOND = Model(ISOGLOSS, "--order 1"), Model(ISOGLOSS, "--order 2")
 OURS = (FIRST, SECOND)
 MALTPARSER, UDPIPE_1 = Model(MALT), Model(UDPIPE)
 PEERS = (UDPIPE_1, MALTPARSER)
+MALT_XPOS = Model(MALT, "-if conllx")
+"""With the features for CoNLL-X, which look at XPOS in place of UPOS."""
+WITH_XPOS = ("en-ewt", "en-lines", "got", "en-partut", "fr-partut", "it-partut")
+"""Treebanks whose XPOS says more than UPOS; el repeats it, hu has none."""
 OUR_TAGGER = Model(TAGGER)
 CROSSING = ("got", "hu", "grc", "la")
 """Treebanks with many crossing links."""
@@ -47,11 +51,20 @@ def trained(trainer: str) -> Model:
     return Model(ISOGLOSS, "--order 1" + ("" if trainer == "likelihood" else f" --trainer {trainer} --decoder map"))
 
 
+def peers_of(text: str, tags: str) -> tuple[Model, ...]:
+    """The peers that a treebank has in a setting."""
+    if tags == OWN:
+        return (UDPIPE_1,)
+    return (*PEERS, MALT_XPOS) if text in WITH_XPOS else PEERS
+
+
 def _wanted() -> Iterator[tuple[str, Job]]:
     for source in MAIN:
         for tags in (GOLD, PREDICTED):
             for each in (*OURS, *PEERS):
                 yield "peers", Job(source.name, tags, each)
+            if source.name in WITH_XPOS:
+                yield "peers", Job(source.name, tags, MALT_XPOS)
         yield "tagging", Job(source.name, PREDICTED, OUR_TAGGER)
         yield "tagging", Job(source.name, OWN, UDPIPE_1)
         for each in (*OURS, UDPIPE_1):
@@ -109,7 +122,7 @@ def comparisons() -> Iterator[tuple[Job, Job]]:
     for source in MAIN:
         for tags in (GOLD, PREDICTED, OWN):
             for ours in OURS:
-                for peer in PEERS if tags != OWN else (UDPIPE_1,):
+                for peer in peers_of(source.name, tags):
                     yield Job(source.name, tags, ours), Job(source.name, tags, peer)
             yield Job(source.name, tags, SECOND), Job(source.name, tags, FIRST)
     for text in CROSSING:
