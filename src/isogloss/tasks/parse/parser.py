@@ -35,7 +35,7 @@ CROSSING = 1.0
 """Words whose link crosses another, in percent, above which trees may cross unless something else is asked for."""
 LABEL_PASSES = 5
 LEAST = 1e-3
-"""Weights up to this size are not kept."""
+"""Weights of relations up to this size are not kept."""
 RATES = {"likelihood": 0.02, "mira": 0.01, "perceptron": 1.0}
 
 
@@ -223,8 +223,7 @@ class DependencyParser:
             finally:
                 progress.finish()
         self.trace_, self.tuning_ = np.array(watch.trace), np.array(watch.accuracies)
-        kept = np.abs(best) > LEAST
-        keys, values = _in_order(table.keys[kept], best[kept])
+        keys, values = _in_order(table.keys, best)
         packed = LinkScorer.packed(templates, keys, values)
         labeller = None if labeller is None else labeller.compact(LEAST)
         self._fitted = _Fitted(columns, keys, values, packed, labeller, tagger, projective)

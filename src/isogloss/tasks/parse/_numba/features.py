@@ -3,7 +3,8 @@
 A template gives a link a 64-bit code *h*. Its variants (bin 0: as it is; 1, 2, …: with direction and length) have keys
 that differ in the fingerprint (upper half) and lie within one line of 8 slots (lowest three bits), so that looking up
 two variants touches memory once. A table is uint32[2 · size]: fingerprint, 0 where a slot is free, and a payload, the
-number of the weight while learning, the weight itself (as float32) afterwards.
+number of the weight while learning, the weight itself (as float32) afterwards. A variant is in a table only together
+with bin 0: it is not looked for where that is missing.
 """
 
 from __future__ import annotations
@@ -177,8 +178,9 @@ def score_links(
                 total = 0.0
                 for t in range(m):
                     i = find(table, mask, key_of(found[t], 0))
-                    if i >= 0:
-                        total += as_weights[2 * i + 1] if packed else weights[table[2 * i + 1]]
+                    if i < 0:  # then no variant is in the table either
+                        continue
+                    total += as_weights[2 * i + 1] if packed else weights[table[2 * i + 1]]
                     i = find(table, mask, key_of(found[t], bin_))
                     if i >= 0:
                         total += as_weights[2 * i + 1] if packed else weights[table[2 * i + 1]]
@@ -224,9 +226,10 @@ def emit_links(
                 for t in range(m):
                     for variant in range(2):
                         i = find(table, mask, key_of(found[t], bin_ * variant))
-                        if i >= 0:
-                            numbers[at], parts[at] = table[2 * i + 1], value
-                            at += 1
+                        if i < 0:
+                            break
+                        numbers[at], parts[at] = table[2 * i + 1], value
+                        at += 1
         ends[k] = at
 
 
