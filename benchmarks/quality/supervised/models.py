@@ -9,9 +9,9 @@ from isogloss.errors import ParameterError
 from isogloss.tasks.align import supervised
 from isogloss.tasks.align.features import SETS
 
-WEAK = ("association", "position", "shape", "frequency", "context", "lexical")
+WEAK: tuple[str, ...] = ("association", "position", "shape", "frequency", "context", "lexical")
 """Dice, distance, spelling, frequency, neighbours and common words: nothing that another aligner says."""
-WEAK_AND_IBM = (*WEAK, "ibm")
+WEAK_AND_IBM: tuple[str, ...] = (*WEAK, "ibm")
 """Models 1 and 2 besides, as Lacoste-Julien et al. have them."""
 CLASSES = {"matching": "MatchingAligner", "quadratic": "QuadraticAligner", "itg": "ItgAligner"}
 HMM = "hmm"
