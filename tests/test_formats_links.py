@@ -242,8 +242,8 @@ def test_lines_must_be_as_many_as_pairs():
 @pytest.mark.parametrize(
     ("row", "finding"),
     [
-        ("0-0 3-1", "link 3-1 speaks of source word 3, but the sentence has 3 words, 0 to 2 (1 such links"),
-        ("0-0 1-5 2-9", "link 1-5 speaks of target word 5, but the sentence has 2 words, 0 to 1 (2 such links"),
+        ("0-0 3-1", "link 3-1 speaks of source word 3, but the sentence has 3 words, 0 to 2 (links like this: 1)"),
+        ("0-0 1-5 2-9", "link 1-5 speaks of target word 5, but the sentence has 2 words, 0 to 1 (links like this: 2)"),
     ],
 )
 def test_indices_out_of_range_are_named(row, finding):
