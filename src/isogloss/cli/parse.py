@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from isogloss.cli._common import (
-    READING,
     Encoding,
     Errors,
     Json,
@@ -24,6 +23,16 @@ from isogloss.cli._common import (
     write_json,
     write_result,
 )
+from isogloss.cli._treebanks import (
+    Found,
+    Gold,
+    InFormat,
+    TrainFile,
+    read_any,
+    read_treebank,
+    score_files,
+    standard_input_once,
+)
 from isogloss.errors import UsageError
 
 if TYPE_CHECKING:
@@ -33,12 +42,11 @@ if TYPE_CHECKING:
 __all__ = ["COMMANDS", "apply", "score", "train"]
 
 LEARNING = "Learning"
+MEASURES = ("uas", "las", "clas", "upos", "xpos", "ufeats")
 
 
 def train(
-    treebank: Annotated[
-        str, typer.Argument(metavar="TRAIN", show_default=False, help="A treebank in CoNLL-U (or CoNLL-X, CoNLL-2009).")
-    ],
+    treebank: TrainFile,
     save: Annotated[str, typer.Option("--save", metavar="MODEL", help="Keep the parser in this folder.")],
     dev: Annotated[
         str | None,
@@ -126,8 +134,7 @@ def train(
     from isogloss import store
 
     began = time.perf_counter()
-    if [treebank, dev].count("-") > 1:
-        raise UsageError("standard input can be one of the files only")
+    standard_input_once(treebank, dev)
     if order != 1:
         raise UsageError(
             f"--order {order} is not there yet: links are scored one by one so far. Leave it out, or give --order 1"
@@ -140,8 +147,8 @@ def train(
             projective=projective, order=order, trainer=trainer, decoder=decoder, iterations=iterations, rate=rate,
             l2=l2, min_count=min_count, reach=reach, tags=tags, seed=seed, threads=threads,
         )  # fmt: skip
-        text = _read(treebank, encoding, errors)
-        held_out = None if dev is None else _read(dev, encoding, errors)
+        text = read_treebank(treebank, encoding, errors)
+        held_out = None if dev is None else read_treebank(dev, encoding, errors)
         parser.fit(text, held_out, progress_for(quiet))
     parser.save(save)
     seconds = time.perf_counter() - began
@@ -190,10 +197,7 @@ def apply(
     ] = False,
     threads: Threads = None,
     quiet: Quiet = False,
-    format: Annotated[
-        str,
-        choice("auto", "conllu", "conllx", "conll2009", "text", option="--format", panel=READING, help="What IN is."),
-    ] = "auto",
+    format: InFormat = "auto",
     encoding: Encoding = "utf-8",
     errors: Errors = "strict",
 ) -> None:
@@ -205,7 +209,7 @@ def apply(
 
         parser = DependencyParser.load(model)
         parser.threads = threads
-        given = _read_any(text, format, encoding, errors)
+        given = read_any(text, format, encoding, errors)
         parsed = parser.predict(given, confidence=confidence)
         write_result(output, parsed.to_bytes())
     seconds = time.perf_counter() - began
@@ -213,10 +217,8 @@ def apply(
 
 
 def score(
-    found: Annotated[str, typer.Argument(metavar="OUT", show_default=False, help="A treebank with predicted trees.")],
-    gold: Annotated[
-        str, typer.Argument(metavar="GOLD", show_default=False, help="The same words with the right ones.")
-    ],
+    found: Found,
+    gold: Gold,
     output: Output = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -228,34 +230,9 @@ def score(
     They are those of the CoNLL 2018 shared task for the same words: relations without subtypes, punctuation counted
     except in CLAS.
     """
-    if found == gold == "-":
-        raise UsageError("standard input can be one of the files only")
-    check_output(output, [found, gold])
-    with compiling("tag-score", quiet, "10 s"):
-        from isogloss.metrics.parsing import score_trees
-
-        predicted, right = _read(found, encoding, errors), _read(gold, encoding, errors)
-        scored = score_trees(predicted, right).as_dict()
-    if json:
-        write_json(scored, output)
-        return
-    lines = []
-    for name in ("uas", "las", "clas", "upos", "xpos", "ufeats"):
-        low, high = scored["intervals"].get(name, (scored[name], scored[name]))
-        lines.append(f"{name:<7}{scored[name]:6.2f}  ({low:.2f} to {high:.2f})")
-    write_result(output, "\n".join([*lines, f"{right.n_words:,} words in {len(right):,} sentences", ""]))
-
-
-def _read(path: str, encoding: str, errors: str) -> Treebank:
-    from isogloss.data.treebank import Treebank
-
-    return Treebank.read(path, encoding=encoding, errors=errors)
-
-
-def _read_any(path: str, format: str, encoding: str, errors: str) -> Treebank:
-    from isogloss.cli.tag import _read_any as read_any
-
-    return read_any(path, format, encoding, errors)
+    score_files(
+        found, gold, ("uas", "las", "clas", "upos", "xpos", "ufeats"), output, encoding, errors, json=json, quiet=quiet
+    )
 
 
 COMMANDS = {"train": train, "apply": apply, "score": score}

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from isogloss.cli._common import (
-    READING,
     Encoding,
     Errors,
     Json,
@@ -21,11 +20,19 @@ from isogloss.cli._common import (
     compiling,
     progress_for,
     say,
-    warn,
     write_json,
     write_result,
 )
-from isogloss.errors import UsageError
+from isogloss.cli._treebanks import (
+    Found,
+    Gold,
+    InFormat,
+    TrainFile,
+    read_any,
+    read_treebank,
+    score_files,
+    standard_input_once,
+)
 
 if TYPE_CHECKING:
     from isogloss.data.treebank import Treebank
@@ -50,9 +57,7 @@ def _columns(value: str) -> str:
 
 
 def train(
-    treebank: Annotated[
-        str, typer.Argument(metavar="TRAIN", show_default=False, help="A treebank in CoNLL-U (or CoNLL-X, CoNLL-2009).")
-    ],
+    treebank: TrainFile,
     save: Annotated[str, typer.Option("--save", metavar="MODEL", help="Keep the tagger in this folder.")],
     dev: Annotated[
         str | None,
@@ -115,8 +120,7 @@ def train(
     from isogloss import store
 
     began = time.perf_counter()
-    if [treebank, dev].count("-") > 1:
-        raise UsageError("standard input can be one of the files only")
+    standard_input_once(treebank, dev)
     store.check_place(save)  # before the work
     names = column.split(",")
     with compiling(f"tag-train-{order}", quiet):
@@ -124,8 +128,8 @@ def train(
 
         options = {"order": order, "decoder": decoder, "iterations": iterations, "l1": l1, "l2": l2, "seed": seed}
         tagger = Tagger(names, min_count=min_count, threads=threads, **options)
-        text = _read(treebank, encoding, errors)
-        held_out = None if dev is None else _read(dev, encoding, errors)
+        text = read_treebank(treebank, encoding, errors)
+        held_out = None if dev is None else read_treebank(dev, encoding, errors)
         tagger.fit(text, held_out, progress_for(quiet))
     tagger.save(save)
     seconds = time.perf_counter() - began
@@ -169,10 +173,7 @@ def apply(
     ] = False,
     threads: Threads = None,
     quiet: Quiet = False,
-    format: Annotated[
-        str,
-        choice("auto", "conllu", "conllx", "conll2009", "text", option="--format", panel=READING, help="What IN is."),
-    ] = "auto",
+    format: InFormat = "auto",
     encoding: Encoding = "utf-8",
     errors: Errors = "strict",
 ) -> None:
@@ -185,7 +186,7 @@ def apply(
         tagger = Tagger.load(model)
         for one in tagger.taggers.values():
             one.threads = threads
-        given = _read_any(text, format, encoding, errors)
+        given = read_any(text, format, encoding, errors)
         tagged = _tagged(tagger, given, confidence, quiet)
         write_result(output, tagged.to_bytes())
     seconds = time.perf_counter() - began
@@ -221,10 +222,8 @@ def _tagged(tagger: Tagger, given: Treebank, confidence: bool, quiet: bool) -> T
 
 
 def score(
-    found: Annotated[str, typer.Argument(metavar="OUT", show_default=False, help="A treebank with predicted tags.")],
-    gold: Annotated[
-        str, typer.Argument(metavar="GOLD", show_default=False, help="The same words with the right ones.")
-    ],
+    found: Found,
+    gold: Gold,
     output: Output = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -235,65 +234,7 @@ def score(
 
     They are those of the CoNLL 2018 shared task for the same words; bundles of features are right as a whole.
     """
-    if found == gold == "-":
-        raise UsageError("standard input can be one of the files only")
-    check_output(output, [found, gold])
-    with compiling("tag-score", quiet, "10 s"):
-        from isogloss.metrics.parsing import score_trees
-
-        predicted, right = _read(found, encoding, errors), _read(gold, encoding, errors)
-        scored = score_trees(predicted, right).as_dict()
-    if json:
-        write_json(scored, output)
-        return
-    lines = []
-    for name in ("upos", "xpos", "ufeats"):
-        low, high = scored["intervals"].get(name, (scored[name], scored[name]))
-        lines.append(f"{name:<7}{scored[name]:6.2f}  ({low:.2f} to {high:.2f})")
-    write_result(output, "\n".join([*lines, f"{right.n_words:,} words in {len(right):,} sentences", ""]))
-
-
-# --- files ------------------------------------------------------------------------------------------------------------
-
-
-def _read(path: str, encoding: str, errors: str, format: str | None = None) -> Treebank:
-    from isogloss.data.treebank import Treebank
-
-    return Treebank.read(path, format, encoding=encoding, errors=errors)
-
-
-def _read_any(path: str, format: str, encoding: str, errors: str) -> Treebank:
-    """A treebank, or plain text as one."""
-    if format not in ("auto", "text"):
-        return _read(path, encoding, errors, format)
-    from isogloss.data.bitext import Text
-    from isogloss.data.formats import read_bytes
-    from isogloss.data.formats.files import name_of
-    from isogloss.data.treebank import Treebank
-
-    bare = path.removesuffix(".gz").removesuffix(".xz").removesuffix(".zst")
-    if format == "auto" and bare.endswith((".conllu", ".conllx", ".conll", ".conll09")):
-        return _read(path, encoding, errors)
-    data, name = read_bytes(path, encoding=encoding, errors=errors), name_of(path)
-    if format == "auto" and _is_table(data):
-        return Treebank.from_bytes(data, name)
-    plain = Treebank.from_text(Text.from_bytes(data, name))
-    empty = int((plain.lengths == 0).sum())
-    if empty:
-        warn(f"{name}: {empty:,} empty lines have no place in CoNLL-U and are left out")
-    return plain
-
-
-def _is_table(data: bytes) -> bool:
-    """Whether the first line that is neither empty nor a comment has the columns of CoNLL-U."""
-    start = 0
-    while start < len(data):
-        end = data.find(b"\n", start)
-        line = data[start : end if end >= 0 else len(data)]
-        if line.strip() and not line.startswith(b"#"):
-            return line.count(b"\t") >= 9
-        start = end + 1 if end >= 0 else len(data)
-    return False
+    score_files(found, gold, ("upos", "xpos", "ufeats"), output, encoding, errors, json=json, quiet=quiet)
 
 
 COMMANDS = {"train": train, "apply": apply, "score": score}

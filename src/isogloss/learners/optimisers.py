@@ -9,6 +9,7 @@ is one pass. All are `init` + `step`, with states that hold everything and can b
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -267,7 +268,7 @@ class StochasticState(NamedTuple):
     """`AdaGrad`: the sum of the squares of all gradients so far; empty for `Sgd`."""
 
 
-class _Stochastic:
+class _Stochastic(ABC):
     """One pass over the items in an order of its own; penalties reach weights when an item next depends on them."""
 
     def __init__(self, objective: Objective, *, l1: float, l2: float, rate: float, batch: int, seed: int) -> None:
@@ -321,13 +322,13 @@ class _Stochastic:
         """What a pass needs to know of all its batches."""
         return np.zeros(0)
 
+    @abstractmethod
     def _penalise(self, weights: Array, squares: Array, at: Items, last: Items, now: int, schedule: Array) -> None:
         """Bring the penalties of the weights `at` from batch ``last[at]`` up to batch `now`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _move(self, weights: Array, squares: Array, at: Items, slope: Array, now: int, schedule: Array) -> None:
         """One step up from the weights `at`."""
-        raise NotImplementedError
 
     def dump(self, state: StochasticState) -> Dumped:
         """For checkpoints."""

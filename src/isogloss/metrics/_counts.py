@@ -18,14 +18,11 @@ __all__ = [
     "gold_keys",
     "link_keys",
     "rates",
-    "resampled",
     "sorted_once",
 ]
 
 COLUMNS = ("links", "sure hits", "hits", "sure", "gold")
 """|A|, |A ∩ S|, |A ∩ P|, |S| and |P|, with the sure links among the possible ones."""
-
-_BLOCK = 1 << 22  # draws held at once while resampling: 32 MB
 
 Keys = NDArray[np.int64]
 
@@ -136,29 +133,3 @@ def rates(counts: NDArray[Any]) -> dict[str, NDArray[np.float64]]:
         "f1": _share(2 * precision * recall, precision + recall, 0.0),
         "aer": 1.0 - _share(sure_hits + hits, links + sure, 1.0),
     }
-
-
-def resampled(counts: NDArray[Any], resamples: int, seed: int) -> NDArray[np.float64]:
-    """Sums of counts over sentence pairs drawn with replacement.
-
-    Parameters
-    ----------
-    counts : array[n_pairs, ...]
-    resamples : int
-    seed : int
-
-    Returns
-    -------
-    float64[resamples, ...]
-    """
-    n_pairs = len(counts)
-    flat = counts.reshape(n_pairs, -1).astype(float)
-    rng = np.random.default_rng(seed)
-    sums = np.empty((resamples, flat.shape[1]))
-    block = max(1, _BLOCK // max(n_pairs, 1))
-    for start in range(0, resamples, block):
-        size = min(block, resamples - start)
-        drawn = rng.integers(n_pairs, size=(size, n_pairs)) + n_pairs * np.arange(size)[:, None]
-        times = np.bincount(drawn.ravel(), minlength=size * n_pairs).reshape(size, n_pairs)
-        sums[start : start + size] = times.astype(float) @ flat
-    return sums.reshape(resamples, *counts.shape[1:])

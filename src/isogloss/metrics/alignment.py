@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from isogloss._version import __version__
 from isogloss.data import Bitext, Links, Text
 from isogloss.errors import LinksError, ParameterError
-from isogloss.metrics._counts import check_rows, contained, counts_by_pair, link_keys, rates, resampled, sorted_once
+from isogloss.metrics._counts import check_rows, contained, counts_by_pair, link_keys, rates, sorted_once
+from isogloss.metrics._resampling import Difference, interval_of, paired, resampled
 
 __all__ = [
     "AlignmentScore",
@@ -136,7 +137,7 @@ def _score(counts: NDArray[np.int64], bootstrap: int, seed: int, remark: str = "
     intervals = {}
     if bootstrap and len(counts):
         drawn = rates(resampled(counts, bootstrap, seed))
-        intervals = {name: _interval(values) for name, values in drawn.items()}
+        intervals = {name: interval_of(values) for name, values in drawn.items()}
     kinds = "sure+possible" if allowed > sure else "sure"
     signature = f"links:{kinds}|null:no|index:0{remark}|n:{len(counts)}|seed:{seed}|v:{__version__}"
     return AlignmentScore(
@@ -148,11 +149,6 @@ def _score(counts: NDArray[np.int64], bootstrap: int, seed: int, remark: str = "
         intervals=intervals,
         signature=signature,
     )
-
-
-def _interval(values: NDArray[np.float64]) -> tuple[float, float]:
-    low, high = np.quantile(values, [0.025, 0.975]).tolist()
-    return low, high
 
 
 def _chosen(include: NDArray[Any], n_pairs: int) -> NDArray[Any]:
@@ -168,49 +164,11 @@ def _chosen(include: NDArray[Any], n_pairs: int) -> NDArray[Any]:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """The difference of two systems in AER, with what chance alone would do; shares, `as_dict` has percentages.
-
-    Parameters
-    ----------
-    first, second : float
-        AER of each.
-    delta : float
-        ``first - second``: negative when the first is better.
-    interval : (float, float)
-        95% paired bootstrap interval of `delta`.
-    p_value : float
-        Two-sided.
-    """
-
-    first: float
-    second: float
-    delta: float
-    interval: tuple[float, float]
-    p_value: float
-    n: int
-    resamples: int
-    seed: int
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain data; rates, difference and interval in percent, the p-value as it is."""
-        return {
-            "first": 100 * self.first,
-            "second": 100 * self.second,
-            "delta": 100 * self.delta,
-            "interval": [100 * bound for bound in self.interval],
-            "p_value": self.p_value,
-            "n": self.n,
-            "resamples": self.resamples,
-            "seed": self.seed,
-        }
+class Comparison(Difference):
+    """The difference of two systems in AER: a negative `delta` says that the first is better; see `Difference`."""
 
     def __str__(self) -> str:
-        low, high = self.interval
-        return (
-            f"ΔAER = {100 * self.delta:+.2f} [{100 * low:+.2f}, {100 * high:+.2f}], p = {self.p_value:.4f} | "
-            f"{100 * self.first:.2f} - {100 * self.second:.2f}|n:{self.n}|resamples:{self.resamples}|seed:{self.seed}"
-        )
+        return self.said_of("AER")
 
 
 def compare(
@@ -224,26 +182,13 @@ def compare(
 ) -> Comparison:
     """Is one set of links better than another, or is it the choice of sentences?
 
-    Both are scored on the same resamples of sentence pairs. The p-value is twice the smaller share of resamples in
-    which the difference has the one or the other sign (ties count on both sides, and one resample is added to each
-    share, so that p is never 0).
-
-    References
-    ----------
-    P. Koehn, Statistical Significance Tests for Machine Translation Evaluation, EMNLP 2004, here two-sided.
+    Both are scored on the same resamples of sentence pairs (Koehn 2004); the p-value is two-sided and never 0.
     """
-    if resamples < 1:
-        raise ParameterError(f"compare: resamples should be a positive integer, not {resamples!r}")
     check_rows(a, b, "the first system", "the second")
     counts = np.stack([counts_by_pair(a, gold), counts_by_pair(b, gold)], axis=1)  # [n_pairs, 2, 5]
     if include is not None:
         counts = counts[_chosen(include, len(gold))]
-    first, second = rates(counts.sum(axis=0))["aer"].tolist()
-    drawn = rates(resampled(counts, resamples, seed))["aer"] if len(counts) else np.zeros((resamples, 2))
-    delta = drawn[:, 0] - drawn[:, 1]
-    tail = min(np.count_nonzero(delta <= 0), np.count_nonzero(delta >= 0))
-    p_value = min(1.0, 2 * (1 + tail) / (1 + resamples))
-    return Comparison(first, second, first - second, _interval(delta), p_value, len(counts), resamples, seed)
+    return Comparison(**paired(counts, lambda summed: rates(summed)["aer"], resamples, seed, "compare"))
 
 
 def symmetry(forward: Links, backward: Links) -> float:

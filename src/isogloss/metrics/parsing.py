@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from isogloss._version import __version__
 from isogloss.data.treebank import Column, Treebank
 from isogloss.errors import ParameterError, TreebankError
-from isogloss.metrics._counts import resampled
+from isogloss.metrics._resampling import Difference, interval_of, paired, resampled
 
 __all__ = [
     "CONTENT_RELATIONS",
@@ -150,7 +150,7 @@ def score_trees(predicted: Treebank, gold: Treebank, *, bootstrap: int = 1000, s
     intervals = {}
     if bootstrap and len(gold):
         drawn = _rates(resampled(counts, bootstrap, seed))
-        intervals = {name: _interval(rates) for name, rates in drawn.items()}
+        intervals = {name: interval_of(rates) for name, rates in drawn.items()}
     words, heads = int(sums[_WORDS]), int(sums[_HEADS])
     known = "" if words == heads else f"|heads:{heads}"
     signature = f"punct:yes|subtypes:no|n:{len(gold)}|words:{words}{known}|seed:{seed}|v:{__version__}"
@@ -266,62 +266,21 @@ def _rates(counts: NDArray[Any]) -> dict[str, NDArray[np.float64]]:
     }
 
 
-def _interval(values: NDArray[np.float64]) -> tuple[float, float]:
-    low, high = np.quantile(values, [0.025, 0.975]).tolist()
-    return low, high
-
-
 # Comparing -----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class ParseComparison:
-    """The difference of two systems, with what chance alone would do; shares, `as_dict` has percentages.
+class ParseComparison(Difference):
+    """The difference of two systems in one of `MEASURES`: a positive `delta` says that the first is better."""
 
-    Parameters
-    ----------
-    measure : str
-        One of `MEASURES`.
-    first, second : float
-    delta : float
-        ``first - second``: positive when the first is better.
-    interval : (float, float)
-        95% paired bootstrap interval of `delta`.
-    p_value : float
-        Two-sided.
-    """
-
-    measure: str
-    first: float
-    second: float
-    delta: float
-    interval: tuple[float, float]
-    p_value: float
-    n: int
-    resamples: int
-    seed: int
+    measure: str = "las"
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data; rates, difference and interval in percent, the p-value as it is."""
-        return {
-            "measure": self.measure,
-            "first": 100 * self.first,
-            "second": 100 * self.second,
-            "delta": 100 * self.delta,
-            "interval": [100 * bound for bound in self.interval],
-            "p_value": self.p_value,
-            "n": self.n,
-            "resamples": self.resamples,
-            "seed": self.seed,
-        }
+        return {"measure": self.measure, **super().as_dict()}
 
     def __str__(self) -> str:
-        low, high = self.interval
-        return (
-            f"Δ{self.measure.upper()} = {100 * self.delta:+.2f} [{100 * low:+.2f}, {100 * high:+.2f}], "
-            f"p = {self.p_value:.4f} | {100 * self.first:.2f} - {100 * self.second:.2f}|n:{self.n}|"
-            f"resamples:{self.resamples}|seed:{self.seed}"
-        )
+        return self.said_of(self.measure)
 
 
 def compare_trees(
@@ -329,27 +288,13 @@ def compare_trees(
 ) -> ParseComparison:
     """Is one set of trees better than another, or is it the choice of sentences?
 
-    Both are scored on the same resamples of sentences. The p-value is twice the smaller share of resamples in which
-    the difference has the one or the other sign (ties count on both sides, and one resample is added to each share, so
-    that p is never 0).
-
-    References
-    ----------
-    P. Koehn, Statistical Significance Tests for Machine Translation Evaluation, EMNLP 2004, here two-sided.
+    Both are scored on the same resamples of sentences (Koehn 2004); the p-value is two-sided and never 0.
     """
     if measure not in MEASURES:
         raise ParameterError(f"compare_trees: measure should be one of {', '.join(MEASURES)}, not {measure!r}")
-    if resamples < 1:
-        raise ParameterError(f"compare_trees: resamples should be a positive integer, not {resamples!r}")
     counts = np.stack([_counts(a, gold), _counts(b, gold)], axis=1)  # [n_sentences, 2, 10]
-    first, second = _rates(counts.sum(axis=0))[measure].tolist()
-    drawn = _rates(resampled(counts, resamples, seed))[measure] if len(counts) else np.zeros((resamples, 2))
-    delta = drawn[:, 0] - drawn[:, 1]
-    tail = min(np.count_nonzero(delta <= 0), np.count_nonzero(delta >= 0))
-    p_value = min(1.0, 2 * (1 + tail) / (1 + resamples))
-    return ParseComparison(
-        measure, first, second, first - second, _interval(delta), p_value, len(counts), resamples, seed
-    )
+    found = paired(counts, lambda summed: _rates(summed)[measure], resamples, seed, "compare_trees")
+    return ParseComparison(**found, measure=measure)
 
 
 # Where the errors are ------------------------------------------------------------------------------------------------
