@@ -219,12 +219,12 @@ def test_intervals_follow_the_seed_and_nothing_else():
 
 
 def test_resampling_in_blocks_is_the_same_kind_of_draw(monkeypatch):
-    from isogloss.metrics import _counts
+    from isogloss.metrics import _resampling
 
     counts = np.ones((7, 5), np.int64)
     counts[:, 1] = 2 ** np.arange(7)
-    monkeypatch.setattr(_counts, "_BLOCK", 10)
-    sums = _counts.resampled(counts, 500, 0)
+    monkeypatch.setattr(_resampling, "_BLOCK", 10)
+    sums = _resampling.resampled(counts, 500, 0)
     assert sums.shape == (500, 5) and (sums[:, 0] == 7).all(), "every resample has as many pairs"
     assert sums[:, 1].mean() == approx(127, rel=0.1)
     assert len(np.unique(sums[:, 1])) > 100
