@@ -183,7 +183,7 @@ def test_gold_that_cannot_be_used(
         (["matching", "source", "target", "gold"], "give --save MODEL"),
         (["matching", "source", "target", "gold", "--save", "no/where/m"], "no folder"),
         (["matching", "source", "target", "nothing", "--save", "m"], "no such file"),
-        (["matching", "source", "target", "gold", "--save", "m", "--features", "dice"], "sets should be among"),
+        (["matching", "source", "target", "gold", "--save", "m", "--features", "dice"], "there is no set of features"),
         (["matching", "source", "target", "gold", "--save", "m", "--trainer", "adam"], "trainer should be one of"),
         (["matching", "source", "target", "gold", "--save", "m", "--missed", "-1"], "--missed"),
         (["matching", "source", "target", "gold", "--save", "m", "--threshold", "2"], "between 0 and 1"),

@@ -122,7 +122,8 @@ class FeatureExtractor:
     ) -> None:
         unknown = [name for name in sets if name not in COLUMNS]
         if isinstance(sets, str) or unknown:
-            raise ParameterError(f"FeatureExtractor: sets should be among {', '.join(COLUMNS)}, not {sets!r}")
+            wrong = repr(sets) if isinstance(sets, str) else ", ".join(repr(name) for name in unknown)
+            raise ParameterError(f"there is no set of features {wrong}: take some of {', '.join(COLUMNS)}")
         for name, value in (("lexical_pairs", lexical_pairs), ("lexical_words", lexical_words)):
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
                 raise ParameterError(f"FeatureExtractor: {name} should be 0 or a positive integer, not {value!r}")
@@ -281,7 +282,7 @@ class FeatureExtractor:
             consensus = table.out[:, table.columns[CONSENSUS]] if "stems" in self.sets else None
             nulls = table.nulls(posteriors, consensus)
         found = PairFeatures(table.shapes, table.names, table.out, self.null_names, *nulls, lexical, self.lexical_names)
-        return replace(found, further=self._further(bitext, found))
+        return replace(found, further=self._further(table, found))
 
     def only(self, sets: Sequence[str]) -> Self:
         """The same without other sets of parts: what was counted for "blocks" or "pairs" is dropped if not among them.
@@ -296,15 +297,16 @@ class FeatureExtractor:
         found._habits = self._habits if "pairs" in sets else None
         return found
 
-    def _further(self, bitext: Bitext, features: PairFeatures) -> dict[str, PartFeatures]:
+    def _further(self, table: Table, features: PairFeatures) -> dict[str, PartFeatures]:
         """What aligners with pairs of links or blocks ask for, so that it goes wherever the other features go."""
         found: dict[str, PartFeatures] = {}
-        if "pairs" in self.sets:
-            source, target = self.fertility_features(bitext, features)
-            pairs = self.link_pair_features(bitext, features)
-            found |= {"link_pairs": pairs, "source_further": source, "target_further": target}
-        if "blocks" in self.sets:  # means over links are left to the aligner, which needs those of few blocks
-            found["blocks"] = self.block_features(bitext, features, averaged=())
+        with using_threads(self.threads):
+            if "pairs" in self.sets:
+                source, target = self._fertility(table, features)
+                found |= {"link_pairs": self._link_pairs(table, features)}
+                found |= {"source_further": source, "target_further": target}
+            if "blocks" in self.sets:  # means over links are left to the aligner, which needs those of few blocks
+                found["blocks"] = self._blocks(table, features, averaged=())
         return found
 
     def _table(
@@ -369,11 +371,16 @@ class FeatureExtractor:
         if self._phrases is None:
             raise UsageError('block_features: nothing was counted for blocks: add "blocks" to sets, and fit again')
         with using_threads(self.threads):
-            table = self._again(bitext, features)
-            numbers = table.source.numbers, table.target.numbers
-            return block_features(
-                self._phrases, table.corpus, numbers, table.inside, features, max_size=max_size, averaged=averaged
-            )
+            return self._blocks(self._again(bitext, features), features, max_size=max_size, averaged=averaged)
+
+    def _blocks(
+        self, table: Table, features: PairFeatures, *, max_size: int = LONGEST, averaged: Sequence[str] | None
+    ) -> PartFeatures:
+        assert self._phrases is not None
+        numbers = table.source.numbers, table.target.numbers
+        return block_features(
+            self._phrases, table.corpus, numbers, table.inside, features, max_size=max_size, averaged=averaged
+        )
 
     def link_pair_features(self, bitext: Any, features: PairFeatures) -> PartFeatures:
         """Features of pairs of neighbouring links; see `isogloss.tasks.align.features.neighbours`.
@@ -381,10 +388,13 @@ class FeatureExtractor:
         `features` are what `transform` gave for the same text. Rows of a pair are in the order of `neighbour_pairs`.
         """
         with using_threads(self.threads):
-            table, posterior = self._judged(bitext, features)
+            table = self._counted(bitext, features)
             table.associate(wanted=False)
-            numbers = table.source.numbers, table.target.numbers
-            return link_pair_features(self._habits, table.corpus, numbers, table.inside, table.dice, posterior)
+            return self._link_pairs(table, features)
+
+    def _link_pairs(self, table: Table, features: PairFeatures) -> PartFeatures:
+        numbers, posterior = (table.source.numbers, table.target.numbers), self._judgement(features)
+        return link_pair_features(self._habits, table.corpus, numbers, table.inside, table.dice, posterior)
 
     def fertility_features(self, bitext: Any, features: PairFeatures) -> tuple[PartFeatures, PartFeatures]:
         """Features of a further link of each source word and of each target word, one row a word.
@@ -392,25 +402,29 @@ class FeatureExtractor:
         `features` are what `transform` gave for the same text.
         """
         with using_threads(self.threads):
-            table, posterior = self._judged(bitext, features)
-            numbers = table.source.numbers, table.target.numbers
-            counts = table.source.counts, table.target.counts
-            return fertility_features(self._habits, table.corpus, numbers, table.inside, counts, posterior)
+            return self._fertility(self._counted(bitext, features), features)
+
+    def _fertility(self, table: Table, features: PairFeatures) -> tuple[PartFeatures, PartFeatures]:
+        numbers, posterior = (table.source.numbers, table.target.numbers), self._judgement(features)
+        counts = table.source.counts, table.target.counts
+        return fertility_features(self._habits, table.corpus, numbers, table.inside, counts, posterior)
 
     @property
     def _judge(self) -> str | None:
         """The aligner whose posteriors count as links: the HMM, else Model 2, if there is one."""
         return next((name for name in ("hmm", "model2") if name in self.aligners_), None)
 
-    def _judged(self, bitext: Any, features: PairFeatures) -> tuple[Table, Floats | None]:
+    def _judgement(self, features: PairFeatures) -> Floats | None:
+        """The posterior of every cell that counts as a link, if there is an aligner to judge."""
+        if self._judge is None:
+            return None
+        wanted = (CONSENSUS if "stems" in self.sets else "hmm") if self._judge == "hmm" else "model2_mean"
+        return np.ascontiguousarray(features.links[:, features.column(wanted)])
+
+    def _counted(self, bitext: Any, features: PairFeatures) -> Table:
         if "pairs" not in self.sets:
             raise UsageError('FeatureExtractor: nothing was counted for pairs: add "pairs" to sets, and fit again')
-        table = self._again(bitext, features)
-        if self._judge is None:
-            return table, None
-        wanted = (CONSENSUS if "stems" in self.sets else "hmm") if self._judge == "hmm" else "model2_mean"
-        column = features.column(wanted)
-        return table, np.ascontiguousarray(features.links[:, column])
+        return self._again(bitext, features)
 
     def _again(self, bitext: Any, features: PairFeatures) -> Table:
         """The words of a text whose link features are known already."""
