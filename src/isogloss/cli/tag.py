@@ -115,7 +115,7 @@ def train(
 ) -> None:
     """Learn the tags of a treebank: parts of speech, tags of the language, or bundles of features.
 
-    Nothing but the treebank is needed; some thousand sentences take a minute. `isogloss tag apply` then tags new text.
+    Nothing but the treebank is needed. `isogloss tag apply` then tags new text.
     """
     from isogloss import store
 
