@@ -260,7 +260,7 @@ def test_auto_says_what_each_kind_did(place: Path, tmp_path: Path, capfd: pytest
         (["--option", "depth=3"], "no kind has such an option"),
         (["--option", "iterations=3", "--iterations", "2"], "given twice"),
         (["--option", "regularisation=3"], "another sense"),
-        (["--features", "dice"], "sets should be among"),
+        (["--features", "dice"], "there is no set of features"),
     ],
 )
 def test_wrong_calls(place: Path, capfd: pytest.CaptureFixture[str], arguments: list[str], words: str) -> None:

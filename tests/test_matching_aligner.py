@@ -409,7 +409,7 @@ def test_features_of_your_own_are_given_again(tmp_path):
         ({"lowercase": 2}, "lowercase should be True or False"),
         ({"threshold": 1.5}, "threshold should be"),
         ({"regularisation": float("nan")}, "regularisation should be"),
-        ({"features": ("magic",)}, "sets should be among"),
+        ({"features": ("magic",)}, "there is no set of features"),
     ],
 )
 def test_options_that_make_no_sense(options, finding):
