@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 
 import numba
@@ -21,7 +23,7 @@ from isogloss.engine import threads as threads_module
 from isogloss.engine.base import Engine, LocalEngine
 from isogloss.engine.shards import Shard, shards
 from isogloss.engine.stale import discard_stale
-from isogloss.engine.threads import available, threads, using_threads
+from isogloss.engine.threads import available, run_blocks, threads, using_threads
 from isogloss.errors import ParameterError
 
 # --- shards -----------------------------------------------------------------------------------------------------------
@@ -115,7 +117,6 @@ def test_threads_are_put_back() -> None:
 
 
 PARALLEL = """
-import sys, threading
 import numba, numpy as np
 from numba import njit, prange
 from isogloss.engine.threads import using_threads
@@ -130,23 +131,108 @@ def who(n):
 for n in (1, 2, 1):
     with using_threads(n):
         assert who(10_000) == n, (n, who(10_000))
-
-def work():
-    for _ in range(200):
-        with using_threads(2):
-            who(100_000)
-
-pool = [threading.Thread(target=work) for _ in range(3)]
-[t.start() for t in pool]; [t.join() for t in pool]
 print(numba.threading_layer())
 """
 
 
-def test_the_layer_that_is_always_there_takes_the_number_and_survives_python_threads() -> None:
-    """Without the lock `workqueue` ends the process ("Concurrent access has been detected")."""
+def test_the_layer_that_is_always_there_takes_the_number() -> None:
     environment = {**os.environ, "NUMBA_THREADING_LAYER": "workqueue", "NUMBA_NUM_THREADS": "2"}
     run = subprocess.run([sys.executable, "-c", PARALLEL], env=environment, capture_output=True, text=True)
     assert run.stdout.strip() == "workqueue", run.stderr
+
+
+def test_our_kernels_do_not_use_the_parallel_mode_of_numba() -> None:
+    """Its `workqueue` layer ends the process when two Python threads enter it, and nothing here keeps them apart."""
+    sources = Path(isogloss.__file__).parent.rglob("*.py")
+    assert [path.name for path in sources if re.search(r"parallel\s*=\s*True|prange", path.read_text("utf-8"))] == []
+
+
+THREADS = """
+import os
+from concurrent.futures import ThreadPoolExecutor
+from isogloss.engine import threads
+from isogloss.engine.threads import run_blocks, using_threads
+
+threads._cores = lambda: 2
+threads._quota_once = lambda: 2
+"""
+NESTED = {
+    "threads inside using_threads": """
+def work(k):
+    seen = []
+    with using_threads(2):
+        run_blocks(lambda block, count: seen.append(block), 8)
+    return sorted(seen)
+with using_threads(2), ThreadPoolExecutor(4) as pool:
+    assert list(pool.map(work, range(20))) == [list(range(8))] * 20
+""",
+    "blocks of blocks": """
+seen = []
+def inner(block, count, outer):
+    seen.append((outer, block))
+def outer(block, count):
+    with using_threads(2) as n:
+        assert n == 1
+        run_blocks(inner, 3, block)
+    run_blocks(inner, 3, block)
+with using_threads(2):
+    run_blocks(outer, 4)
+assert sorted(seen) == sorted((a, b) for a in range(4) for b in range(3) for _ in range(2))
+""",
+    "other sizes of pools meanwhile": """
+def work(k):
+    for n in (1, 2, 2, 1, 2):
+        with using_threads(n):
+            run_blocks(lambda block, count: sum(range(1000)), 20)
+with ThreadPoolExecutor(4) as pool:
+    list(pool.map(work, range(30)))
+""",
+    "a forked process": """
+with using_threads(2):
+    run_blocks(lambda block, count: None, 4)
+    child = os.fork() if hasattr(os, "fork") else None
+    run_blocks(lambda block, count: None, 4)
+if child == 0:
+    os._exit(0)
+assert child is None or os.waitpid(child, 0)[1] == 0
+""",
+    "folds of taggers": """
+from isogloss.data import Treebank
+from isogloss.tasks.tag import CrfTagger, jackknife
+text = Treebank.of([[("the", "DET"), ("dog", "NOUN"), ("sleeps", "VERB")], [("a", "DET"), ("cat", "NOUN")]] * 10)
+options = dict(tagger=CrfTagger("upos", iterations=2), folds=3, threads=2)
+outside = jackknife(text, **options)
+with using_threads(2):
+    assert jackknife(text, **options).to_bytes() == outside.to_bytes()
+""",
+}
+
+
+@pytest.mark.parametrize("case", NESTED)
+def test_threads_within_threads_do_not_wait_for_ever(case: str) -> None:
+    environment = {**os.environ, "NUMBA_NUM_THREADS": "2"}
+    script = [sys.executable, "-W", "ignore", "-c", THREADS + NESTED[case] + "print('done')"]
+    run = subprocess.run(script, env=environment, capture_output=True, text=True, timeout=120)
+    assert run.stdout.strip() == "done", run.stderr
+
+
+def test_blocks_that_have_not_begun_are_left_out_after_an_error() -> None:
+    begun: list[int] = []
+    go_on = threading.Event()
+
+    def kernel(block: int, count: int) -> None:
+        begun.append(block)
+        if block == 0:
+            raise ZeroDivisionError
+        go_on.wait(5)
+
+    with using_threads(2) as n:
+        try:
+            with pytest.raises(ZeroDivisionError):
+                run_blocks(kernel, 50)
+        finally:
+            go_on.set()
+    assert n == 1 or len(begun) < 50
 
 
 # --- engine -----------------------------------------------------------------------------------------------------------
@@ -176,8 +262,6 @@ def test_engine_maps_lazily_and_lets_errors_through() -> None:
     assert next(results) == 10
     with pytest.raises(ZeroDivisionError):
         next(results)
-    with using_threads(1):  # the lock is free again
-        pass
     assert list(LocalEngine().map(function, [])) == []
     with pytest.raises(ParameterError):
         LocalEngine(0)

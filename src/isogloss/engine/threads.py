@@ -9,16 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from threading import RLock
+from threading import Lock, local
 from typing import Any
 
 from isogloss.errors import ParameterError
 
 __all__ = ["available", "run_blocks", "threads", "using_threads"]
-
-# Numba's `workqueue` layer, the one that is always there, ends the process when two Python threads enter parallel
-# kernels at once; the others (tbb, omp) only get slower. One at a time is right for both.
-_one_at_a_time = RLock()
 
 
 def threads(n: int | None = None) -> int:
@@ -97,8 +93,12 @@ def _quota(root: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgr
 def using_threads(n: int | None = None) -> Iterator[int]:
     """Let kernels inside use `threads(n)` threads, and put the number back afterwards.
 
-    None inside another `using_threads` keeps the number chosen there. Python threads enter one at a time and wait for
-    each other; the same one may enter again inside.
+    None inside another `using_threads` keeps the number chosen there. Every Python thread has a number of its own, and
+    none waits for another, so that work which is split over threads by hand may be done inside or outside of this. In a
+    block of `run_blocks` the number is 1: the other cores have blocks of their own.
+
+    Kernels of yours in Numba's parallel mode need a lock of their own if several Python threads call them: its
+    `workqueue` layer, the one that is always there, ends the process when two enter at once.
 
     Examples
     --------
@@ -109,39 +109,52 @@ def using_threads(n: int | None = None) -> Iterator[int]:
     import numba
     from numba.core import config
 
-    with _one_at_a_time:
-        before = numba.get_num_threads()
-        if n is None and _workers.inside:
-            n = _workers.number
-        chosen = min(threads(n), config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
-        numba.set_num_threads(chosen)
-        outer, _workers.number = _workers.number, chosen
-        _workers.inside += 1
-        try:
-            yield chosen
-        finally:
-            _workers.inside -= 1
-            _workers.number = outer
-            numba.set_num_threads(before)
+    before = numba.get_num_threads()
+    if n is None and _here.inside:
+        n = _here.number
+    chosen = min(threads(n), config.NUMBA_NUM_THREADS)  # type: ignore[attr-defined]
+    chosen = 1 if _here.in_block else chosen
+    numba.set_num_threads(chosen)
+    outer, _here.number = _here.number, chosen
+    _here.inside += 1
+    try:
+        yield chosen
+    finally:
+        _here.inside -= 1
+        _here.number = outer
+        numba.set_num_threads(before)
 
 
-class _Workers:
-    """How many threads blocks run on, and the pool they run in."""
+class _Here(local):
+    """What one Python thread may use."""
 
     number = 1
     inside = 0
-    pool: ThreadPoolExecutor | None = None
-    size = 0
-
-    def of(self, n: int) -> ThreadPoolExecutor:
-        if self.pool is None or self.size != n:
-            if self.pool is not None:
-                self.pool.shutdown()
-            self.pool, self.size = ThreadPoolExecutor(n, "isogloss"), n
-        return self.pool
+    in_block = False
 
 
-_workers = _Workers()
+_here = _Here()
+_pools: dict[int, ThreadPoolExecutor] = {}
+_making_pools = Lock()
+
+
+def _forget_pools() -> None:
+    """In a forked process: its threads are gone, and what is submitted to them would wait for ever."""
+    global _making_pools
+    _pools.clear()
+    _making_pools = Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_pools)
+
+
+def _pool(n: int) -> ThreadPoolExecutor:
+    """The pool of that size, which all Python threads share; its threads know that what they run are blocks."""
+    with _making_pools:
+        if n not in _pools:
+            _pools[n] = ThreadPoolExecutor(n, "isogloss", initializer=setattr, initargs=(_here, "in_block", True))
+        return _pools[n]
 
 
 def run_blocks(kernel: Callable[..., object], count: int, *args: Any) -> None:
@@ -149,7 +162,8 @@ def run_blocks(kernel: Callable[..., object], count: int, *args: Any) -> None:
 
     Kernels release Python's lock, and a block writes only what is its own; then nothing depends on the number of
     threads, and kernels need not be compiled in Numba's parallel mode, which takes three times as long. `count` should
-    depend on the data alone. Outside `using_threads`, blocks run one after the other.
+    depend on the data alone. Outside `using_threads`, and for a call from within a block, blocks run one after the
+    other. When one fails, those that have not begun are left out.
 
     Examples
     --------
@@ -158,10 +172,16 @@ def run_blocks(kernel: Callable[..., object], count: int, *args: Any) -> None:
     >>> seen
     [(0, 2), (1, 2)]
     """
-    if _workers.number == 1 or count == 1:
+    if _here.number == 1 or count == 1:
         for block in range(count):
             kernel(block, count, *args)
         return
-    pool = _workers.of(_workers.number)
-    for result in [pool.submit(kernel, block, count, *args) for block in range(count)]:
-        result.result()
+    pool = _pool(_here.number)
+    started = [pool.submit(kernel, block, count, *args) for block in range(count)]
+    try:
+        for result in started:
+            result.result()
+    except BaseException:
+        for result in started:
+            result.cancel()
+        raise
