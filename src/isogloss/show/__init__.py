@@ -1,4 +1,4 @@
-"""Pictures of alignments, drawn from plain dictionaries: for a notebook, a terminal, or a page to pass on.
+"""Pictures of alignments and trees, drawn from plain dictionaries: for a notebook, a terminal, or a page to pass on.
 
 A dictionary has the keys of `isogloss.data.Alignment.as_dict`: `source` and `target` (lists of words), `links`
 (``[i, j]`` or ``[i, j, probability]``, from 0), and may have
@@ -21,10 +21,15 @@ A dictionary has the keys of `isogloss.data.Alignment.as_dict`: `source` and `ta
 Haus  ·▒▒
 2 links, mean probability 0.65
 ░ ▒ ▓ █ probability below 1/4, 1/2, 3/4, and above
+
+Trees have other dictionaries, which `isogloss.show.trees` describes and `isogloss.data.Treebank.as_dict` makes, and
+functions of their own: `tree_terminal`, `tree_svg` and `tree_page`.
 """
 
 from isogloss.show._console import terminal
 from isogloss.show._figure import alignment
 from isogloss.show._page import page, write_page
+from isogloss.show._tree_page import tree_page
+from isogloss.show.trees import tree_svg, tree_terminal
 
-__all__ = ["alignment", "page", "terminal", "write_page"]
+__all__ = ["alignment", "page", "terminal", "tree_page", "tree_svg", "tree_terminal", "write_page"]

@@ -5,8 +5,8 @@ or None unknown), and may have
 
 - `labels`, `tags`: a relation and a tag for each word;
 - `confidence`: how sure the model is of each link, 0 to 1;
-- `other`: the `heads` (and `labels`, `confidence`) of a second tree of the same words, and `names`, what the two are
-  called;
+- `other`: the `heads` (and `labels`, `confidence`, `tags`) of a second tree of the same words, and `names`, what the
+  two are called;
 - `title`: where the sentence is from.
 """
 
@@ -18,9 +18,10 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from isogloss.errors import ParameterError
-from isogloss.show._console import _embedded, _word
+from isogloss.show._console import _embedded
 from isogloss.show._figure import _COLUMN, _FONT, _LINK, _MISSED, _WRONG
-from isogloss.show._measure import clip, display_width, printable, runs_right_to_left
+from isogloss.show._measure import clip, display_width, runs_right_to_left
+from isogloss.show._tree_picture import Arc, Picture, Side
 
 __all__ = ["tree_svg", "tree_terminal"]
 
@@ -42,101 +43,6 @@ _BOXES = {
 _MIRROR = str.maketrans("╭╰├▶", "╮╯┤◀")
 
 
-class _Arc(NamedTuple):
-    """A link; `head` and `word` from 0, `level` from 1 for the arcs nearest to the words."""
-
-    head: int
-    word: int
-    level: int
-
-    @property
-    def span(self) -> tuple[int, int]:
-        return min(self.head, self.word), max(self.head, self.word)
-
-
-class _Side(NamedTuple):
-    """One tree over the words: heads from 1, -1 unknown."""
-
-    heads: tuple[int, ...]
-    labels: tuple[str, ...]
-    confidence: tuple[float | None, ...]
-
-    @classmethod
-    def of(cls, given: Mapping[str, Any], n: int) -> _Side:
-        heads = tuple(-1 if head is None else int(head) for head in _row(given, "heads", n, None))
-        for word, head in enumerate(heads, start=1):
-            if not -1 <= head <= n:
-                raise ParameterError(f"show: word {word} has head {head}, but there are {n} words; 0 is the root")
-        labels = tuple("" if label in (None, "_") else printable(str(label)) for label in _row(given, "labels", n, ""))
-        confidence = (None if value is None else float(value) for value in _row(given, "confidence", n, None))
-        return cls(heads, labels, tuple(confidence))
-
-    def arcs(self) -> list[_Arc]:
-        """Links between words, each on a level of its own above all shorter links it lies over."""
-        pairs = [(head - 1, word) for word, head in enumerate(self.heads) if head > 0 and head - 1 != word]
-        placed: list[_Arc] = []
-        for head, word in sorted(pairs, key=lambda pair: (abs(pair[0] - pair[1]), min(pair))):
-            low, high = min(head, word), max(head, word)
-            level = 1 + max((arc.level for arc in placed if arc.span[0] < high and low < arc.span[1]), default=0)
-            beside = {arc.level for arc in placed if arc.span[1] == low or arc.span[0] == high}
-            while level in beside:  # two that meet at a word would look like one
-                level += 1
-            placed.append(_Arc(head, word, level))
-        return placed
-
-
-class _Picture(NamedTuple):
-    """What is to be drawn, checked."""
-
-    words: tuple[str, ...]
-    tags: tuple[str, ...]
-    sides: tuple[_Side, ...]
-    names: tuple[str, ...]
-    title: str
-
-    @classmethod
-    def of(cls, given: Mapping[str, Any]) -> _Picture:
-        if "words" not in given or "heads" not in given:
-            raise ParameterError("show: a tree should have the keys 'words' and 'heads'")
-        words = tuple(str(word) for word in given["words"])
-        sides = [_Side.of(given, len(words))]
-        if given.get("other") is not None:
-            sides.append(_Side.of(given["other"], len(words)))
-        tags = tuple("" if tag in (None, "_") else str(tag) for tag in _row(given, "tags", len(words), ""))
-        names = tuple(str(name) for name in given.get("names") or ("first", "second"))
-        return cls(words, tags, tuple(sides), names, str(given.get("title") or ""))
-
-    def differs(self, word: int) -> str:
-        """How the two trees differ at a word: in its "head", in its "label", or not at all."""
-        if len(self.sides) == 1:
-            return ""
-        first, second = self.sides
-        if first.heads[word] != second.heads[word]:
-            return "head"
-        return "label" if first.labels[word] != second.labels[word] else ""
-
-    def caption(self) -> str:
-        n = len(self.words)
-        text = f"{n} word{'s' * (n != 1)}"
-        if len(self.sides) == 2:
-            found = [self.differs(word) for word in range(n)]
-            text = f"{' | '.join(self.names)}: {text}, {found.count('head')} with other heads, "
-            text += f"{found.count('label')} with other labels alone"
-        sure = [value for value in self.sides[0].confidence if value is not None]
-        text += f", mean confidence {sum(sure) / len(sure):.2f}" if sure else ""
-        return printable(f"{self.title}: {text}" if self.title else text)
-
-
-def _row(given: Mapping[str, Any], key: str, n: int, default: Any) -> Sequence[Any]:
-    row = given.get(key)
-    if row is None and key != "heads":
-        return [default] * n
-    row = list(row if row is not None else [])
-    if len(row) != n:
-        raise ParameterError(f"show: {len(row)} {key} for {n} words; give one for each")
-    return row
-
-
 # Terminal ------------------------------------------------------------------------------------------------------------
 
 
@@ -144,14 +50,16 @@ def tree_terminal(tree: Mapping[str, Any], *, width: int = 80, colour: bool = Fa
     """Draw one tree, or two over the same words, with characters.
 
     Words run down; arcs run beside them, those of a second tree on the other side, with an arrow at the word that
-    depends. ``●`` is the root, and ``≠`` marks words whose head or label differs.
+    depends. ``●`` is the root, ``?`` a word whose head is not known, and ``≠`` marks words whose head, label or tag
+    differs. Where arcs would need more than half of the width, as in very long sentences, each word names its head
+    instead: ``↑3 reads``.
 
     Parameters
     ----------
     tree : dict
         See `isogloss.show.trees`.
     width : int
-        Columns to fill; words and labels are clipped rather than the drawing.
+        Columns to fill. Words, tags and labels are clipped to fit, the longest first.
     colour : bool
         Use ANSI colours for differences. The drawing says the same without them.
 
@@ -167,32 +75,81 @@ def tree_terminal(tree: Mapping[str, Any], *, width: int = 80, colour: bool = Fa
     """
     if width < 20:
         raise ParameterError(f"show.tree_terminal: width should be at least 20 columns, not {width!r}")
-    picture = _Picture.of(tree)
-    left = _gutter(picture.sides[0])
-    right = [row[::-1].translate(_MIRROR) for row in _gutter(picture.sides[1])] if len(picture.sides) == 2 else []
-    room = max(8, (width - 4 - len(left[0] if left else "") - len(right[0] if right else "")) // 3)
-    numbers = _aligned([str(k + 1) for k in range(len(picture.words))], "right")
-    words = _aligned([_word(word, room) for word in picture.words])
-    lines = [" ".join(row) for row in zip(left, numbers, words, strict=True)]
-    if right:
-        lines = [f"{line} {arcs}" for line, arcs in zip(lines, right, strict=True)]
-    notes = [_aligned([clip(printable(tag), room) for tag in picture.tags])]
-    for side in picture.sides:
-        notes.append(_aligned([clip(label, room) for label in side.labels]))
-        notes.append(["" if value is None else f"{value:.2f}" for value in side.confidence])
-    if len(picture.sides) == 2:
-        notes.append(["≠" if picture.differs(word) else "" for word in range(len(lines))])
-    for column in notes:
-        if any(text.strip() for text in column):
-            lines = [f"{line}  {text}" for line, text in zip(lines, _aligned(column), strict=True)]
+    picture = Picture.of(tree)
+    rows = _rows(picture, _columns(picture, width), width)
     if colour:
-        lines = [f"\x1b[31;1m{line}\x1b[0m" if picture.differs(word) else line for word, line in enumerate(lines)]
-    return "\n".join(line.rstrip(" ") for line in [*lines, picture.caption()])
+        rows = [f"\x1b[31;1m{row}\x1b[0m" if picture.differs(word) else row for word, row in enumerate(rows)]
+    return "\n".join(row.rstrip(" ") for row in [*rows, picture.caption()])
 
 
-def _gutter(side: _Side) -> list[str]:
+class _Column(NamedTuple):
+    """One column of the drawing; only those that `yield_` are clipped when there is no room."""
+
+    cells: Sequence[str]
+    gap: int = 2
+    yield_: bool = False
+    side: str = "left"
+
+    @property
+    def width(self) -> int:
+        return max(map(display_width, self.cells), default=0)
+
+
+def _columns(picture: Picture, width: int) -> list[_Column]:
+    """What stands beside and behind the words."""
+    numbers = _Column([str(k + 1) for k in range(len(picture.words))], 1, side="right")
+    words = _Column(picture.words, 1, True)
+    tags = _Column(picture.tags, yield_=True)
+    arcs = [side.arcs() for side in picture.sides]
+    levels = [max((arc.level for arc in some), default=0) for some in arcs]
+    step = 2 if max(levels) <= _WIDE_LEVELS and 2 * sum(levels) <= width // 2 else 1
+    drawn = step * sum(levels) <= width // 2
+    columns = [numbers, words]
+    if drawn:
+        gutters = [_gutter(side, some, step) for side, some in zip(picture.sides, arcs, strict=True)]
+        columns = [_Column(gutters[0], 0), *columns]
+        columns += [_Column([row[::-1].translate(_MIRROR) for row in gutter], 1) for gutter in gutters[1:]]
+    columns.append(tags)
+    for side in picture.sides:
+        if not drawn:
+            columns.append(_Column([_head_named(picture, head) for head in side.heads], yield_=True))
+        columns.append(_Column(side.labels, yield_=True))
+        columns.append(_Column(["" if value is None else f"{value:.2f}" for value in side.confidence]))
+    columns.append(_Column(["≠" if picture.differs(word) else "" for word in range(len(picture.words))]))
+    return [column for column in columns if any(cell.strip() for cell in column.cells)]
+
+
+def _head_named(picture: Picture, head: int) -> str:
+    return "?" if head < 0 else "●" if head == 0 else f"↑{head} {picture.words[head - 1]}"
+
+
+def _rows(picture: Picture, columns: Sequence[_Column], width: int) -> list[str]:
+    """The columns side by side, the widest of those that yield clipped until all fit, or until they are tiny."""
+    rows = [""] * len(picture.words)
+    room = width - sum(column.gap for column in columns[1:])
+    room -= sum(column.width for column in columns if not column.yield_)
+    most = _most([column.width for column in columns if column.yield_], room)
+    for number, column in enumerate(columns):
+        cells = [clip(cell, most) if cell else "" for cell in column.cells] if column.yield_ else column.cells
+        gap = " " * (column.gap if number else 0)
+        rows = [f"{row}{gap}{cell}" for row, cell in zip(rows, _aligned(cells, column.side), strict=True)]
+    return rows
+
+
+def _most(widths: Sequence[int], room: int, least: int = 4) -> int:
+    """The largest width to which columns may be clipped so that they fit into the room.
+
+    >>> _most([10, 3, 20], 33), _most([10, 3, 20], 25), _most([10, 3, 20], 2)
+    (20, 12, 4)
+    """
+    most = max(widths, default=least)
+    while most > least and sum(min(width, most) for width in widths) > room:
+        most -= 1
+    return most
+
+
+def _gutter(side: Side, arcs: Sequence[Arc], step: int) -> list[str]:
     """The arcs of one tree, words on the right: a string for each word, all of the same width."""
-    arcs = side.arcs()
     levels = max((arc.level for arc in arcs), default=0)
     cells = [[0] * levels for _ in side.heads]  # level k is cell levels - k, so that the nearest stands last
     for arc in arcs:
@@ -205,7 +162,6 @@ def _gutter(side: _Side) -> list[str]:
         for row in (low, high):
             for column in range(at + 1, levels):
                 cells[row][column] |= _WORD | _AWAY
-    step = 2 if levels <= _WIDE_LEVELS else 1
     rows = []
     for head, line in zip(side.heads, cells, strict=True):
         text = "".join(_BOXES[cell] + ("─" if cell & _WORD else " ") * (step - 1) for cell in line)
@@ -266,7 +222,7 @@ def tree_svg(tree: Mapping[str, Any], *, standalone: bool = True) -> str:
     str
         Well-formed XML without scripts or anything to load.
     """
-    picture = _Picture.of(tree)
+    picture = Picture.of(tree)
     layout = _layout(picture)
     name = escape(picture.caption())
     parts = [
@@ -284,31 +240,34 @@ def tree_svg(tree: Mapping[str, Any], *, standalone: bool = True) -> str:
     return "".join(parts)
 
 
-def _needs(picture: _Picture) -> Iterator[tuple[int, int, float]]:
+def _needs(picture: Picture) -> Iterator[tuple[int, int, float]]:
     """Two words and how far apart, in pixels, their middles must be at least."""
-    widths = [_text_width(clip(printable(word), _LONGEST), _SIZE) for word in picture.words]
-    widths = [max(width, _text_width(tag, _SMALL)) for width, tag in zip(widths, picture.tags, strict=True)]
-    for left, (first, second) in enumerate(pairwise(widths)):
+    for left, (first, second) in enumerate(pairwise(_widths(picture))):
         yield left, left + 1, (first + second) / 2 + _GAP
     for side in picture.sides:
         for arc in sorted(side.arcs(), key=lambda arc: arc.level):
             yield *arc.span, _text_width(_note(picture, side, arc.word), _SMALL) + 20
 
 
-def _layout(picture: _Picture) -> _Layout:
+def _widths(picture: Picture) -> list[float]:
+    """Of each word with the tag below it."""
+    words = (_text_width(clip(word, _LONGEST), _SIZE) for word in picture.words)
+    return [max(width, _text_width(tag, _SMALL)) for width, tag in zip(words, picture.tags, strict=True)]
+
+
+def _layout(picture: Picture) -> _Layout:
+    import numpy as np  # only here: importing it takes longer than to draw a tree
+
     n = len(picture.words)
-    steps = [0.0] * max(n - 1, 0)
+    steps = np.zeros(max(n - 1, 0))
     for first, last, least in _needs(picture):
-        missing = least - sum(steps[first:last])
+        missing = least - float(steps[first:last].sum())
         if missing > 0:  # spread what is missing over the words between
-            for k in range(first, last):
-                steps[k] += missing / (last - first)
-    half = [_text_width(clip(printable(word), _LONGEST), _SIZE) / 2 for word in picture.words]
+            steps[first:last] += missing / (last - first)
+    half = [width / 2 for width in _widths(picture)]
     reach = [_text_width(_note(picture, side, k), _SMALL) / 2 for side in picture.sides for k in (0, n - 1) if n]
     edge = _EDGE + max([*half[:1], *half[-1:], *reach], default=0)
-    middles = [edge]
-    for step in steps:
-        middles.append(middles[-1] + step)
+    middles = [edge, *(edge + np.cumsum(steps)).tolist()]
     width = max(middles[-1] + edge, 2 * _EDGE + _text_width(picture.caption(), _SMALL))
     if runs_right_to_left(picture.words):
         middles = [width - middle for middle in middles]
@@ -319,25 +278,25 @@ def _layout(picture: _Picture) -> _Layout:
     return _Layout(middles[:n], width, bottom + 28, above, below)
 
 
-def _height(side: _Side) -> float:
+def _height(side: Side) -> float:
     levels = max((arc.level for arc in side.arcs()), default=0)
     return _STEP * (levels + (1 if 0 in side.heads else 0)) + _SMALL + 6
 
 
-def _labels(picture: _Picture, layout: _Layout) -> Iterator[str]:
+def _labels(picture: Picture, layout: _Layout) -> Iterator[str]:
     for word, tag, x in zip(picture.words, picture.tags, layout.middles, strict=True):
         y = layout.above + _SIZE + 2
-        shown, full = clip(printable(word), _LONGEST), printable(word)
+        shown, full = clip(word, _LONGEST), word
         title = f"<title>{escape(full)}</title>" if shown != full else ""
         yield f'<text x="{x:.5g}" y="{y:.5g}" text-anchor="middle">{escape(shown)}{title}</text>'
         if tag:
             yield (
                 f'<text x="{x:.5g}" y="{y + _SMALL + 4:.5g}" text-anchor="middle" font-size="{_SMALL}" '
-                f'fill-opacity="0.7">{escape(printable(tag))}</text>'
+                f'fill-opacity="0.7">{escape(tag)}</text>'
             )
 
 
-def _links(picture: _Picture, layout: _Layout, number: int) -> Iterable[str]:
+def _links(picture: Picture, layout: _Layout, number: int) -> Iterable[str]:
     """The arcs and the root of one tree: above the words, or below them."""
     side = picture.sides[number]
     base, sign = (layout.above, -1) if number == 0 else (layout.below, 1)
@@ -361,7 +320,7 @@ def _links(picture: _Picture, layout: _Layout, number: int) -> Iterable[str]:
 
 
 def _link(
-    picture: _Picture,
+    picture: Picture,
     number: int,
     word: int,
     path: str,
@@ -370,14 +329,14 @@ def _link(
     sign: int,
 ) -> str:
     side = picture.sides[number]
-    differs = picture.differs(word)
+    differs = picture.differs(word) in ("head", "label")
     colour = (_WRONG if number == 0 else _MISSED) if differs else _LINK
     sure = side.confidence[word]
     opacity = 1.0 if sure is None else 0.25 + 0.75 * min(max(sure, 0.0), 1.0)
     (x, y), (tip_x, tip_y) = label_at, arrow_at
     arrow = f"M{tip_x:.5g} {tip_y + sign:.5g}l-3.5 {7 * sign}h7z"
     head = side.heads[word]
-    names = [printable(picture.words[head - 1]) if head else "root", printable(picture.words[word])]
+    names = [picture.words[head - 1] if head else "root", picture.words[word]]
     told = " → ".join(names) + (f": {side.labels[word]}" if side.labels[word] else "")
     told += "" if sure is None else f" ({sure:.2f})"
     offset = -4 if sign < 0 else _SMALL + 2
@@ -390,10 +349,10 @@ def _link(
     )
 
 
-def _note(picture: _Picture, side: _Side, word: int) -> str:
+def _note(picture: Picture, side: Side, word: int) -> str:
     """What stands at a link: label and confidence in percent."""
     sure = side.confidence[word]
-    parts = ["≠"] if picture.differs(word) else []
+    parts = ["≠"] if picture.differs(word) in ("head", "label") else []
     parts += [clip(side.labels[word], _LONGEST)] if side.labels[word] else []
     parts += [] if sure is None else [f"{100 * sure:.0f}%"]
     return " ".join(parts)
