@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from isogloss.data import Treebank
 from isogloss.errors import ParameterError, TreebankError
+from isogloss.show import tree_page, tree_svg, tree_terminal
 from isogloss.show._measure import display_width
-from isogloss.show.trees import tree_svg, tree_terminal
+from isogloss.show._tree_picture import Side
 
 SVG = "{http://www.w3.org/2000/svg}"
 OPEN = {"│": "ud", "─": "lr", "╭": "rd", "╰": "ru", "├": "rud", "┬": "lrd", "┴": "lru", "┼": "lrud"}
@@ -40,10 +41,11 @@ def test_two_trees_by_hand() -> None:
         "  ╭─▶ 1 a ◀─┬─╮  X  det   0.50  amod  ≠",
         "╭─┴─● 2 b ●─╯ │  Y  root  1.00  root",
         "╰───▶ 3 c ◀───╯  Z  obj   0.75  obj   ≠",
-        "sentence 1: ours | gold: 3 words, 1 with other heads, 1 with other labels alone, mean confidence 0.75",
+        "sentence 1: ours | gold: 3 words, 1 with other heads,",
+        "  1 with other labels alone, mean confidence 0.75",
     ]
     coloured = tree_terminal(drawn, colour=True).splitlines()
-    assert [line.startswith("\x1b[31;1m") for line in coloured] == [True, False, True, False]
+    assert [line.startswith("\x1b[31;1m") for line in coloured] == [True, False, True, False, False]
     with pytest.raises(TreebankError, match="are not those in"):
         first.as_dict(0, Treebank.of([[("x", "X", 0, "root")]]))
 
@@ -119,7 +121,7 @@ def test_any_tree_can_be_drawn(picture: dict[str, Any], standalone: bool) -> Non
     assert not any("script" in element.tag or "href" in " ".join(element.attrib) for element in root.iter())
     text = tree_terminal(picture)
     lines = text.split("\n")
-    assert len(lines) == len(picture["words"]) + 1
+    assert len(lines) > len(picture["words"])
     assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e]", text)
 
 
@@ -130,8 +132,8 @@ def test_svg_shows_differences_and_confidence() -> None:
     groups = root.findall(f"{SVG}g")
     titles = [group.findtext(f"{SVG}title") for group in groups]
     assert "b → a<b: det (0.50)" in titles and "root → b: root (1.00)" in titles and "a<b → c: obj" in titles
-    labels = [group.findtext(f"{SVG}text") for group in groups]
-    assert sorted(labels) == sorted(["det 50%", "root 100%", "≠ obj 75%", "det", "root", "≠ obj"])
+    labels = [text.text for text in root.findall(f"{SVG}text[@class='link']")]
+    assert sorted(map(str, labels)) == sorted(["det 50%", "root 100%", "≠ obj 75%", "det", "root", "≠ obj"])
     assert "prefers-color-scheme" in tree_svg(drawn) and "<style>" not in tree_svg(drawn, standalone=False)
 
 
@@ -139,6 +141,7 @@ def test_right_to_left_and_wide_words() -> None:
     tree = {"words": ["قرأت", "كتابا"], "heads": [0, 1]}
     xs = [float(e.attrib["x"]) for e in ElementTree.fromstring(tree_svg(tree)).findall(f"{SVG}text")[:2]]
     assert xs[0] > xs[1]
+    assert tree_svg(tree).count('direction="rtl"') == 2
     lines = tree_terminal({"words": ["日本語", "a"], "heads": [0, 1], "labels": ["root", "x"]}).splitlines()
     assert display_width(lines[0].split("root")[0]) == display_width(lines[1].split("x")[0])
 
@@ -157,3 +160,67 @@ def test_wrong_trees_are_refused(tree: dict[str, Any], says: str) -> None:
     for draw in (tree_svg, tree_terminal):
         with pytest.raises(ParameterError, match=says):
             draw(tree)
+
+
+def levels_by_definition(heads: list[int]) -> list[tuple[int, int, int]]:
+    """Arcs (head, word, level), shortest first, each compared with all that are placed."""
+    pairs = [(head - 1, word) for word, head in enumerate(heads) if head > 0 and head - 1 != word]
+    placed: list[tuple[int, int, int]] = []
+    for head, word in sorted(pairs, key=lambda pair: (abs(pair[0] - pair[1]), min(pair))):
+        low, high = min(head, word), max(head, word)
+        spans = [(min(a, b), max(a, b), level) for a, b, level in placed]
+        level = 1 + max((level for first, last, level in spans if first < high and low < last), default=0)
+        while any(level == other and (low == last or high == first) for first, last, other in spans):
+            level += 1
+        placed.append((head, word, level))
+    return placed
+
+
+@given(st.integers(1, 12).flatmap(lambda n: st.lists(st.integers(-1, n), min_size=n, max_size=n)))
+@settings(deadline=None)
+def test_arcs_lie_above_those_they_cover(heads: list[int]) -> None:
+    side = Side.of({"heads": heads}, len(heads))
+    assert [tuple(arc) for arc in side.arcs()] == levels_by_definition(heads)
+
+
+@given(pictures(), st.integers(60, 100))
+@settings(max_examples=100, deadline=None)
+def test_drawings_keep_to_the_width(picture: dict[str, Any], width: int) -> None:
+    """Columns do not shrink below four characters; those of two trees of six words fit into sixty."""
+    rows = tree_terminal(picture, width=width).split("\n")[: len(picture["words"])]
+    assert all(display_width(row) <= width for row in rows)
+
+
+def test_words_of_very_long_sentences_name_their_heads() -> None:
+    n = 5000
+    heads = [0] + [1 + (7919 * k) % k for k in range(1, n)]  # crossing without end
+    text = tree_terminal({"words": [f"w{k}" for k in range(n)], "heads": heads, "labels": ["dep"] * n}, width=60)
+    lines = text.split("\n")
+    assert len(lines) == n + 1 and max(map(display_width, lines)) <= 60
+    assert lines[0].split() == ["1", "w0", "●", "dep"]
+    assert lines[9].split() == ["10", "w9", f"↑{heads[9]}", f"w{heads[9] - 1}", "dep"]
+    assert tree_svg({"words": ["w"] * n, "heads": heads}).count("<path") == 2 * n
+
+
+def test_tags_of_two_taggers() -> None:
+    tree = {"words": ["a", "b"], "heads": [0, 1], "tags": ["X", "Y"], "other": {"heads": [0, 1], "tags": ["X", "Z"]}}
+    lines = tree_terminal(tree).splitlines()
+    assert lines[:2] == ["╭─● 1 a ●─╮  X", "╰─▶ 2 b ◀─╯  Y≠Z  ≠"]
+    assert lines[2].endswith("1 with other tags alone")
+    assert "Y≠Z" in tree_svg(tree)
+
+
+def test_a_page_of_trees() -> None:
+    trees = [
+        {"words": ["a<b", "c"], "heads": [2, 0], "labels": ["x", "root"], "title": "</script>"},
+        {"words": ["قرأت", "كتابا"], "heads": [0, 1], "number": 7},
+    ]
+    text = "".join(tree_page(iter(trees), title="T & U", summary={"sentences": 2}))
+    assert text.count("<svg") == 2 and "<title>T &amp; U</title>" in text and "a&lt;b" in text
+    assert text.count("</script>") == 1 and "http" not in text.replace(
+        'xmlns="http://www.w3.org/2000/svg"', ""
+    ).replace('http-equiv="', "")
+    assert 'dir="rtl" data-number="7"' in text
+    assert "nothing to show" in "".join(tree_page([]))
+    two = "".join(tree_page([{**trees[0], "other": {"heads": [0, 1]}, "names": ["ours", "gold"]}]))
+    assert "Above the words: ours; below them: gold" in two

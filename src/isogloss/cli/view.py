@@ -1,4 +1,4 @@
-"""`isogloss view`: look at links."""
+"""`isogloss view`: look at links, or at trees."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from isogloss.cli._common import (
+    READING,
     Columns,
     Encoding,
     Errors,
-    Format,
     Normalise,
     Output,
     Quiet,
     Tokenise,
     check_output,
+    choice,
     compiling,
     is_standard_output,
     read_gold,
@@ -30,6 +31,7 @@ from isogloss.cli._common import (
     write_result,
 )
 from isogloss.cli._systems import NamedLinks, check_needed, job_of, load_aligner, named_files, read_named
+from isogloss.cli._view_trees import FORMATS, is_treebank, view_trees
 from isogloss.errors import UsageError
 
 if TYPE_CHECKING:
@@ -44,46 +46,94 @@ _MOST_REASONS_OF_A_PAIR = 12
 _MOST_FEATURES = 6
 
 
+Source = Annotated[
+    str,
+    typer.Argument(
+        metavar="SOURCE", show_default=False, help="Source text, or one file with both sides; or a treebank."
+    ),
+]
+Target = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[TARGET]", show_default=False, help="Its translation, omitted for one file; or other trees, or gold."
+    ),
+]
+LinksFile = Annotated[
+    str | None, typer.Argument(metavar="[LINKS]", show_default=False, help="The links of two texts; not for trees.")
+]
+Gold = Annotated[
+    str | None,
+    typer.Option("--gold", metavar="FILE", help="Gold links, of the whole text or its first lines; or gold trees."),
+]
+Other = Annotated[
+    str | None,
+    typer.Option(
+        "--compare", "--other", metavar="FILE", help="Links, or trees, of a second system: see where they differ."
+    ),
+]
+Model = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        metavar="MODEL",
+        help="Of `train-aligner`: say which features decided, where systems differ or gold does.",
+    ),
+]
+Limit = Annotated[
+    int | None,
+    typer.Option(
+        "--limit",
+        metavar="N",
+        min=1,
+        help=f"How many; {_MOST_ON_A_PAGE} pairs or 500 trees without it, in the terminal {_MOST_IN_A_TERMINAL}.",
+    ),
+]
+Terminal = Annotated[bool, typer.Option("--terminal", help="Draw with characters instead of a page.")]
+Line = Annotated[
+    list[int] | None,
+    typer.Option("--line", metavar="N", min=1, help="Only that line, or sentence; may be given several times."),
+]
+Sentence = Annotated[list[int] | None, typer.Option("--sentence", min=1, hidden=True)]
+Title = Annotated[str | None, typer.Option("--title", metavar="TEXT", help="What the page is called.")]
+Format = Annotated[
+    str,
+    choice(
+        "auto",
+        "pair",
+        "bars",
+        "tsv",
+        "tmx",
+        *FORMATS,
+        option="--format",
+        panel=READING,
+        help="How one file holds both sides: `source ||| target` (bars), columns (tsv), or TMX; or what trees are in.",
+    ),
+]
+Languages = Annotated[
+    str | None,
+    typer.Option(
+        "--languages",
+        metavar="A,B",
+        rich_help_panel=READING,
+        help="As `zh,ja`: which two of a TMX file; and, for the browser, whose glyphs to use.",
+    ),
+]
+
+
 def command(
-    source: Annotated[
-        str, typer.Argument(metavar="SOURCE", show_default=False, help="Source text; or one file with both sides.")
-    ],
-    target: Annotated[
-        str | None,
-        typer.Argument(metavar="[TARGET]", show_default=False, help="Its translation; omitted for one file."),
-    ] = None,
-    links: Annotated[str | None, typer.Argument(metavar="LINKS", show_default=False, help="Their links.")] = None,
-    gold: Annotated[
-        str | None, typer.Option("--gold", metavar="FILE", help="Gold links, of the whole text or its first lines.")
-    ] = None,
-    other: Annotated[
-        str | None,
-        typer.Option("--compare", "--other", metavar="LINKS", help="Links of a second system: see where they differ."),
-    ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            "--model",
-            metavar="MODEL",
-            help="Of `train-aligner`: say which features decided, where systems differ or gold does.",
-        ),
-    ] = None,
+    source: Source,
+    target: Target = None,
+    links: LinksFile = None,
+    gold: Gold = None,
+    other: Other = None,
+    model: Model = None,
     systems: NamedLinks = None,
     output: Output = None,
-    limit: Annotated[
-        int | None,
-        typer.Option(
-            "--limit",
-            metavar="N",
-            min=1,
-            help=f"How many pairs; {_MOST_ON_A_PAGE} without it, in the terminal {_MOST_IN_A_TERMINAL}.",
-        ),
-    ] = None,
-    terminal: Annotated[bool, typer.Option("--terminal", help="Draw grids with characters instead of a page.")] = False,
-    line: Annotated[
-        list[int] | None, typer.Option("--line", metavar="N", min=1, help="Only that line; may be given several times.")
-    ] = None,
-    title: Annotated[str | None, typer.Option("--title", metavar="TEXT", help="What the page is called.")] = None,
+    limit: Limit = None,
+    terminal: Terminal = False,
+    line: Line = None,
+    sentence: Sentence = None,
+    title: Title = None,
     quiet: Quiet = False,
     format: Format = "auto",
     encoding: Encoding = "utf-8",
@@ -91,32 +141,37 @@ def command(
     tokenise: Tokenise = "space",
     normalise: Normalise = None,
     columns: Columns = None,
-    languages: Annotated[
-        str | None,
-        typer.Option(
-            "--languages",
-            metavar="A,B",
-            rich_help_panel="Reading",
-            help="As `zh,ja`: which two of a TMX file; and, for the browser, whose glyphs to use.",
-        ),
-    ] = None,
+    languages: Languages = None,
 ) -> None:
-    """Look at links: one HTML page that needs no network, or grids in the terminal.
+    """Look at links, or at trees: one HTML page that needs no network, or drawings in the terminal.
 
     The page goes to -o, or to stdout if that is not a terminal; with gold it shows what is right, wrong and missed, and
     can be sorted by that. Of two systems, the pairs where they differ most come first.
+
+    A treebank (CoNLL-U, CoNLL-X, CoNLL-2009) is drawn as trees, and a second one beside it, with what differs marked;
+    -o tree.svg takes a single tree.
     """
+    lines = [*(line or ()), *(sentence or ())] or None
+    if is_treebank(source, format):
+        _refuse_for_trees(source, links=links, model=model, systems=systems, normalise=normalise, columns=columns,
+                          languages=languages, tokenise=None if tokenise == "space" else tokenise)  # fmt: skip
+        files = [path for path in (source, target, gold, other) if path is not None]
+        if len(files) > 2:
+            raise UsageError(f"view: two treebanks can be drawn side by side, not {len(files)}: {', '.join(files)}")
+        return view_trees(
+            files, output=output, limit=limit, terminal=terminal, sentences=lines, title=title, quiet=quiet,
+            format=format, encoding=encoding, errors=errors,
+        )  # fmt: skip
     if target is None:
-        raise UsageError(f"view: {source} alone has nothing to show: give SOURCE, TARGET and LINKS")
-    files: tuple[str, str | None, str] = (source, None, target) if links is None else (source, target, links)
+        if source != "-" and not os.path.exists(source):
+            raise UsageError(f"{source}: no such file")
+        raise UsageError(
+            f"view: {source} alone has nothing to show: give SOURCE, TARGET and LINKS, or a treebank"
+            + (" with --format conllu" if source == "-" else "")
+        )
     named = named_files(systems)
-    if [*files, gold, other, *named.values()].count("-") > 1:
-        raise UsageError("standard input can be one of the files only")
-    if model is None and named:
-        raise UsageError("--links: are for a --model that has them for features, and none is given")
-    if model is not None and gold is None and other is None:
-        raise UsageError("--model says why systems differ, or err: give --compare LINKS or --gold GOLD with it")
-    check_output(output, [*files, gold, other, *named.values()])
+    texts = _Files(source, None if links is None else target, target if links is None else links, gold, other)
+    _check(texts, named, model, output)
     reading = reading_options(
         format=format,
         encoding=encoding,
@@ -127,22 +182,61 @@ def command(
         languages=languages,
     )
     with compiling("view" if model is None else job_of(model), quiet, "10 s" if model is None else "30 s"):
-        shown = _read(files, gold, other, reading)
+        shown = _read(texts, reading)
         shown.languages = None if languages is None else two(str, "--languages en,fr")(languages)
         if model is not None:
             shown.aligner = _supervised(model, named)
             shown.systems = read_named(named, shown.bitext) or None
-        as_grids = terminal or (is_standard_output(output) and _is_terminal())
-        most = _MOST_IN_A_TERMINAL if as_grids else _MOST_ON_A_PAGE
-        chosen = shown.choose(line, limit or most, quiet=quiet or limit is not None)
-        shown.explain(chosen, quiet)
-        if as_grids:
-            write_result(output, _grids(shown, chosen, colour=is_standard_output(output) and _is_terminal()))
-        else:
-            from isogloss.show import page
+        _draw(shown, output, terminal, lines, limit, title, quiet)
 
-            chosen = chosen if line else sorted(chosen)  # the page itself begins with what differs most
-            write_result(output, page(shown.pairs(chosen), title=title or shown.title, summary=shown.summary()))
+
+class _Files(NamedTuple):
+    """What is read: the texts, their links, and links to compare them with."""
+
+    source: str
+    target: str | None
+    links: str
+    gold: str | None
+    other: str | None
+
+
+def _refuse_for_trees(source: str, **given: object) -> None:
+    """Options that make no sense for a treebank are not passed over in silence."""
+    for name, value in given.items():
+        if value:
+            option = "LINKS" if name == "links" else f"--{'links' if name == 'systems' else name}"
+            raise UsageError(
+                f"view: {option} is for two texts, but {source} is a treebank. Leave it out, or say what {source} is "
+                "with --format"
+            )
+
+
+def _check(files: _Files, named: Mapping[str, str], model: str | None, output: str | None) -> None:
+    """Before the work: files and options that do not go together."""
+    if [*files, *named.values()].count("-") > 1:
+        raise UsageError("standard input can be one of the files only")
+    if model is None and named:
+        raise UsageError("--links: are for a --model that has them for features, and none is given")
+    if model is not None and files.gold is None and files.other is None:
+        raise UsageError("--model says why systems differ, or err: give --compare LINKS or --gold GOLD with it")
+    check_output(output, [*files, *named.values()])
+
+
+def _draw(
+    shown: _Shown, output: str | None, terminal: bool, lines: Sequence[int] | None, limit: int | None,
+    title: str | None, quiet: bool,
+) -> None:  # fmt: skip
+    as_grids = terminal or (is_standard_output(output) and _is_terminal())
+    most = _MOST_IN_A_TERMINAL if as_grids else _MOST_ON_A_PAGE
+    chosen = shown.choose(lines, limit or most, quiet=quiet or limit is not None)
+    shown.explain(chosen, quiet)
+    if as_grids:
+        write_result(output, _grids(shown, chosen, colour=is_standard_output(output) and _is_terminal()))
+    else:
+        from isogloss.show import page
+
+        chosen = chosen if lines else sorted(chosen)  # the page itself begins with what differs most
+        write_result(output, page(shown.pairs(chosen), title=title or shown.title, summary=shown.summary()))
 
 
 @dataclass
@@ -264,10 +358,10 @@ class _Shown:
         return facts
 
 
-def _read(files: tuple[str, str | None, str], gold: str | None, other: str | None, reading: dict[str, Any]) -> _Shown:
+def _read(files: _Files, reading: dict[str, Any]) -> _Shown:
     from isogloss.data.formats import read_bitext, read_links
 
-    source, target, links = files
+    source, target, links, gold, other = files
     bitext = read_bitext(source, target, **reading)
     names = [os.path.basename(path) for path in (links, other or "")]
     if names[0] == names[1]:  # runs of one name in two folders

@@ -16,26 +16,25 @@ __all__ = ["tree_page"]
 
 _STYLE = """
 .tree { overflow-x: auto; min-height: 0; content-visibility: auto; contain-intrinsic-size: auto 16rem; }
-.tree svg { display: block; margin: 0 auto; }
+.tree svg { display: block; direction: ltr; }
 .tree text { paint-order: stroke; stroke: var(--card); stroke-width: 3px; }
 .note { color: var(--muted); font-size: .9rem; }
 """
 _SCRIPT = """
 const trees = [...document.querySelectorAll(".tree")];
-const search = document.getElementById("search"), only = document.getElementById("only");
+const search = document.getElementById("search");
 function choose() {
   const words = search.value.toLowerCase().split(/\\s+/).filter(Boolean);
   let shown = 0;
   for (const tree of trees) {
     const hit = words.every(word => word[0] === "#" ? tree.dataset.number === word.slice(1) :
-      tree.dataset.words.includes(word)) && !(only && only.checked && tree.dataset.differs === "0");
+      tree.dataset.words.includes(word));
     tree.hidden = !hit;
     shown += hit;
   }
   document.getElementById("count").textContent = shown + " of " + trees.length + " sentences";
 }
 search.addEventListener("input", choose);
-if (only) only.addEventListener("change", choose);
 document.getElementById("controls").addEventListener("submit", event => event.preventDefault());
 choose();
 """
@@ -61,12 +60,11 @@ script-src 'unsafe-inline'">
 <form class="bar" id="controls" role="search" aria-label="Search and filter"><div class="tools">
 <label class="search">Search <input type="search" id="search" placeholder="words, tags, labels, or #3" \
 autocomplete="off" spellcheck="false" dir="auto"></label>
-{only}<span id="count" role="status"></span>
+<span id="count" role="status"></span>
 </div></form>
 <p class="note">{note}</p>
 <main id="list" aria-label="Trees">
 """
-_ONLY = '<label><input type="checkbox" id="only"> only where the two differ</label>\n'
 
 
 def tree_page(
@@ -118,17 +116,14 @@ def _head(title: str, style: str, summary: Mapping[str, Any] | None, two: bool, 
     note = "An arrow points from a word to one that depends on it. Fainter links are less sure, if that is known."
     if two:
         note += f" Above the words: {names[0]}; below them: {names[1]}. Thicker links and ≠ are where they differ."
-    return _HEAD.format(
-        title=_text(title), style=style + _STYLE, summary=_summary(summary), only=_ONLY if two else "", note=_text(note)
-    )
+    return _HEAD.format(title=_text(title), style=style + _STYLE, summary=_summary(summary), note=_text(note))
 
 
 def _figure(picture: Picture, tree: Mapping[str, Any], number: int) -> str:
     words = [text for side in picture.sides for text in (*picture.words, *side.tags, *side.labels)]
-    differ = sum(picture.differs(word) != "" for word in range(len(picture.words)))
     direction = ' dir="rtl"' if runs_right_to_left(picture.words) else ""
     return (
         f'<figure class="pair tree"{direction} data-number="{int(tree.get("number", number))}" '
-        f'data-differs="{differ}" data-words="{escape(" ".join(dict.fromkeys(words)).lower())}">'
+        f'data-words="{escape(" ".join(dict.fromkeys(words)).lower())}">'
         f"{tree_svg(tree, standalone=False)}</figure>\n"
     )

@@ -103,17 +103,18 @@ class Picture(NamedTuple):
         ]
         return tuple("" if list(tags) == ["_"] else "≠".join(tags) for tags in both)
 
-    def caption(self) -> str:
+    def caption(self) -> list[str]:
+        """What is said of the whole, in parts that a comma may join."""
         n = len(self.words)
-        text = f"{n} word{'s' * (n != 1)}"
+        parts = [f"{n} word{'s' * (n != 1)}"]
         if len(self.sides) == 2:
             found = [self.differs(word) for word in range(n)]
-            text = f"{' | '.join(self.names)}: {text}, {found.count('head')} with other heads, "
-            text += f"{found.count('label')} with other labels alone"
-            text += f", {found.count('tag')} with other tags alone" if "tag" in found else ""
+            counted = [("head", "other heads"), ("label", "other labels alone"), ("tag", "other tags alone")]
+            differ = [f"{found.count(kind)} with {words}" for kind, words in counted if kind in found]
+            parts = [f"{' | '.join(self.names)}: {parts[0]}", *(differ or ["no difference"])]
         sure = [value for value in self.sides[0].confidence if value is not None]
-        text += f", mean confidence {sum(sure) / len(sure):.2f}" if sure else ""
-        return f"{self.title}: {text}" if self.title else text
+        parts += [f"mean confidence {sum(sure) / len(sure):.2f}"] if sure else []
+        return [f"{self.title}: {parts[0]}" if self.title else parts[0], *parts[1:]]
 
 
 def _clean(text: Any) -> str:

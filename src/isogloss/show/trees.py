@@ -12,13 +12,13 @@ or None unknown), and may have
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 from isogloss.errors import ParameterError
-from isogloss.show._console import _embedded
+from isogloss.show._console import _embedded, _wrapped
 from isogloss.show._figure import _COLUMN, _FONT, _LINK, _MISSED, _WRONG
 from isogloss.show._measure import clip, display_width, runs_right_to_left
 from isogloss.show._tree_picture import Arc, Picture, Side
@@ -79,7 +79,7 @@ def tree_terminal(tree: Mapping[str, Any], *, width: int = 80, colour: bool = Fa
     rows = _rows(picture, _columns(picture, width), width)
     if colour:
         rows = [f"\x1b[31;1m{row}\x1b[0m" if picture.differs(word) else row for word, row in enumerate(rows)]
-    return "\n".join(row.rstrip(" ") for row in [*rows, picture.caption()])
+    return "\n".join(row.rstrip(" ") for row in [*rows, *_wrapped("", picture.caption(), 2, width)])
 
 
 class _Column(NamedTuple):
@@ -224,7 +224,7 @@ def tree_svg(tree: Mapping[str, Any], *, standalone: bool = True) -> str:
     """
     picture = Picture.of(tree)
     layout = _layout(picture)
-    name = escape(picture.caption())
+    name = escape(", ".join(picture.caption()))
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" class="isogloss-tree" width="{layout.width:.0f}" '
         f'height="{layout.height:.0f}" viewBox="0 0 {layout.width:.0f} {layout.height:.0f}" font-family="{_FONT}" '
@@ -232,8 +232,9 @@ def tree_svg(tree: Mapping[str, Any], *, standalone: bool = True) -> str:
         f"{_STYLE if standalone else ''}"
     ]
     parts += _labels(picture, layout)
-    for number in range(len(picture.sides)):
-        parts += _links(picture, layout, number)
+    links = [link for number in range(len(picture.sides)) for link in _links(picture, layout, number)]
+    parts += [line for line, _ in links]
+    parts += [note for _, note in links]  # after all lines, so that none goes through a label
     parts.append(
         f'<text x="{_EDGE}" y="{layout.height - 8:.0f}" font-size="{_SMALL}" fill-opacity="0.7">{name}</text></svg>'
     )
@@ -268,7 +269,7 @@ def _layout(picture: Picture) -> _Layout:
     reach = [_text_width(_note(picture, side, k), _SMALL) / 2 for side in picture.sides for k in (0, n - 1) if n]
     edge = _EDGE + max([*half[:1], *half[-1:], *reach], default=0)
     middles = [edge, *(edge + np.cumsum(steps)).tolist()]
-    width = max(middles[-1] + edge, 2 * _EDGE + _text_width(picture.caption(), _SMALL))
+    width = max(middles[-1] + edge, 2 * _EDGE + _text_width(", ".join(picture.caption()), _SMALL))
     if runs_right_to_left(picture.words):
         middles = [width - middle for middle in middles]
     heights = [_height(side) for side in picture.sides]
@@ -288,7 +289,8 @@ def _labels(picture: Picture, layout: _Layout) -> Iterator[str]:
         y = layout.above + _SIZE + 2
         shown, full = clip(word, _LONGEST), word
         title = f"<title>{escape(full)}</title>" if shown != full else ""
-        yield f'<text x="{x:.5g}" y="{y:.5g}" text-anchor="middle">{escape(shown)}{title}</text>'
+        direction = ' direction="rtl"' if runs_right_to_left([word]) else ""
+        yield f'<text x="{x:.5g}" y="{y:.5g}" text-anchor="middle"{direction}>{escape(shown)}{title}</text>'
         if tag:
             yield (
                 f'<text x="{x:.5g}" y="{y + _SMALL + 4:.5g}" text-anchor="middle" font-size="{_SMALL}" '
@@ -296,8 +298,8 @@ def _labels(picture: Picture, layout: _Layout) -> Iterator[str]:
             )
 
 
-def _links(picture: Picture, layout: _Layout, number: int) -> Iterable[str]:
-    """The arcs and the root of one tree: above the words, or below them."""
+def _links(picture: Picture, layout: _Layout, number: int) -> Iterator[tuple[str, str]]:
+    """The arcs and the root of one tree, and what stands at them: above the words, or below them."""
     side = picture.sides[number]
     base, sign = (layout.above, -1) if number == 0 else (layout.below, 1)
     arcs = side.arcs()
@@ -327,7 +329,7 @@ def _link(
     label_at: tuple[float, float],
     arrow_at: tuple[float, float],
     sign: int,
-) -> str:
+) -> tuple[str, str]:
     side = picture.sides[number]
     differs = picture.differs(word) in ("head", "label")
     colour = (_WRONG if number == 0 else _MISSED) if differs else _LINK
@@ -340,13 +342,15 @@ def _link(
     told = " → ".join(names) + (f": {side.labels[word]}" if side.labels[word] else "")
     told += "" if sure is None else f" ({sure:.2f})"
     offset = -4 if sign < 0 else _SMALL + 2
-    return (
-        f'<g><title>{escape(told)}</title><g stroke-opacity="{opacity:.2f}" fill-opacity="{opacity:.2f}">'
+    title = f"<title>{escape(told)}</title>"
+    line = (
+        f'<g stroke-opacity="{opacity:.2f}" fill-opacity="{opacity:.2f}">{title}'
         f'<path d="{path}" fill="none" stroke="{colour}" stroke-width="{2.6 if differs else 1.4}"/>'
         f'<path d="{arrow}" fill="{colour}"/></g>'
-        f'<text x="{x:.5g}" y="{y + offset:.5g}" text-anchor="middle" font-size="{_SMALL}">'
-        f"{escape(_note(picture, side, word))}</text></g>"
     )
+    note = escape(_note(picture, side, word))
+    text = f'<text class="link" x="{x:.5g}" y="{y + offset:.5g}" text-anchor="middle" font-size="{_SMALL}">'
+    return line, f"{text}{note}{title}</text>" if note else ""
 
 
 def _note(picture: Picture, side: Side, word: int) -> str:

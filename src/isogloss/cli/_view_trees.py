@@ -1,0 +1,219 @@
+"""`isogloss view` of treebanks: one, or two with what differs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from isogloss.cli._common import check_output, compiling, is_standard_output, say, write_result
+from isogloss.cli._treebanks import read_treebank, standard_input_once
+from isogloss.errors import TreebankError, UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from isogloss.data.treebank import Column, Treebank
+
+__all__ = ["FORMATS", "is_treebank", "view_trees"]
+
+FORMATS = ("conllu", "conllx", "conll2009")
+_MOST_ON_A_PAGE = 500
+_MOST_IN_A_TERMINAL = 10
+_SNIFFED = 1 << 16
+
+
+def is_treebank(path: str, format: str) -> bool:
+    """Whether a file is to be drawn as trees: by `--format`, by its name, or by the first word in it."""
+    if format != "auto":
+        return format in FORMATS
+    from isogloss.data.formats.conllu import layout_of_name
+
+    if layout_of_name(path) is not None:
+        return True
+    if not os.path.isfile(path):  # what a pipe begins with could not be read again
+        return False
+    from isogloss.data.formats.files import pieces
+
+    data = b""
+    for piece in pieces(path, _SNIFFED):
+        data += piece
+        if len(data) >= _SNIFFED:
+            break
+    for line in data.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
+        if line.strip() and not line.startswith(b"#"):
+            return line.count(b"\t") >= 9 and line.split(b"\t")[0].replace(b"-", b"").replace(b".", b"").isdigit()
+    return False
+
+
+def view_trees(
+    files: Sequence[str],
+    *,
+    output: str | None,
+    limit: int | None,
+    terminal: bool,
+    sentences: Sequence[int] | None,
+    title: str | None,
+    quiet: bool,
+    format: str,
+    encoding: str,
+    errors: str,
+) -> None:
+    """Draw one treebank, or two over the same words, in the terminal, on a page, or a single tree as SVG."""
+    standard_input_once(*files)
+    check_output(output, files)
+    in_terminal = is_standard_output(output) and sys.stdout is not None and sys.stdout.isatty()
+    as_svg = output is not None and output.lower().endswith(".svg") and not terminal
+    as_characters = terminal or in_terminal
+    with compiling("tag-score", quiet, "10 s"):  # the same kernels: those that read
+        named = None if format == "auto" else format
+        shown = Shown.of([read_treebank(path, encoding, errors, named) for path in files])
+        most = limit or (_MOST_IN_A_TERMINAL if as_characters else _MOST_ON_A_PAGE)
+        chosen = shown.choose(sentences, most, quiet=quiet or limit is not None or as_svg)
+        if as_svg:
+            assert output is not None
+            write_result(output, shown.svg(chosen, output))
+        elif as_characters:
+            write_result(output, shown.drawings(chosen, colour=in_terminal and not os.environ.get("NO_COLOR")))
+        else:
+            from isogloss.show import tree_page
+
+            drawn = map(shown.as_dict, chosen)
+            write_result(output, tree_page(drawn, title=title or " – ".join(shown.names), summary=shown.summary()))
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One treebank, or two of the same words."""
+
+    first: Treebank
+    second: Treebank | None
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, treebanks: Sequence[Treebank]) -> Shown:
+        first, second = treebanks[0], treebanks[1] if len(treebanks) > 1 else None
+        if second is not None:
+            _check_same_words(first, second)
+        names = tuple(os.path.basename(treebank.name) for treebank in treebanks)
+        if len(set(names)) < len(names):  # runs of one name in two folders
+            names = tuple(treebank.name for treebank in treebanks)
+        return cls(first, second, names)
+
+    def choose(self, sentences: Sequence[int] | None, limit: int, quiet: bool) -> list[int]:
+        """The sentences to show, counted from 0; of two treebanks those that differ, the most different first."""
+        n = len(self.first)
+        for number in sentences or ():
+            if number > n:
+                raise UsageError(f"--line {number}: {self.first.name} has {n:,} sentences. Give a number from 1 to {n}")
+        if sentences:
+            return [number - 1 for number in sentences]
+        if n == 0:
+            raise TreebankError(
+                f"{self.first.name}: has no sentences, so there is nothing to draw. Is it the right file?"
+            )
+        if self.second is None:
+            if n > limit:
+                say(f"the first {limit:,} of {n:,} sentences are shown; --limit and --line choose others", quiet)
+            return list(range(min(limit, n)))
+        import numpy as np
+
+        counts = self.differences()
+        order: list[int] = np.argsort(-counts, kind="stable").tolist()
+        n_differ = int(np.count_nonzero(counts))
+        if n_differ == 0:
+            say(f"all {n:,} sentences are the same in both; --line draws one", quiet)
+        else:
+            shown = "they are" if n_differ <= limit else f"the {limit:,} most different are"
+            say(f"{n_differ:,} of {n:,} sentences differ, and {shown} shown; --limit and --line choose others", quiet)
+        return order[: min(limit, n_differ)]
+
+    def differences(self) -> NDArray[np.int64]:
+        """Words of each sentence whose head, relation or tag is another in the second treebank."""
+        import numpy as np
+
+        assert self.second is not None
+        apart = self.first.heads != self.second.heads
+        for column in ("deprel", "upos"):
+            apart |= _unequal(self.first.columns[column], self.second.columns[column])
+        sums = np.zeros(len(apart) + 1, np.int64)
+        np.cumsum(apart, out=sums[1:])
+        counts: NDArray[np.int64] = np.diff(sums[self.first.offsets])
+        return counts
+
+    def as_dict(self, sentence: int) -> dict[str, Any]:
+        """One sentence as `isogloss.show.trees` takes it."""
+        drawn = self.first.as_dict(sentence, self.second, self.names if self.second is not None else ())
+        if self.second is not None:
+            drawn["other"]["tags"] = list(self.second.strings("upos", sentence))
+        elif set(drawn["tags"]) == {"_"}:
+            drawn["tags"] = list(self.first.strings("xpos", sentence))
+        number = f"sentence {sentence + 1}"
+        drawn["title"] = number if drawn["title"] == number else f"{number}, {drawn['title']}"
+        return drawn | {"number": sentence + 1}
+
+    def drawings(self, chosen: Sequence[int], colour: bool) -> Iterator[str]:
+        from isogloss.show import tree_terminal
+
+        width = max(shutil.get_terminal_size().columns, 20)
+        for number, sentence in enumerate(chosen):
+            yield ("\n" if number else "") + tree_terminal(self.as_dict(sentence), width=width, colour=colour) + "\n"
+
+    def svg(self, chosen: Sequence[int], output: str) -> str:
+        from isogloss.show import tree_svg
+
+        if len(chosen) != 1:
+            raise UsageError(
+                f"{output}: a picture has one tree, and there are {len(chosen):,} to draw. Choose one with --line N, "
+                "or write a page: -o trees.html"
+            )
+        return tree_svg(self.as_dict(chosen[0])) + "\n"
+
+    def summary(self) -> dict[str, Any]:
+        """What stands at the top of the page."""
+        facts: dict[str, Any] = {"sentences": len(self.first), "words": self.first.n_words}
+        if self.second is not None:
+            import numpy as np
+
+            counts = self.differences()
+            facts |= {"sentences that differ": int(np.count_nonzero(counts)), "words that differ": int(counts.sum())}
+            heads = self.first.heads == self.second.heads
+            labels = heads & ~_unequal(self.first.columns["deprel"], self.second.columns["deprel"])
+            words = max(len(heads), 1)
+            facts["same heads, in percent"] = 100 * float(np.count_nonzero(heads)) / words
+            facts["same heads and relations"] = 100 * float(np.count_nonzero(labels)) / words
+        return facts
+
+
+def _unequal(first: Column, second: Column) -> NDArray[np.bool_]:
+    """Where two columns of the same words say different things."""
+    numbers = first.vocabulary.encode(second.vocabulary)
+    apart: NDArray[np.bool_] = first.ids != numbers[second.ids]
+    return apart
+
+
+def _check_same_words(first: Treebank, second: Treebank) -> None:
+    """Raise with both places where the words of two treebanks part."""
+    for sentence in range(min(len(first), len(second))):
+        ours, theirs = first.words(sentence), second.words(sentence)
+        if ours == theirs:
+            continue
+        at = next((k for k, pair in enumerate(zip(ours, theirs, strict=False)) if pair[0] != pair[1]), None)
+        if at is None:
+            finding, at = f"{len(ours)} words, but {len(theirs)}", 0
+        else:
+            finding = f"word {at + 1} is {ours[at]!r}, but {theirs[at]!r}"
+        lines = [trees.line_of(int(trees.offsets[sentence]) + at) for trees in (first, second)]
+        raise TreebankError(
+            f"{first.name}, line {lines[0]}, {first.label_of(sentence)}: {finding} in {second.name}, line {lines[1]}. "
+            "Two trees are drawn over the same words: give two parses of one text"
+        )
+    if len(first) != len(second):
+        raise TreebankError(
+            f"{first.name} has {len(first):,} sentences, but {second.name} has {len(second):,}. Two trees are drawn "
+            "over the same words: was one of them cut short?"
+        )
