@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,13 +13,34 @@ from isogloss.errors import UsageError
 if TYPE_CHECKING:
     from isogloss.data.treebank import Treebank
 
-__all__ = ["Found", "Gold", "InFormat", "TrainFile", "read_any", "read_treebank", "score_files", "standard_input_once"]
+__all__ = [
+    "Breakdown",
+    "Found",
+    "Gold",
+    "InFormat",
+    "TrainFile",
+    "breakdown_lines",
+    "breakdown_of",
+    "read_any",
+    "read_treebank",
+    "score_files",
+    "standard_input_once",
+]
+
+_MOST_KINDS = 15
+_MOST_CONFUSIONS = 10
 
 TrainFile = Annotated[
     str, typer.Argument(metavar="TRAIN", show_default=False, help="A treebank in CoNLL-U (or CoNLL-X, CoNLL-2009).")
 ]
 Found = Annotated[str, typer.Argument(metavar="OUT", show_default=False, help="A treebank with what was predicted.")]
 Gold = Annotated[str, typer.Argument(metavar="GOLD", show_default=False, help="The same words with the right ones.")]
+Breakdown = Annotated[
+    bool,
+    typer.Option(
+        "--breakdown", help="Also where the errors are: by distance, tag and relation, and what is taken for what."
+    ),
+]
 InFormat = Annotated[
     str, choice("auto", "conllu", "conllx", "conll2009", "text", option="--format", panel=READING, help="What IN is.")
 ]
@@ -33,7 +54,7 @@ def standard_input_once(*paths: str | None) -> None:
 
 def score_files(
     found: str, gold: str, measures: Sequence[str], output: str | None, encoding: str, errors: str, *, json: bool,
-    quiet: bool,
+    quiet: bool, breakdown: bool = False,
 ) -> None:  # fmt: skip
     """Score one treebank against another, and write a line for each measure, or all as JSON."""
     standard_input_once(found, gold)
@@ -43,6 +64,8 @@ def score_files(
 
         predicted, right = (read_treebank(path, encoding, errors) for path in (found, gold))
         scored = score_trees(predicted, right).as_dict()
+        if breakdown:
+            scored["breakdown"] = breakdown_of(predicted, right)
     if json:
         write_json(scored, output)
         return
@@ -50,7 +73,77 @@ def score_files(
     for name in measures:
         low, high = scored["intervals"].get(name, (scored[name], scored[name]))
         lines.append(f"{name:<7}{scored[name]:6.2f}  ({low:.2f} to {high:.2f})")
-    write_result(output, "\n".join([*lines, f"{right.n_words:,} words in {len(right):,} sentences", ""]))
+    lines.append(f"{right.n_words:,} words in {len(right):,} sentences")
+    if breakdown:
+        lines += breakdown_lines(scored["breakdown"])
+    write_result(output, "\n".join([*lines, ""]))
+
+
+def breakdown_of(predicted: Treebank, gold: Treebank) -> dict[str, Any]:
+    """Where the errors of trees are, as plain data.
+
+    `distance`, `length`, `upos` (or `xpos`, where gold has no universal tags) and `deprel` are as `breakdown_trees` has
+    them; `confusions` are the relations most often taken for another: gold, prediction, words.
+    """
+    from isogloss.metrics.parsing import breakdown_trees, confusion
+
+    ids, vocabulary = gold.columns["upos"]
+    tags = "xpos" if all(vocabulary[number] == "_" for number in set(ids.tolist())) else "upos"
+    kinds = ("distance", "length", tags, "deprel")
+    found: dict[str, Any] = {kind: breakdown_trees(predicted, gold, kind) for kind in kinds}
+    worst = confusion(predicted, gold).worst(2 * _MOST_CONFUSIONS)
+    given = [entry for entry in worst if entry[0] != "_"]  # what gold does not know is no error
+    return {**found, "confusions": given[:_MOST_CONFUSIONS]}
+
+
+# What is known of the words alone is the same in both treebanks, and has no precision of its own.
+_TITLES = {"distance": "distance", "length": "length", "upos": "tag", "xpos": "tag", "deprel": "relation"}
+_MEASURES = {"distance": ("uas", "las", "precision"), "deprel": ("uas", "las", "precision")}
+
+
+def breakdown_lines(found: Mapping[str, Any]) -> Iterator[str]:
+    """What `breakdown_of` found as tables, of tags and relations the most frequent ones.
+
+    Examples
+    --------
+    >>> row = {"words": 3, "predicted": 4, "uas": 100.0, "las": 200 / 3, "precision": 75.0}
+    >>> print("\\n".join(breakdown_lines({"distance": {"1": row}, "confusions": [("obj", "obl", 2)]})))
+    <BLANKLINE>
+    distance  words     uas    las  precision
+    1             3  100.00  66.67      75.00
+    <BLANKLINE>
+    gold  predicted  words
+    obj   obl            2
+    """
+    for kind, rows in found.items():
+        if kind == "confusions":
+            continue
+        measures = _MEASURES.get(kind, ("uas", "las"))
+        shown = [
+            (name, f"{row['words']:,}", *(f"{row[measure]:.2f}" for measure in measures)) for name, row in rows.items()
+        ]
+        left = len(shown) - _MOST_KINDS
+        yield ""
+        yield from _table((_TITLES[kind], "words", *measures), shown[:_MOST_KINDS], 1)
+        if left > 0:
+            yield f"{left} that are rarer: --json has all"
+    if found["confusions"]:
+        yield ""
+        pairs = [(right, wrong, f"{words:,}") for right, wrong, words in found["confusions"]]
+        yield from _table(("gold", "predicted", "words"), pairs, 2)
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], n_left: int) -> Iterator[str]:
+    """Columns side by side; the first `n_left` begin on the left, numbers end on the right."""
+    from isogloss.show._measure import display_width
+
+    widths = [max(map(display_width, column)) for column in zip(heads, *rows, strict=True)]
+    for row in (heads, *rows):
+        cells = []
+        for number, (cell, width) in enumerate(zip(row, widths, strict=True)):
+            spaces = " " * (width - display_width(cell))
+            cells.append(cell + spaces if number < n_left else spaces + cell)
+        yield "  ".join(cells).rstrip()
 
 
 def read_treebank(path: str, encoding: str, errors: str, format: str | None = None) -> Treebank:

@@ -24,6 +24,7 @@ from isogloss.cli._common import (
     write_result,
 )
 from isogloss.cli._treebanks import (
+    Breakdown,
     Found,
     Gold,
     InFormat,
@@ -221,6 +222,7 @@ def score(
     gold: Gold,
     output: Output = None,
     json: Json = False,
+    breakdown: Breakdown = False,
     quiet: Quiet = False,
     encoding: Encoding = "utf-8",
     errors: Errors = "strict",
@@ -230,9 +232,7 @@ def score(
     They are those of the CoNLL 2018 shared task for the same words: relations without subtypes, punctuation counted
     except in CLAS.
     """
-    score_files(
-        found, gold, ("uas", "las", "clas", "upos", "xpos", "ufeats"), output, encoding, errors, json=json, quiet=quiet
-    )
+    score_files(found, gold, MEASURES, output, encoding, errors, json=json, quiet=quiet, breakdown=breakdown)
 
 
 COMMANDS = {"train": train, "apply": apply, "score": score}
