@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from isogloss.cli._common import READING, check_output, choice, compiling, warn, write_json, write_result
-from isogloss.errors import UsageError
+from isogloss.errors import TreebankError, UsageError
 
 if TYPE_CHECKING:
     from isogloss.data.treebank import Treebank
@@ -63,6 +63,8 @@ def score_files(
         from isogloss.metrics.parsing import score_trees
 
         predicted, right = (read_treebank(path, encoding, errors) for path in (found, gold))
+        if "uas" in measures:
+            _warn_of_no_trees(predicted, right)
         scored = score_trees(predicted, right).as_dict()
         if breakdown:
             scored["breakdown"] = breakdown_of(predicted, right)
@@ -77,6 +79,15 @@ def score_files(
     if breakdown:
         lines += breakdown_lines(scored["breakdown"])
     write_result(output, "\n".join([*lines, ""]))
+
+
+def _warn_of_no_trees(*treebanks: Treebank) -> None:
+    """Say which sentences have two roots or a cycle: parsers that make such are scored, but it should be known."""
+    for treebank in treebanks:
+        try:
+            treebank.check_trees()
+        except TreebankError as problem:
+            warn(f"{problem}. The heads are scored as they stand; the script of CoNLL 2018 would refuse them")
 
 
 def breakdown_of(predicted: Treebank, gold: Treebank) -> dict[str, Any]:

@@ -271,13 +271,19 @@ def _check_utf8(data: bytes, name: str) -> None:
 
 
 def _place(data: bytes, at: int, name: str) -> str:
-    """File, line and sentence id of a byte."""
+    """File, line and sentence of a byte: the id that its comments give, or its number from 1."""
     line = 1 + data.count(b"\n", 0, at)
-    before = max(data.rfind(b"\n\n", 0, at), data.rfind(b"\n\r\n", 0, at))
+    before = max(data.rfind(b"\n\n", 0, at), data.rfind(b"\n\r\n", 0, at), 0)
     after = min((end for blank in (b"\n\n", b"\n\r\n") if (end := data.find(blank, at)) >= 0), default=len(data))
-    found = _SENT_ID.search(data, max(before, 0), after)
-    sentence = f", sentence {found[1].decode('utf-8', 'replace')}" if found and found[1] else ""
-    return f"{name}, line {line}{sentence}"
+    found = _SENT_ID.search(data, before, after)
+    if found and found[1]:
+        return f"{name}, line {line}, sentence {found[1].decode('utf-8', 'replace')}"
+    blocks = re.split(rb"\n(?:\r?\n)+", data[:before])
+    return f"{name}, sentence {1 + sum(map(_has_words, blocks))}, line {line}"
+
+
+def _has_words(block: bytes) -> bool:
+    return any(line.strip() and not line.startswith(b"#") for line in block.split(b"\n"))
 
 
 def _explained(problem: tuple[int, int, int], data: bytes, name: str, layout: Layout) -> TreebankError:
