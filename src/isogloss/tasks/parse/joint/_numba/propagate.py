@@ -1,0 +1,297 @@
+"""Belief propagation over a sentence: chains of each attribute, then words, then links, then the tree, and back."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from isogloss.structures._numba.arithmetic import Logs, Plain
+from isogloss.structures._numba.eisner import log_trees, marginal_trees
+from isogloss.structures._numba.spanning import spanning_trees
+from isogloss.structures.semiring import LOG
+
+__all__ = [
+    "chain",
+    "distribution",
+    "factor_parts",
+    "neighbours_of",
+    "propagate",
+    "tell_tree",
+    "tree_marginals",
+    "within_of",
+]
+
+LEAST = 1e-300
+_FARTHEST = 600.0  # log-odds beyond are as good as certain; and their exponentials are still numbers
+
+
+@njit(cache=True, nogil=True)
+def tree_marginals(scores, projective, single, out):
+    """log Z and marginals of trees with these log weights of links (head, child); NaN if they cannot be had."""
+    size = scores.shape[0]
+    offsets, sizes = np.array([0, size * size]), np.array([size])
+    values, flat, grad = np.zeros(1), scores.copy().reshape(size * size), out.reshape(size * size)
+    chosen = np.ones(1, np.bool_)
+    grad[:] = 0.0
+    if projective:
+        marginal_trees(0, 1, flat, offsets, sizes, single, grad, values)
+        if np.isnan(values[0]):
+            grad[:] = 0.0
+            log_trees(0, 1, LOG, flat, offsets, sizes, single, np.empty(0), np.zeros(2, np.int64), grad, values)
+    else:
+        spanning_trees(0, 1, Plain(0), chosen, flat, offsets, sizes, single, False, grad, values)
+        if np.isnan(values[0]):
+            grad[:] = 0.0
+            spanning_trees(0, 1, Logs(0), chosen, flat, offsets, sizes, single, False, grad, values)
+    return values[0]
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _log(x):
+    return np.log(max(x, LEAST))
+
+
+@njit(cache=True, nogil=True)
+def distribution(totals, told, start, stop, out):
+    """out ∝ exp(totals - told) for the values start … stop - 1; returns the logarithm of what was divided by."""
+    top, mass = -np.inf, 0.0
+    for c in range(start, stop):
+        top = max(top, totals[c] - told[c])
+    for c in range(start, stop):
+        out[c - start] = np.exp(totals[c] - told[c] - top)
+        mass += out[c - start]
+    for c in range(stop - start):
+        out[c] /= mass
+    return top + np.log(mass)
+
+
+@njit(cache=True, nogil=True)
+def chain(sentence, shape, potentials, a, graph, left, right, incoming):
+    """What TAG-BIGRAM of one attribute says to each value, by forward and backward sums.
+
+    Parameters
+    ----------
+    potentials : float64[size + 1, size + 1]
+    left, right, incoming : float64[n_values]
+        Overwritten: what comes from the left and from the right, and what others said, as probabilities.
+
+    Returns
+    -------
+    float
+        log Z of the chain, whose unary scores are what others said.
+    """
+    n_attributes, edge = len(shape.sizes), shape.sizes[a]
+    n, log_z = len(sentence.words) - 1, 0.0
+    for node in range(1, n + 1):
+        x = node * n_attributes + a
+        start, stop = sentence.starts[x], sentence.starts[x + 1]
+        log_z += distribution(graph.totals, graph.from_chain, start, stop, incoming[start:stop])
+        before, mass = sentence.starts[x - n_attributes], 0.0
+        for c in range(start, stop):
+            v, total = sentence.values[c], 0.0
+            if node == 1:
+                total = potentials[edge, v]
+            else:
+                for b in range(before, sentence.starts[x - n_attributes + 1]):
+                    total += left[b] * incoming[b] * potentials[sentence.values[b], v]
+            left[c] = total
+            mass += total * incoming[c]
+        for c in range(start, stop):
+            left[c] /= mass
+        log_z += np.log(mass)
+    for node in range(n, 0, -1):
+        x, mass = node * n_attributes + a, 0.0
+        for c in range(sentence.starts[x], sentence.starts[x + 1]):
+            v, total = sentence.values[c], 0.0
+            if node == n:
+                total = potentials[v, edge]
+            else:
+                for b in range(sentence.starts[x + n_attributes], sentence.starts[x + n_attributes + 1]):
+                    total += right[b] * incoming[b] * potentials[v, sentence.values[b]]
+            right[c] = total
+            mass += total * incoming[c]
+        if node == n:  # the scaled sums of the left know nothing yet of the end
+            end = 0.0
+            for c in range(sentence.starts[x], sentence.starts[x + 1]):
+                end += left[c] * incoming[c] * right[c]
+            log_z += np.log(end)
+        for c in range(sentence.starts[x], sentence.starts[x + 1]):
+            right[c] /= mass
+    for node in range(1, n + 1):
+        x = node * n_attributes + a
+        for c in range(sentence.starts[x], sentence.starts[x + 1]):
+            message = _log(left[c]) + _log(right[c])
+            graph.totals[c] += message - graph.from_chain[c]
+            graph.from_chain[c] = message
+    return log_z
+
+
+@njit(cache=True, nogil=True)
+def _consistency(sentence, n_attributes, potentials, a, graph, p, q):
+    """TAG-CONSISTENCY of one attribute with the part of speech, in all words."""
+    for node in range(1, len(sentence.words)):
+        x, y = node * n_attributes, node * n_attributes + a
+        first, last, start, stop = (
+            sentence.starts[x],
+            sentence.starts[x + 1],
+            sentence.starts[y],
+            sentence.starts[y + 1],
+        )
+        if last - first == 1 and stop - start == 1:
+            continue
+        told = graph.to_pos[y]
+        distribution(graph.totals[first:last], told, 0, last - first, p)
+        distribution(graph.totals, graph.to_attribute, start, stop, q)
+        for c in range(start, stop):
+            total = 0.0
+            for b in range(first, last):
+                total += p[b - first] * potentials[sentence.values[b], sentence.values[c]]
+            graph.totals[c] += _log(total) - graph.to_attribute[c]
+            graph.to_attribute[c] = _log(total)
+        for b in range(first, last):
+            total = 0.0
+            for c in range(start, stop):
+                total += q[c - start] * potentials[sentence.values[b], sentence.values[c]]
+            graph.totals[b] += _log(total) - told[b - first]
+            told[b - first] = _log(total)
+
+
+@njit(cache=True, nogil=True)
+def factor_parts(sentence, n_attributes, graph, f):
+    x = graph.head[f] * n_attributes + graph.attribute[f]
+    y = graph.child[f] * n_attributes + graph.attribute[f]
+    return sentence.starts[x], sentence.starts[x + 1], sentence.starts[y], sentence.starts[y + 1]
+
+
+@njit(cache=True, nogil=True)
+def _tell_links(sentence, n_attributes, graph):
+    """From ternary factors to links: the log of the sum over tags of the table."""
+    for f in range(len(graph.head)):
+        first, last, start, stop = factor_parts(sentence, n_attributes, graph, f)
+        room, middle, at = graph.rooms[f], graph.rooms[f] + last - first, graph.cells[f]
+        end = graph.rooms[f + 1]
+        distribution(graph.totals[first:last], graph.to_tags[room:middle], 0, last - first, graph.given[room:middle])
+        distribution(graph.totals[start:stop], graph.to_tags[middle:end], 0, stop - start, graph.given[middle:end])
+        total = 0.0
+        for i in range(last - first):
+            row = 0.0
+            for j in range(stop - start):
+                row += graph.given[middle + j] * graph.tables[at + i * (stop - start) + j]
+            total += graph.given[room + i] * row
+        message = _log(total) + graph.tops[f]
+        graph.link_totals[graph.head[f], graph.child[f]] += message - graph.to_link[f]
+        graph.to_link[f] = message
+
+
+@njit(cache=True, nogil=True)
+def _tell_tags(sentence, n_attributes, graph):
+    """From ternary factors to tags: log(1 + odds of the link * sum over the other tag of the table)."""
+    for f in range(len(graph.head)):
+        first, last, start, stop = factor_parts(sentence, n_attributes, graph, f)
+        room, middle, at, wide = graph.rooms[f], graph.rooms[f] + last - first, graph.cells[f], stop - start
+        told = graph.link_totals[graph.head[f], graph.child[f]] - graph.to_link[f] + graph.tops[f]
+        odds = np.exp(min(max(told, -_FARTHEST), _FARTHEST))
+        for i in range(last - first if last - first > 1 else 0):
+            total = 0.0
+            for j in range(wide):
+                total += graph.given[middle + j] * graph.tables[at + i * wide + j]
+            message = np.log1p(odds * total)
+            graph.totals[first + i] += message - graph.to_tags[room + i]
+            graph.to_tags[room + i] = message
+        for j in range(wide if wide > 1 else 0):
+            total = 0.0
+            for i in range(last - first):
+                total += graph.given[room + i] * graph.tables[at + i * wide + j]
+            message = np.log1p(odds * total)
+            graph.totals[start + j] += message - graph.to_tags[middle + j]
+            graph.to_tags[middle + j] = message
+
+
+@njit(cache=True, nogil=True)
+def tell_tree(graph, projective, single):
+    """What TREE says to each link: log-odds of its marginal, less what it was told; log Z."""
+    size = graph.link_totals.shape[0]
+    scores, marginals = graph.link_totals - graph.from_tree, np.zeros((size, size))
+    log_z = tree_marginals(scores, projective, single, marginals)
+    if np.isnan(log_z):  # scores too far apart for sums over trees
+        for child in range(1, size):
+            top = scores[:, child].max()
+            for head in range(size):
+                if head != child:
+                    scores[head, child] = max(scores[head, child], top - _FARTHEST / 10)
+        log_z = tree_marginals(scores, projective, single, marginals)
+    rest = np.empty(size)
+    for child in range(1, size):
+        below = 0.0
+        for head in range(size):
+            rest[head] = below
+            below += marginals[head, child]
+        below = 0.0
+        for head in range(size - 1, -1, -1):
+            rest[head] += below
+            below += marginals[head, child]
+        for head in range(size):
+            if head != child:
+                total = _log(marginals[head, child]) - _log(rest[head])
+                graph.from_tree[head, child] = total - scores[head, child]
+                graph.link_totals[head, child] = total
+    return log_z
+
+
+@njit(cache=True, nogil=True)
+def neighbours_of(shape, potentials, a):
+    """The table of TAG-BIGRAM of an attribute: [size + 1, size + 1]."""
+    size, start = shape.sizes[a] + 1, shape.bigrams[a] - shape.bigrams[0]
+    return potentials[start : start + size * size].reshape((size, size))
+
+
+@njit(cache=True, nogil=True)
+def within_of(shape, potentials, a):
+    """The table of TAG-CONSISTENCY of an attribute: [n_pos, size]."""
+    start = shape.consistency[a] - shape.bigrams[0]
+    return potentials[start : start + shape.sizes[0] * shape.sizes[a]].reshape((shape.sizes[0], shape.sizes[a]))
+
+
+@njit(cache=True, nogil=True)
+def propagate(sentence, shape, potentials, graph, links, projective, single, iterations, tolerance):
+    """Send messages until they rest (no total moves by more than `tolerance`) or `iterations` are over.
+
+    Parameters
+    ----------
+    potentials : float64[n]
+        exp of all weights of TAG-BIGRAM and TAG-CONSISTENCY.
+
+    Returns
+    -------
+    int
+        How many iterations it took.
+    """
+    n_attributes, values = len(shape.sizes), len(sentence.values)
+    left, right, incoming = np.zeros(values), np.zeros(values), np.zeros(values)
+    most = shape.sizes.max() + 1
+    p, q, old = np.empty(most), np.empty(most), np.empty(values if tolerance > 0.0 else 0)
+    for iteration in range(iterations):
+        old[:] = graph.totals[: len(old)]
+        for a in range(n_attributes):
+            chain(sentence, shape, neighbours_of(shape, potentials, a), a, graph, left, right, incoming)
+        for a in range(1, n_attributes):
+            _consistency(sentence, n_attributes, within_of(shape, potentials, a), a, graph, p, q)
+        if links:
+            _tell_links(sentence, n_attributes, graph)
+            tell_tree(graph, projective, single)
+            _tell_tags(sentence, n_attributes, graph)
+        if tolerance > 0.0 and _rests(sentence, graph, old, tolerance):
+            return iteration + 1
+    return iterations
+
+
+@njit(cache=True, nogil=True)
+def _rests(sentence, graph, old, tolerance):
+    """Whether no log-ratio between values of a variable has moved."""
+    for x in range(len(sentence.starts) - 1):
+        first = sentence.starts[x]
+        moved = graph.totals[first] - old[first]
+        for c in range(first, sentence.starts[x + 1]):
+            if abs(graph.totals[c] - old[c] - moved) > tolerance:
+                return False
+    return True

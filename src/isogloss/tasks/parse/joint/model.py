@@ -1,0 +1,506 @@
+"""`JointMorphologyParser`: parts of speech, morphology and trees, each with an eye on the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isogloss import store
+from isogloss.data.bitext import Text
+from isogloss.data.treebank import Treebank
+from isogloss.engine.threads import using_threads
+from isogloss.errors import ModelError, ParameterError, TreebankError, UsageError
+from isogloss.progress import Progress, QuietProgress
+from isogloss.structures.batch import Stack
+from isogloss.tasks.parse.joint.dictionary import TagDictionary
+from isogloss.tasks.parse.joint.schema import Schema
+from isogloss.tasks.parse.joint.text import Seen, clamped, known_features, see, sentences_of
+from isogloss.tasks.parse.joint.training import Inference, Settings, all_beliefs, learn, link_keys, shape_of
+
+__all__ = ["JointMorphologyParser", "Posteriors"]
+
+FOLDS = 5
+TAGS = ("predicted", "gold")
+LEAST = 1e-4
+"""Weights up to this size are not kept."""
+
+
+class Posteriors(NamedTuple):
+    """What the model believes.
+
+    Parameters
+    ----------
+    links : Stack
+        float64[n + 1, n + 1] for each sentence: the posterior of each link (head, child), the root first.
+    tags : mapping of str to float64[n_words, n_values]
+        For ``upos`` and each feature, the posterior of its values, in the order of `JointMorphologyParser.values_`.
+    """
+
+    links: Stack
+    tags: dict[str, NDArray[np.float64]]
+
+
+@dataclass(frozen=True, eq=False)
+class _Fitted:
+    """What was learnt."""
+
+    schema: Schema
+    features: NDArray[np.uint64]
+    tagger: NDArray[np.float64]
+    keys: NDArray[np.uint64]
+    weights: NDArray[np.float64]
+    dictionary: TagDictionary | None
+
+
+class JointMorphologyParser:
+    r"""Finds tags, morphological features and trees together.
+
+    .. math:: p(t, y \mid w) \propto \exp\Big(\sum_{a,i} \theta \cdot f(t_{a,i}, w)
+        + \sum_{a,i} \theta \cdot f(t_{a,i}, t_{a,i+1}) + \sum_{a,i} \theta \cdot f(t_{pos,i}, t_{a,i})
+        + \sum_{h \to c \in y} \Big[\theta \cdot f(w, h, c) + \sum_a \theta \cdot f(t_{a,h}, t_{a,c}, w)\Big]\Big)
+
+    over all values of all attributes and all trees [1]_, so that an adjective helps to find the case of its noun, and
+    its case helps to find the noun. Inference is loopy belief propagation, and answers are those with the most right
+    values, and right heads, in expectation. With ``joint=False`` the same factors work one after the other: a tagger,
+    and a parser that takes its tags for granted.
+
+    Parameters
+    ----------
+    attributes : sequence of str, optional
+        Features to predict; all that one word in two thousand has, if not given.
+    joint : bool
+        Whether tags and trees are found together.
+    dictionary : "train", TagDictionary or mapping, optional
+        Which analyses words may have: those seen in training, for words seen often enough, or those of a dictionary,
+        together with those of its words in training. Other words may have any.
+    threshold : int
+        How often a word must be seen for ``dictionary="train"``.
+    iterations : int
+        Passes over the treebank; with `dev` the best number up to this.
+    tag_iterations : int
+        Passes of the tagger.
+    bp_iterations : int
+        Rounds of messages.
+    rate : float
+        Length of steps (AdaGrad).
+    variance : float
+        Of the Gaussian prior of weights.
+    prune : float
+        Values of tags to which the tagger gives less are left out of the joint model; 0 keeps all, which is slow.
+    reach : int
+        Features of words are also kept for wrong links up to this length, not only for right ones.
+    tags : "predicted" or "gold"
+        With ``joint=False`` only: "gold" takes the tags that are given instead of the tagger's.
+    projective, single_root : bool
+        Whether no links may cross, and whether the root has one child.
+    batch : int
+        Sentences of a step.
+    seed : int
+        Of the order of sentences.
+    threads : int, optional
+        All cores if not given; the result is the same.
+
+    Attributes
+    ----------
+    trace_ : float64[n_passes]
+        Log-likelihood of a word (Bethe's) in each pass, as it was met.
+    tuning_ : float64[n_passes]
+        UAS on dev after each pass; empty without dev.
+
+    References
+    ----------
+    .. [1] Lee, Naradowsky and Smith, A discriminative model for joint morphological disambiguation and dependency
+       parsing, ACL 2011. We differ: AdaGrad, tags pruned by the tagger, one root child, and MORPH-LINK also looks at
+       direction, length and the fixed parts of speech.
+
+    Examples
+    --------
+    >>> trees = Treebank.of([[("bona", "ADJ", 2, "amod", "_", "_", "Case=Nom"), ("puella", "NOUN", 0, "root", "_", "_",
+    ...                       "Case=Nom")]] * 6)
+    >>> parser = JointMorphologyParser(iterations=3, tag_iterations=3).fit(trees)
+    >>> found = parser.predict(Treebank.of([[("bona",), ("filia",)]]))
+    >>> found.strings("upos", 0), found.strings("feats", 0), found.heads.tolist()
+    (('ADJ', 'NOUN'), ('Case=Nom', 'Case=Nom'), [2, 0])
+    """
+
+    _kind: ClassVar[str] = "parse.joint"
+    OPTIONS: ClassVar[tuple[str, ...]] = (
+        "attributes", "joint", "threshold", "iterations", "tag_iterations", "bp_iterations", "rate", "variance",
+        "prune", "reach", "tags", "projective", "single_root", "batch", "seed",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        attributes: Sequence[str] | None = None,
+        *,
+        joint: bool = True,
+        dictionary: str | TagDictionary | Mapping[str, Any] | None = None,
+        threshold: int = 5,
+        iterations: int = 10,
+        tag_iterations: int = 10,
+        bp_iterations: int = 5,
+        rate: float = 0.1,
+        variance: float = 1.0,
+        prune: float = 1e-3,
+        reach: int = 0,
+        tags: str = "predicted",
+        projective: bool = False,
+        single_root: bool = True,
+        batch: int = 8,
+        seed: int = 0,
+        threads: int | None = None,
+    ) -> None:
+        self.attributes = None if attributes is None else tuple(attributes)
+        self.joint, self.dictionary, self.threshold, self.iterations = joint, dictionary, threshold, iterations
+        self.tag_iterations, self.bp_iterations, self.rate, self.variance = (
+            tag_iterations,
+            bp_iterations,
+            rate,
+            variance,
+        )
+        self.prune, self.reach, self.tags, self.projective = prune, reach, tags, projective
+        self.single_root, self.batch, self.seed, self.threads = single_root, batch, seed, threads
+        self._check_options()
+
+    def _check_options(self) -> None:
+        least = {"threshold": 1, "iterations": 1, "tag_iterations": 1, "bp_iterations": 1, "batch": 1, "reach": 0}
+        for name, low in (*least.items(), ("seed", 0)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < low:
+                raise ParameterError(f"JointMorphologyParser: {name} should be an integer from {low} on, not {value!r}")
+        for name in ("rate", "variance"):
+            value = getattr(self, name)
+            if not (isinstance(value, int | float) and value > 0):
+                raise ParameterError(f"JointMorphologyParser: {name} should be above 0, not {value!r}")
+        if not (isinstance(self.prune, int | float) and 0 <= self.prune < 1):
+            raise ParameterError(f"JointMorphologyParser: prune should be from 0 to below 1, not {self.prune!r}")
+        if self.tags not in TAGS or (self.tags == "gold" and self.joint):
+            raise ParameterError(
+                f"JointMorphologyParser: tags should be 'predicted', or 'gold' with joint=False, not {self.tags!r}"
+            )
+        if isinstance(self.dictionary, str) and self.dictionary != "train":
+            raise ParameterError(
+                f"JointMorphologyParser: dictionary should be 'train', a TagDictionary or a mapping of forms to "
+                f"analyses, not {self.dictionary!r}"
+            )
+
+    def __repr__(self) -> str:
+        return f"JointMorphologyParser(joint={self.joint}, projective={self.projective})"
+
+    # --- learning
+
+    def fit(self, treebank: Treebank, dev: Treebank | None = None, progress: Progress | None = None) -> Self:
+        """Learn tags and trees of a treebank; sentences that lack a head teach tags only.
+
+        With `dev`, other sentences, the number of passes is that of the best UAS on them.
+        """
+        progress = progress or QuietProgress()
+        _check(treebank, single_root=self.single_root)
+        if dev is not None:
+            _check(dev, single_root=self.single_root)
+        with using_threads(self.threads):
+            try:
+                self._fit(treebank, dev, progress)
+            finally:
+                progress.finish()
+        return self
+
+    def _fit(self, treebank: Treebank, dev: Treebank | None, progress: Progress) -> None:
+        schema, seen = Schema.of(treebank, self.attributes), see(treebank)
+        features, gold = known_features(seen), schema.numbers(treebank)
+        nothing = np.zeros(0, np.uint64)
+        whole = self._lexicon(treebank)
+        if self.tags == "gold":
+            tagger = np.zeros(shape_of(schema, len(features), nothing)[1])
+            allowed, context = clamped(gold, schema), gold[:, 0]
+        else:
+            tagger, chances = self._taggers(treebank, schema, seen, features, gold, whole, progress)
+            allowed, context = self._candidates(chances, schema, gold if self.joint else None)
+        wanted = _complete(treebank)
+        if not wanted:
+            raise TreebankError(f"{treebank.name}: no sentence has heads for all words, so there is nothing to learn")
+        fixed = gold if self.joint or self.tags == "gold" else np.full_like(gold, -1)
+        sentences = sentences_of(treebank, seen, features, schema, allowed, context, fixed, wanted)
+        progress.start("Collecting features", 1)
+        keys = link_keys(sentences, len(schema.names), self.reach)
+        shape, size = shape_of(schema, len(features), keys)
+        start = np.zeros(size)
+        self._fitted = _Fitted(schema, features, tagger, keys, start, whole)
+        watch = _Watch(self, dev, progress)
+        progress.start("Learning", self.iterations)
+        settings = Settings(self.iterations, self.rate, self.variance, self.batch, self.seed)
+        weights = learn(sentences, shape, start, self._how, settings, watch)
+        best = weights if watch.best is None else watch.best
+        self._fitted = _Fitted(schema, features, tagger, keys, best, whole)
+        self.trace_, self.tuning_ = np.array(watch.trace), np.array(watch.accuracies)
+
+    @property
+    def _how(self) -> Inference:
+        rounds = self.bp_iterations if self.joint else 1
+        return Inference(True, self.joint, self.projective, self.single_root, rounds)
+
+    def _lexicon(self, treebank: Treebank) -> TagDictionary | None:
+        if self.dictionary is None:
+            return None
+        if isinstance(self.dictionary, str):
+            return TagDictionary.of_treebank(treebank, self.threshold)
+        given = self.dictionary if isinstance(self.dictionary, TagDictionary) else TagDictionary(self.dictionary)
+        return given.with_treebank(treebank)
+
+    def _taggers(
+        self, treebank: Treebank, schema: Schema, seen: Seen, features: NDArray[np.uint64], gold: NDArray[np.int64],
+        whole: TagDictionary | None, progress: Progress,
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:  # fmt: skip
+        """The tagger, and for each word what a tagger believes that has not seen its sentence: [n_words, n_values]."""
+        shape, size = shape_of(schema, len(features), np.zeros(0, np.uint64))
+        settings = Settings(self.tag_iterations, self.rate, self.variance, self.batch, self.seed)
+        folds = min(FOLDS, len(treebank))
+        fold = np.arange(len(treebank)) * folds // max(1, len(treebank))  # neighbours share their words
+        chances = np.zeros((treebank.n_words, int(schema.starts[-1])))
+        progress.start(f"Tagging in {folds} folds", folds + 1)
+        weights = np.zeros(size)
+        for f in range(-1, folds if folds > 1 else 0):
+            mine = np.flatnonzero(fold != f)
+            lexicon = whole if f < 0 else self._lexicon(treebank.take(mine))
+            allowed = _allowed(treebank, schema, lexicon)
+            rows = np.isin(np.repeat(fold, treebank.lengths), f, invert=True)
+            allowed[rows] |= clamped(gold[rows], schema)
+            sentences = sentences_of(treebank, seen, features, schema, allowed, gold[:, 0], gold)
+            learnt = learn([sentences[s] for s in mine], shape, np.zeros(size), TAGGING, settings)
+            if f < 0:
+                weights = learnt
+            held = np.flatnonzero(fold == f) if folds > 1 else mine
+            for s, (tags, _, _) in zip(
+                held.tolist(), all_beliefs([sentences[s] for s in held], shape, learnt, TAGGING), strict=True
+            ):
+                _spread(treebank, s, sentences[s], tags, schema, chances)
+            progress.update(f + 2)
+        return weights, chances
+
+    def _candidates(
+        self, chances: NDArray[np.float64], schema: Schema, gold: NDArray[np.int64] | None
+    ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+        """Values that words may have, and their fixed parts of speech, from what the tagger believes."""
+        best = _best_values(chances, schema)
+        allowed = clamped(best, schema)
+        if self.joint:
+            allowed |= (chances >= self.prune) & (chances > 0)
+            if gold is not None:
+                allowed |= clamped(gold, schema)
+        return allowed, best[:, 0]
+
+    # --- predicting
+
+    def predict(self, treebank: Treebank | Text, *, confidence: bool = False) -> Treebank:
+        """The treebank with predicted tags, features and heads; relations are left open (``_``).
+
+        With `confidence`, MISC gets ``Confidence``, the posterior of each link.
+        """
+        from isogloss.tasks.parse.inference import chances_of
+
+        given = Treebank.from_text(treebank) if isinstance(treebank, Text) else treebank
+        with using_threads(self.threads):
+            links, tags = self._infer(given)
+            heads = self._decode(links)
+        schema = self._learnt.schema
+        upos, feats = schema.columns(_best_values(tags, schema))
+        found = given.with_columns(heads=heads, deprel=["_"] * given.n_words)
+        if self.tags != "gold":
+            found = found.with_columns(upos=upos, feats=feats)
+        if confidence:
+            found = found.with_misc("Confidence", [f"{p:.4f}" for p in chances_of(links, heads).tolist()])
+        return found
+
+    def predict_proba(self, treebank: Treebank | Text) -> Posteriors:
+        """Posteriors of links and of the values of tags."""
+        given = Treebank.from_text(treebank) if isinstance(treebank, Text) else treebank
+        with using_threads(self.threads):
+            links, tags = self._infer(given)
+        schema = self._learnt.schema
+        starts = schema.starts.tolist()
+        return Posteriors(links, {name: tags[:, starts[a] : starts[a + 1]] for a, name in enumerate(schema.names)})
+
+    def _infer(self, treebank: Treebank) -> tuple[Stack, NDArray[np.float64]]:
+        """Posteriors of links, and of all values of all words: float64[n_words, n_values]."""
+        learnt = self._learnt
+        schema, seen = learnt.schema, see(treebank)
+        chances = np.zeros((treebank.n_words, int(schema.starts[-1])))
+        none = np.full((treebank.n_words, len(schema.names)), -1, np.int64)
+        if self.tags == "gold":
+            given = np.maximum(schema.numbers(treebank), 0)
+            allowed, context = clamped(given, schema), given[:, 0]
+        else:
+            allowed = _allowed(treebank, schema, learnt.dictionary)
+            plain = sentences_of(treebank, seen, learnt.features, schema, allowed, none[:, 0], none)
+            shape, _ = shape_of(schema, len(learnt.features), np.zeros(0, np.uint64))
+            for s, (tags, _, _) in enumerate(all_beliefs(plain, shape, learnt.tagger, TAGGING)):
+                _spread(treebank, s, plain[s], tags, schema, chances)
+            allowed, context = self._candidates(chances, schema, None)
+        sentences = sentences_of(treebank, seen, learnt.features, schema, allowed, context, none)
+        shape, _ = shape_of(schema, len(learnt.features), learnt.keys)
+        sizes = treebank.lengths + 1
+        offsets = np.concatenate([[0], np.cumsum(sizes * sizes)]).astype(np.int64)
+        links = np.zeros(int(offsets[-1]))
+        for s, (tags, link, _) in enumerate(all_beliefs(sentences, shape, learnt.weights, self._how)):
+            links[offsets[s] : offsets[s + 1]] = link.ravel()
+            if self.joint or self.tags == "gold":
+                _spread(treebank, s, sentences[s], tags, schema, chances)
+        return Stack(links, offsets, np.stack([sizes, sizes], axis=1)), chances
+
+    def _decode(self, links: Stack) -> NDArray[np.int32]:
+        """Heads of the trees with the most right links in expectation."""
+        from isogloss.structures.projective_batch import ProjectiveTrees
+        from isogloss.structures.spanning import SpanningTrees
+
+        kind = ProjectiveTrees if self.projective else SpanningTrees
+        found = kind(links, single_root=self.single_root).argmax()
+        return np.concatenate([np.zeros(0, np.int32), *found]).astype(np.int32)
+
+    def score(self, treebank: Treebank) -> dict[str, Any]:
+        """UAS, UPOS, UFeats and the rest of `isogloss.metrics.score_trees` in percent, and ``attributes``: of each
+        the share of all words, and of those that have a value, that are right."""
+        from isogloss.metrics.parsing import score_trees
+        from isogloss.tasks.parse.joint.scoring import attribute_scores
+
+        found = self.predict(treebank)
+        scores = score_trees(found, treebank, bootstrap=0).as_dict()
+        return {**scores, "attributes": attribute_scores(found, treebank, self._learnt.schema.names)}
+
+    @property
+    def values_(self) -> dict[str, tuple[str, ...]]:
+        """The values of ``upos`` and of each feature; "" is none."""
+        schema = self._learnt.schema
+        return dict(zip(schema.names, schema.values, strict=True))
+
+    @property
+    def _learnt(self) -> _Fitted:
+        if not hasattr(self, "_fitted"):
+            raise UsageError("this JointMorphologyParser has learnt nothing yet: call fit first, or load a saved model")
+        return self._fitted
+
+    # --- keeping
+
+    @property
+    def options_(self) -> dict[str, Any]:
+        """Every option as it was used, but the dictionary, which is kept with what was learnt."""
+        return {name: getattr(self, name) for name in self.OPTIONS}
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write a folder with weights and a header; see `isogloss.store`."""
+        learnt = self._learnt
+        arrays: dict[str, NDArray[Any]] = {"features": learnt.features, "keys": learnt.keys}
+        for name, weights in (("tagger", learnt.tagger), ("weights", learnt.weights)):
+            places = np.flatnonzero(np.abs(weights) > LEAST)
+            arrays |= {f"{name}.places": places, f"{name}.values": weights[places]}
+        meta = {
+            "schema": learnt.schema._asdict(),
+            "dictionary": None if learnt.dictionary is None else learnt.dictionary.as_dict(),
+            "sizes": [len(learnt.tagger), len(learnt.weights)],
+            "trace": self.trace_.tolist(),
+            "tuning": self.tuning_.tolist(),
+        }
+        store.save(path, kind=self._kind, options=self.options_, arrays=arrays, meta=meta)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """What `save` wrote; `ModelError` names the folder if that cannot be read."""
+        saved = store.read(path, kind=cls._kind)
+        try:
+            return cls._from_saved(saved)
+        except ModelError as error:
+            raise ModelError(f"{path}: {error}") from error
+
+    @classmethod
+    def _from_saved(cls, saved: store.Saved) -> Self:
+        try:
+            parser = cls(**saved.options)
+            given = saved.meta["schema"]
+            schema = Schema(tuple(given["names"]), tuple(tuple(values) for values in given["values"]))
+            listed = saved.meta["dictionary"]
+            vectors = []
+            for name, size in zip(("tagger", "weights"), saved.meta["sizes"], strict=True):
+                vector = np.zeros(size)
+                vector[saved.arrays[f"{name}.places"]] = saved.arrays[f"{name}.values"]
+                vectors.append(vector)
+            lexicon = None if listed is None else TagDictionary(listed)
+            features, keys = saved.arrays["features"], saved.arrays["keys"]
+            parser._fitted = _Fitted(schema, features, vectors[0], keys, vectors[1], lexicon)
+            parser.trace_, parser.tuning_ = np.array(saved.meta["trace"]), np.array(saved.meta["tuning"])
+        except (KeyError, TypeError, IndexError, ValueError, ParameterError) as error:
+            raise ModelError(f"the saved parser is damaged or of another version ({error}). Train it again") from error
+        return parser
+
+
+TAGGING = Inference(links=False, tags=True, projective=False, single_root=False, iterations=3)
+"""The tagger: chains and what holds them together, without links."""
+
+
+class _Watch:
+    """What happens after each pass: scores on dev, and the best weights so far."""
+
+    def __init__(self, parser: JointMorphologyParser, dev: Treebank | None, progress: Progress) -> None:
+        self.parser, self.dev, self.progress = parser, dev, progress
+        self.trace: list[float] = []
+        self.accuracies: list[float] = []
+        self.best: NDArray[np.float64] | None = None
+
+    def __call__(self, number: int, gain: float, current: Any) -> None:
+        self.trace.append(gain)
+        if self.dev is not None:
+            weights, learnt = current(), self.parser._fitted
+            self.parser._fitted = _Fitted(
+                learnt.schema, learnt.features, learnt.tagger, learnt.keys, weights, learnt.dictionary
+            )
+            links, _ = self.parser._infer(self.dev)
+            heads, known = self.parser._decode(links), self.dev.heads >= 0
+            accuracy = 100 * float(np.mean(heads[known] == self.dev.heads[known])) if known.any() else 0.0
+            if accuracy > max(self.accuracies, default=-1.0):
+                self.best = weights
+            self.accuracies.append(accuracy)
+        self.progress.update(number + 1)
+
+
+def _check(treebank: Treebank, *, single_root: bool) -> None:
+    """Two roots (if there may be but one) and cycles are refused, with their place."""
+    if single_root:
+        treebank.check_trees()
+    else:
+        treebank.with_columns(heads=np.where(treebank.heads == 0, -1, treebank.heads)).check_trees()
+
+
+def _complete(treebank: Treebank) -> list[int]:
+    """The sentences in which every word has a head."""
+    lacking = np.repeat(np.arange(len(treebank)), treebank.lengths)[treebank.heads < 0]
+    return np.setdiff1d(np.flatnonzero(treebank.lengths > 0), lacking).tolist()
+
+
+def _allowed(treebank: Treebank, schema: Schema, lexicon: TagDictionary | None) -> NDArray[np.bool_]:
+    if lexicon is None:
+        return np.ones((treebank.n_words, int(schema.starts[-1])), np.bool_)
+    return lexicon.allowed(treebank, schema)
+
+
+def _spread(
+    treebank: Treebank, s: int, sentence: Any, tags: NDArray[np.float64], schema: Schema, out: NDArray[np.float64]
+) -> None:
+    """Write beliefs of the values that the words of a sentence may have to the row of each word."""
+    n_attributes = len(schema.names)
+    counts = np.diff(sentence.starts)[n_attributes:]
+    n = len(sentence.words) - 1
+    word = np.repeat(np.repeat(np.arange(n), n_attributes), counts) + int(treebank.offsets[s])
+    start = np.repeat(np.tile(schema.starts[:-1], n), counts)
+    rows = slice(int(treebank.offsets[s]), int(treebank.offsets[s + 1]))
+    out[rows] = 0.0
+    out[word, start + sentence.values[n_attributes:]] = tags[n_attributes:]
+
+
+def _best_values(chances: NDArray[np.float64], schema: Schema) -> NDArray[np.int64]:
+    """int64[n_words, n_attributes]: the value that is believed most."""
+    starts = schema.starts.tolist()
+    found = [chances[:, starts[a] : starts[a + 1]].argmax(axis=1) for a in range(len(schema.names))]
+    return np.stack(found, axis=1).astype(np.int64)
