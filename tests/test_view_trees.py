@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import doctest
 import gzip
+import io
 import re
+import shlex
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
@@ -152,3 +156,22 @@ def test_what_cannot_be_drawn(view, ours: Path, gold: Path, tmp_path: Path) -> N
     assert "or a treebank" in says(2, tmp_path / "text")
     assert "no such file" in says(2, tmp_path / "absent") and "no such file" in says(2, tmp_path / "absent.conllu")
     assert "is to be read and written at once" in says(2, gold, "-o", gold)
+
+
+def test_the_page_about_treebanks_shows_what_the_commands_print(  # type: ignore[no-untyped-def]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    page = (Path(__file__).parent.parent / "docs" / "treebanks.md").read_text(encoding="utf-8")
+    names: dict[str, object] = {}
+    for kind, block in re.findall(r"^```(python|console)\n(.*?)^```", page, re.DOTALL | re.MULTILINE):
+        if kind == "python":
+            for example in doctest.DocTestParser().get_examples(block):
+                with contextlib.redirect_stdout(io.StringIO()):
+                    exec(compile(example.source, "treebanks.md", "single"), names)
+            continue
+        command, _, printed = block.partition("\n")
+        capsys.readouterr()
+        assert cli.main(shlex.split(command.removeprefix("$ isogloss "))) == 0
+        assert capsys.readouterr().out == printed, command
