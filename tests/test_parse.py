@@ -15,15 +15,16 @@ from isogloss import cli, samples, store
 from isogloss.data import Text, Treebank, features_of
 from isogloss.engine.threads import using_threads
 from isogloss.errors import ModelError, ParameterError, TreebankError, UsageError
-from isogloss.structures.batch import Stack
+from isogloss.structures.tree_parts import FAMILIES, Candidates, TreeParts
 from isogloss.tasks.parse import DependencyParser
 from isogloss.tasks.parse._numba import features as kernels
 from isogloss.tasks.parse.explaining import features_of_link
-from isogloss.tasks.parse.features import LINK_TEMPLATES, Templates, splitmix
-from isogloss.tasks.parse.inference import best_trees, chances_of, trees_of
+from isogloss.tasks.parse.features import LINK_TEMPLATES, PART_ROLES, PART_TEMPLATES, Templates, splitmix
+from isogloss.tasks.parse.filtering import LinkFilter, with_heads
+from isogloss.tasks.parse.inference import Shape, best_trees, chances_of
 from isogloss.tasks.parse.labels import Labeller, gold_labels
-from isogloss.tasks.parse.links import Gradient, LinkScorer, Table, count_keys, numbers_of
-from isogloss.tasks.parse.training import OBJECTIVES, likelihood
+from isogloss.tasks.parse.scoring import FeatureSet, Gradient, PartScorer, Table, count_keys
+from isogloss.tasks.parse.training import OBJECTIVES, likelihood, risk
 from isogloss.tasks.parse.words import ATOMS, PAD, columns_of, encode, values_of
 
 MASK = (1 << 64) - 1
@@ -127,8 +128,8 @@ def slow_variants(trees: Treebank, s: int, head: int, child: int, columns: Any) 
     return [variant(code, b) for code in slow_keys(trees, s, head, child, columns) for b in (0, bin_)]
 
 
-def fast_keys(words: Any, templates: Templates, s: int, head: int, child: int) -> list[int]:
-    begin, terms, factors, dynamic, thirds = numbers_of(templates)
+def fast_keys(words: Any, features: FeatureSet, s: int, head: int, child: int) -> list[int]:
+    begin, terms, factors, dynamic, thirds = features.numbers()[0]
     n, first = int(words.lengths[s]), int(words.starts[s]) + PAD
     sides = np.empty((2, n + 1, len(begin)), np.uint64)
     kernels.sides(words.codes, first, n, begin, terms, factors, sides[0], sides[1])
@@ -143,56 +144,146 @@ def fast_keys(words: Any, templates: Templates, s: int, head: int, child: int) -
 def test_keys_are_those_of_the_definitions(trees: Treebank) -> None:
     columns = columns_of(trees)
     assert columns.attributes == ("Number", "Case")
-    words, templates = encode(trees, columns), Templates.of(LINK_TEMPLATES, columns)
+    words, features = encode(trees, columns), FeatureSet.of(columns)
     assert np.array_equal(words.lengths, trees.lengths)
     for s in (0, 7):
         n = int(trees.lengths[s])
         for head, child in itertools.product(range(n + 1), range(1, n + 1)):
             if head != child:
-                assert fast_keys(words, templates, s, head, child) == slow_keys(trees, s, head, child, columns)
+                assert fast_keys(words, features, s, head, child) == slow_keys(trees, s, head, child, columns)
+
+
+def slow_part_keys(trees: Treebank, s: int, family: str, places: tuple[int, ...], bin_: int, columns: Any) -> list[int]:
+    """Keys of a larger part, with variants, from the definitions; `places` are those of PART_ROLES."""
+    out = []
+    for name in Templates.of(PART_TEMPLATES[family], columns).names:
+        total = splitmix(2 + FAMILIES.index(family) << 12 | PART_TEMPLATES[family].index(name))
+        for k, term in enumerate(name.split(" & ")):
+            role, _, rest = term.partition(".")
+            atom, _, shift = rest.partition("[")
+            place = places[PART_ROLES[family].index(role)] + int(shift.rstrip("]") or 0)
+            total += code_at(trees, s, atom, place, columns) * (splitmix(1 << 20 | k) | 1)
+        code = mix(total & MASK)
+        out += [variant(code, b) for b in ((bin_,) if family == "valence" else (0,) if bin_ == 0 else (0, bin_))]
+    return out
+
+
+def near(far: int) -> int:
+    return 0 if far == 1 else 1 if far <= 3 else 2
+
+
+def slow_parts(heads: list[int]) -> list[tuple[str, tuple[int, ...], int]]:
+    """The larger parts of a tree: family, words, and bin; by another road than runs and pairs of numbers."""
+    n, out = len(heads), []
+    orders = sorted(
+        itertools.permutations(range(3)), key=lambda p: (p[0] < p[1]) + 2 * (p[1] < p[2]) + 4 * (p[0] < p[2])
+    )
+    for c, h in enumerate(heads, 1):
+        if h:
+            g = heads[h - 1]
+            ranks = tuple(sorted((g, h, c)).index(word) for word in (g, h, c))
+            out.append(("grand", (g, h, c), 3 * orders.index(ranks) + near(abs(h - c)) + 1))
+    for h in range(n + 1):
+        for side in (0, 1):
+            if h == n if side else h <= 1:
+                continue  # no word that could be a child
+            children = [c for c in range(1, n + 1) if heads[c - 1] == h and (c > h) == bool(side)]
+            outward = [-1, *(children if side else children[::-1]), n + 1]
+            for a, b in itertools.pairwise(outward):
+                far = 3 if a < 0 or b > n else near(abs(a - b))
+                out.append(("siblings", (h, a, b), 4 * side + far + 1))
+            out.append(("valence", (h, h, h), 4 * side + min(len(children), 3) + 1))
+    spans = [(min(c, h), max(c, h)) for c, h in enumerate(heads, 1)]
+    for j, k in itertools.combinations(range(1, n + 1), 2):
+        (a, b), (c, d) = spans[j - 1], spans[k - 1]
+        if a < c < b < d or c < a < d < b:
+            out.append(("crossing", (j, k, k), 0))
+    return out
+
+
+def scorer_of(
+    trees: Treebank, families: tuple[str, ...] = (), *, seed: int = 0, scale: float = 0.1
+) -> tuple[PartScorer, Any, Any, Candidates]:
+    columns = columns_of(trees)
+    words, features, every = encode(trees, columns), FeatureSet.of(columns, families), Candidates.all(trees.lengths)
+    table = Table.of(count_keys(words, features, every, families, trees.heads))
+    weights = np.random.default_rng(seed).normal(scale=scale, size=len(table)).astype(np.float32)
+    return PartScorer(features, table, weights), words, columns, every
 
 
 def test_supported_features_are_those_of_gold_links(trees: Treebank) -> None:
     few = trees.part(0, 4)
     columns = columns_of(few)
-    words, templates = encode(few, columns), Templates.of(LINK_TEMPLATES, columns)
+    words, features, every = encode(few, columns), FeatureSet.of(columns), Candidates.all(few.lengths)
     counts: dict[int, int] = {}
-    near: set[int] = set()
+    other: set[int] = set()
     for s in range(len(few)):
         n, start = int(few.lengths[s]), int(few.offsets[s])
-        for child in range(1, n + 1):
-            gold = int(few.heads[start + child - 1])
-            for key in slow_variants(few, s, gold, child, columns):
-                counts[key] = counts.get(key, 0) + 1
-            for head in range(max(0, child - 2), min(n, child + 2) + 1):
-                if head != child:
-                    near |= set(slow_variants(few, s, head, child, columns))
-    given = (words, templates, few.heads, few.offsets)
+        for head, child in itertools.product(range(n + 1), range(1, n + 1)):
+            if head != child:
+                found = slow_variants(few, s, head, child, columns)
+                other |= set(found)
+                for key in found if head == few.heads[start + child - 1] else ():
+                    counts[key] = counts.get(key, 0) + 1
+    given = (words, features, every, (), few.heads)
     assert set(count_keys(*given).tolist()) == set(counts)
     assert set(count_keys(*given, min_count=3).tolist()) == {key for key, count in counts.items() if count >= 3}
-    assert set(count_keys(*given, reach=2).tolist()) == set(counts) | near
+    assert set(count_keys(*given, support="all").tolist()) == other
+    tags = set(count_keys(*given, support="tags").tolist())
+    assert set(counts) < tags < other
 
 
-def scorer_of(trees: Treebank, seed: int = 0, scale: float = 0.1) -> tuple[LinkScorer, Any, Any]:
-    columns = columns_of(trees)
-    words, templates = encode(trees, columns), Templates.of(LINK_TEMPLATES, columns)
-    table = Table.of(count_keys(words, templates, trees.heads, trees.offsets))
-    weights = np.random.default_rng(seed).normal(scale=scale, size=len(table)).astype(np.float32)
-    return LinkScorer(templates, table, weights), words, columns
+@pytest.mark.parametrize("family", FAMILIES)
+def test_supported_features_of_larger_parts_are_those_of_the_definitions(trees: Treebank, family: str) -> None:
+    few = trees.part(3, 6)
+    scorer, _, columns, _ = scorer_of(few, (family,))
+    links, _, _, _ = scorer_of(few)
+    expected = set(links.table.keys.tolist())
+    for s in range(len(few)):
+        heads = few.heads[few.offsets[s] : few.offsets[s + 1]].tolist()
+        for name, places, bin_ in slow_parts(heads):
+            if name == family:
+                expected |= set(slow_part_keys(few, s, family, places, bin_, columns))
+    if family == "crossing":  # these trees do not cross: what is kept is that of words that could
+        assert set(links.table.keys.tolist()) < set(scorer.table.keys.tolist())
+    else:
+        assert set(scorer.table.keys.tolist()) == expected
 
 
 def test_scores_are_sums_of_weights_and_packed_ones_the_same(trees: Treebank) -> None:
     few = trees.part(0, 3)
-    scorer, words, columns = scorer_of(few)
+    scorer, words, columns, every = scorer_of(few, FAMILIES)
     weight = dict(zip(scorer.table.keys.tolist(), scorer.weights.tolist(), strict=True))
-    found = scorer.scores(words, np.arange(3))
-    packed = LinkScorer.packed(scorer.templates, scorer.table.keys, scorer.weights).scores(words, np.arange(3))
-    assert np.array_equal(found.values, packed.values)
+    parts, sentences = TreeParts.of(every, FAMILIES), np.arange(3)
+    found = scorer.scores(words, sentences, parts)
+    packed = PartScorer.packed(scorer.features, scorer.table.keys, scorer.weights).scores(words, sentences, parts)
+    assert np.array_equal(found, packed)
+    links = parts.of_links(found[parts.link_places], 0.0)
     for s in range(3):
-        for head, child in itertools.product(range(len(found[s])), range(1, len(found[s]))):
+        for head, child in itertools.product(range(len(links[s])), range(1, len(links[s]))):
             if head != child:
                 slow = sum(weight.get(key, 0.0) for key in slow_variants(few, s, head, child, columns))
-                assert found[s][head, child] == pytest.approx(slow, abs=1e-6)
+                assert links[s][head, child] == pytest.approx(slow, abs=1e-6)
+    rng = np.random.default_rng(0)
+    for _ in range(5):  # a whole tree, of which all larger parts are known by another road
+        heads = [random_tree(int(n), rng) for n in few.lengths]
+        whole = found * parts.indicate(np.concatenate(heads))
+        for s, tree in enumerate(heads):
+            keys = [key for c, h in enumerate(tree, 1) for key in slow_variants(few, s, h, c, columns)]
+            for name, places, bin_ in slow_parts(tree):
+                keys += slow_part_keys(few, s, name, places, bin_, columns)
+            assert whole[parts.offsets[s] : parts.offsets[s + 1]].sum() == pytest.approx(
+                sum(weight.get(key, 0.0) for key in keys), abs=1e-5
+            )
+
+
+def random_tree(n: int, rng: np.random.Generator) -> list[int]:
+    """Any tree with one root."""
+    order = rng.permutation(n) + 1
+    heads = [0] * n
+    for k in range(1, n):
+        heads[order[k] - 1] = int(order[rng.integers(k)])
+    return heads
 
 
 # --- gradients --------------------------------------------------------------------------------------------------------
@@ -205,22 +296,27 @@ def summed(gradient: Gradient, n: int) -> np.ndarray:
     return out
 
 
+def shape_of(projective: bool, families: tuple[str, ...] = ()) -> Shape:
+    return Shape("projective" if projective else "tree", True, families, rounds=50)
+
+
 @pytest.mark.parametrize("projective", [True, False])
 @pytest.mark.parametrize("partial", [True, False])
-def test_gradient_of_likelihood_is_its_derivative(trees: Treebank, projective: bool, partial: bool) -> None:
+@pytest.mark.parametrize("objective", [likelihood, risk])
+def test_gradients_of_objectives_are_their_derivatives(
+    trees: Treebank, projective: bool, partial: bool, objective: Any
+) -> None:
     few = trees.part(0, 3)
-    scorer, words, _ = scorer_of(few)
+    scorer, words, _, every = scorer_of(few)
     heads = few.heads.copy()
     if partial:
         heads[[1, 4, 8]] = -1
-    sentences = np.arange(3)
+    sentences, parts, shape = np.arange(3), TreeParts.of(every), shape_of(projective)
 
-    def loss() -> float:
-        batch = trees_of(scorer.scores(words, sentences), projective=projective, single_root=True)
-        return float(likelihood(batch, heads).losses.sum())
+    def asked() -> Any:
+        return objective(shape.trees(parts, scorer.scores(words, sentences, parts)), heads)
 
-    batch = trees_of(scorer.scores(words, sentences), projective=projective, single_root=True)
-    found = summed(scorer.gradient(words, sentences, likelihood(batch, heads).values), len(scorer.weights))
+    found = summed(scorer.gradient(words, sentences, parts, asked().values), len(scorer.weights))
     order = np.argsort(-np.abs(found))
     for i in [*order[:6].tolist(), *order[100:600:100].tolist()]:
         before = float(scorer.weights[i])
@@ -228,16 +324,47 @@ def test_gradient_of_likelihood_is_its_derivative(trees: Treebank, projective: b
         for step in (0.0625, -0.0625):
             scorer.weights[i] = before + step
             exact = float(scorer.weights[i])
-            values.append((exact, loss()))
+            values.append((exact, float(asked().losses.sum())))
         scorer.weights[i] = before
         slope = (values[0][1] - values[1][1]) / (values[0][0] - values[1][0])
         assert found[i] == pytest.approx(slope, abs=3e-3)
 
 
+@pytest.mark.parametrize("objective", [likelihood, risk])
+def test_gradients_with_larger_parts_are_near_the_derivatives_where_scores_are_small(
+    trees: Treebank, objective: Any
+) -> None:
+    """Of Bethe's log Z, beliefs are the exact derivative once messages rest; of risk, differences are taken anyway."""
+    few = trees.part(0, 2)
+    scorer, words, _, every = scorer_of(few, FAMILIES, scale=0.02)
+    sentences, parts, shape = np.arange(2), TreeParts.of(every, FAMILIES), shape_of(False, FAMILIES)
+
+    def asked() -> Any:
+        made = shape.trees(parts, scorer.scores(words, sentences, parts))
+        made.tolerance = 1e-12
+        return objective(made, few.heads)
+
+    found = summed(scorer.gradient(words, sentences, parts, asked().values), len(scorer.weights))
+    for i in np.argsort(-np.abs(found))[:300:60].tolist():
+        before = float(scorer.weights[i])
+        losses = []
+        for step in (0.0625, -0.0625):
+            scorer.weights[i] = before + step
+            losses.append(float(asked().losses.sum()))
+        scorer.weights[i] = before
+        assert found[i] == pytest.approx((losses[0] - losses[1]) / 0.125, abs=5e-3)
+
+
+def links_of(scores: np.ndarray) -> tuple[TreeParts, np.ndarray]:
+    """All links of one sentence, with the scores of a matrix."""
+    parts = TreeParts.of(Candidates.all([len(scores) - 1]))
+    return parts, scores[parts.head, parts.child]
+
+
 def test_loss_of_partial_annotation_sums_over_the_trees_that_have_the_known_heads() -> None:
     rng, n = np.random.default_rng(3), 3
     scores = rng.normal(size=(n + 1, n + 1))
-    batch = trees_of(Stack.of([scores]), projective=False, single_root=True)
+    batch = shape_of(False).trees(*links_of(scores))
     heads = np.array([-1, 0, -1], np.int32)
     total = {True: 0.0, False: 0.0}
     for tree in itertools.product(range(n + 1), repeat=n):
@@ -257,26 +384,39 @@ def reaches(tree: tuple[int, ...], word: int) -> bool:
 
 
 def test_sentences_that_no_tree_fits_ask_for_nothing() -> None:
-    batch = trees_of(Stack.of([np.zeros((5, 5)), np.zeros((3, 3))]), projective=True, single_root=True)
+    parts = TreeParts.of(Candidates.all([4, 2]))
     heads = np.array([3, 4, -1, -1, -1, 0], np.int32)  # 3→1 and 4→2 cross
-    asked = likelihood(batch, heads)
-    assert asked.values[0] == pytest.approx(0.0) and asked.losses[0] == 0.0 and asked.losses[1] > 0
+    asked = likelihood(shape_of(True).trees(parts, np.zeros(parts.n_parts)), heads)
+    assert asked.values[: parts.offsets[1]] == pytest.approx(0.0)
+    assert asked.losses[0] == 0.0 and asked.losses[1] > 0
 
 
 @pytest.mark.parametrize("projective", [True, False])
 def test_minimum_risk_tree_has_the_most_right_heads_in_expectation(projective: bool) -> None:
     rng, n = np.random.default_rng(0), 4
-    batch = trees_of(Stack.of([rng.normal(size=(n + 1, n + 1))]), projective=projective, single_root=True)
-    marginals = batch.marginals()[0]
+    batch = shape_of(projective).trees(*links_of(rng.normal(size=(n + 1, n + 1))))
+    marginals = batch.beliefs_of_links()
     found = best_trees(batch, "mbr")
+    exact = batch.tree_factor()[0]
     best = max(
-        sum(marginals[h, c] for c, h in enumerate(tree, 1))
+        sum(marginals[0][h, c] for c, h in enumerate(tree, 1))
         for tree in itertools.product(range(n + 1), repeat=n)
-        if batch[0].log_prob(np.array(tree)) > -np.inf
+        if exact.log_prob(np.array(tree)) > -np.inf
     )
-    assert chances_of(batch.marginals(), found).sum() == pytest.approx(best)
+    assert chances_of(marginals, found).sum() == pytest.approx(best)
     with pytest.raises(ParameterError, match="mbr"):
         best_trees(batch, "best")
+
+
+def test_the_filter_keeps_a_tree_and_what_is_likely(trees: Treebank) -> None:
+    columns = columns_of(trees)
+    words = encode(trees, columns)
+    chosen = LinkFilter.fit(words, columns, trees.heads, Shape("projective"), threshold=0.05)
+    few = chosen.candidates(words)
+    assert few.n_links < Candidates.all(trees.lengths).n_links / 2 and with_heads(few, trees.heads) > 0.95
+    assert with_heads(chosen.candidates(words, trees.heads), trees.heads) == 1.0
+    parts = TreeParts.of(few)
+    assert (Shape("projective").trees(parts, np.zeros(parts.n_parts)).log_partition() >= 0).all()
 
 
 def test_gradient_of_labels_is_the_derivative_of_their_loss(trees: Treebank) -> None:
@@ -326,11 +466,15 @@ def parser(trees: Treebank) -> DependencyParser:
 
 @pytest.mark.parametrize("trainer", list(OBJECTIVES))
 @pytest.mark.parametrize("projective", [True, False])
-def test_a_small_treebank_is_learnt_by_heart(trees: Treebank, trainer: str, projective: bool) -> None:
-    parser = DependencyParser(trainer=trainer, projective=projective, iterations=8).fit(trees)
+@pytest.mark.parametrize("order", [1, 2])
+def test_a_small_treebank_is_learnt_by_heart(trees: Treebank, trainer: str, projective: bool, order: int) -> None:
+    parser = DependencyParser(order=order, trainer=trainer, projective=projective, iterations=8, rounds=3).fit(trees)
     found = parser.predict(trees)
-    assert np.mean(found.heads == trees.heads) > (1 - 1e-9 if trainer != "perceptron" else 0.97)
-    assert np.mean([found.strings("deprel", s) == trees.strings("deprel", s) for s in range(len(trees))]) > 0.9
+    least = 1 - 1e-9 if trainer == "likelihood" else 0.97 if order == 1 else 0.9  # margins by messages are rough
+    assert np.mean(found.heads == trees.heads) > least
+    assert parser.families_ == ((), FAMILIES[:3], FAMILIES)[(order - 1) * (2 - projective)]
+    same = np.mean([found.strings("deprel", s) == trees.strings("deprel", s) for s in range(len(trees))])
+    assert same > (0.9 if trainer == "likelihood" else 0.6)
     assert parser.trace_[-1] < parser.trace_[0] and len(parser.tuning_) == 0
 
 
@@ -346,6 +490,9 @@ def test_scores_posteriors_entropy_and_confidence(trees: Treebank, parser: Depen
     entropy = parser.entropy(trees)
     assert entropy.shape == (len(trees),) and (entropy >= 0).all()
     assert "root" in parser.labels_ and parser.projective_
+    best = parser.k_best(trees.part(0, 2), 3)
+    assert len(best) == 2 and len(best[0]) == 3
+    assert best[0][0][0] >= best[0][1][0] and sum(np.exp(chance) for chance, _ in best[0]) <= 1 + 1e-9
 
 
 def test_threads_and_seeds(trees: Treebank, parser: DependencyParser) -> None:
@@ -357,6 +504,22 @@ def test_threads_and_seeds(trees: Treebank, parser: DependencyParser) -> None:
     assert not np.array_equal(one._learnt.weights, other._learnt.weights)
     with using_threads(1):
         assert parser.predict(trees).to_bytes() == parser.predict(trees).to_bytes()
+
+
+def test_inference_can_be_another_than_in_training(trees: Treebank) -> None:
+    parser = DependencyParser(order=2, iterations=3, rounds=5).fit(trees)
+    for constraint in ("tree", "exactly-one", "exactly-one-no-2-cycle", "at-most-one", "not-2"):
+        other = parser.with_inference(constraint=constraint, rounds=2, decoder="map")
+        assert np.mean(other.predict(trees).heads == trees.heads) > 0.9
+        assert other.rounds == 2 and other.decoder == "map" and parser.rounds == 5
+    with pytest.raises(ParameterError):
+        parser.with_inference(constraint="forest").predict(trees)
+
+
+def test_nothing_is_lost_without_pruning(trees: Treebank) -> None:
+    every, few = (DependencyParser(iterations=3, prune=prune).fit(trees) for prune in (0.0, 1e-3))
+    assert every._learnt.filter is None and few._learnt.filter is not None
+    assert np.mean(every.predict(trees).heads == few.predict(trees).heads) > 0.97
 
 
 def test_part_of_the_heads_is_enough_and_the_rest_is_filled_in(trees: Treebank) -> None:
@@ -434,8 +597,9 @@ def test_what_cannot_be_learnt_is_refused(trees: Treebank, parser: DependencyPar
 
 @pytest.mark.parametrize(
     "options",
-    [{"order": 2}, {"trainer": "em"}, {"decoder": "best"}, {"tags": "none"}, {"iterations": 0}, {"rate": 0.0},
-     {"l2": -1.0}, {"templates": ["head.colour"]}, {"templates": ["head.tag[+3]"]}, {"reach": -1}],
+    [{"order": 3}, {"factors": ["grand"]}, {"order": 2, "factors": ["uncles"]}, {"constraint": "forest"},
+     {"prune": 1.0}, {"support": "most"}, {"rounds": 0}, {"trainer": "em"}, {"decoder": "best"}, {"tags": "none"},
+     {"iterations": 0}, {"rate": 0.0}, {"l2": -1.0}, {"templates": ["head.colour"]}, {"templates": ["head.tag[+3]"]}],
 )  # fmt: skip
 def test_options_are_checked(options: dict[str, Any]) -> None:
     with pytest.raises(ParameterError):
@@ -508,8 +672,9 @@ def test_bad_treebanks_are_named(
 
 def test_wrong_calls(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     train = files / "train.conllu.gz"
-    assert run("parse", "train", train, "--save", files / "model", "--order", 2) == 2
-    assert "--order 2 is not there yet" in capsys.readouterr().err
+    assert run("parse", "train", train, "--save", files / "model", "--order", 3) == 2
+    assert run("parse", "train", train, "--save", files / "model", "--factors", "grand") == 2
+    assert "order 2" in capsys.readouterr().err
     assert run("parse", "train", train, "--save", files / "none" / "model") == 2
     assert run("parse", "apply", files / "model", train, "-o", files / "out.conllu") == 2
     assert not (files / "out.conllu").exists()

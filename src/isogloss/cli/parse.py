@@ -34,7 +34,6 @@ from isogloss.cli._treebanks import (
     score_files,
     standard_input_once,
 )
-from isogloss.errors import UsageError
 
 if TYPE_CHECKING:
     from isogloss.data.treebank import Treebank
@@ -54,7 +53,14 @@ def train(
         typer.Option("--dev", metavar="DEV", help="Other sentences with trees: choose the number of passes on them."),
     ] = None,
     order: Annotated[
-        int, typer.Option("--order", metavar="1", min=1, help="How many links are scored together; so far one.")
+        int,
+        typer.Option(
+            "--order",
+            metavar="1|2",
+            min=1,
+            max=2,
+            help="Score links one by one (fast), or with those above and beside them (better).",
+        ),
     ] = 1,
     projective: Annotated[
         bool | None,
@@ -78,11 +84,12 @@ def train(
         str,
         choice(
             "likelihood",
+            "risk",
             "mira",
             "perceptron",
             option="--trainer",
             panel=LEARNING,
-            help="Learn probabilities of trees, or margins.",
+            help="Learn probabilities of trees, the fewest errors in expectation, or margins.",
         ),
     ] = "likelihood",
     decoder: Annotated[
@@ -113,16 +120,52 @@ def train(
             "--min-count", metavar="N", min=1, rich_help_panel=LEARNING, help="Leave out features met less often."
         ),
     ] = 1,
-    reach: Annotated[
-        int,
+    support: Annotated[
+        str,
+        choice(
+            "gold",
+            "tags",
+            "all",
+            option="--support",
+            panel=LEARNING,
+            help="Features of gold links alone; of others, too, what does not look at words; or all.",
+        ),
+    ] = "gold",
+    factors: Annotated[
+        str | None,
         typer.Option(
-            "--reach",
-            metavar="N",
+            "--factors",
+            metavar="A,B",
+            rich_help_panel=LEARNING,
+            show_default=False,
+            help="Of order 2, some of grand, siblings, valence, crossing; all without it.",
+        ),
+    ] = None,
+    constraint: Annotated[
+        str | None,
+        typer.Option(
+            "--constraint",
+            metavar="NAME",
+            rich_help_panel=LEARNING,
+            show_default=False,
+            help="What is demanded of all links together in place of a tree, for comparison: exactly-one, "
+            "exactly-one-no-2-cycle, at-most-one or not-2.",
+        ),
+    ] = None,
+    rounds: Annotated[
+        int,
+        typer.Option("--rounds", metavar="N", min=1, rich_help_panel=LEARNING, help="Of belief propagation, at most."),
+    ] = 5,
+    prune: Annotated[
+        float,
+        typer.Option(
+            "--prune",
+            metavar="X",
             min=0,
             rich_help_panel=LEARNING,
-            help="Also keep features of links that are not gold, up to this length; 0 for none.",
+            help="Do not look at links that a quick first parser gives less than this share of the best; 0 for none.",
         ),
-    ] = 0,
+    ] = 3e-3,
     seed: Seed = 0,
     encoding: Encoding = "utf-8",
     errors: Errors = "strict",
@@ -136,17 +179,14 @@ def train(
 
     began = time.perf_counter()
     standard_input_once(treebank, dev)
-    if order != 1:
-        raise UsageError(
-            f"--order {order} is not there yet: links are scored one by one so far. Leave it out, or give --order 1"
-        )
     store.check_place(save)  # before the work
-    with compiling(f"parse-train-{tags}-{trainer}", quiet, "60 s"):
+    with compiling(f"parse-train-{tags}-{trainer}-{order}", quiet, "90 s"):
         from isogloss.tasks.parse import DependencyParser
 
         parser = DependencyParser(
-            projective=projective, order=order, trainer=trainer, decoder=decoder, iterations=iterations, rate=rate,
-            l2=l2, min_count=min_count, reach=reach, tags=tags, seed=seed, threads=threads,
+            projective=projective, order=order, factors=factors.split(",") if factors else None, trainer=trainer,
+            decoder=decoder, constraint=constraint, rounds=rounds, prune=prune, iterations=iterations, rate=rate, l2=l2,
+            min_count=min_count, support=support, tags=tags, seed=seed, threads=threads,
         )  # fmt: skip
         text = read_treebank(treebank, encoding, errors)
         held_out = None if dev is None else read_treebank(dev, encoding, errors)
@@ -154,7 +194,7 @@ def train(
     parser.save(save)
     seconds = time.perf_counter() - began
     kind = "projective trees" if parser.projective_ else "trees that may cross"
-    line = f"{kind}, {len(parser.labels_):,} relations, {parser.n_features_:,} weights of links, from "
+    line = f"{kind}, {len(parser.labels_):,} relations, {parser.n_features_:,} weights, from "
     line += f"{len(text):,} sentences, {text.n_words:,} words"
     if held_out is not None:
         passes = int(parser.tuning_.argmax()) + 1
@@ -173,6 +213,8 @@ def _summary(parser: DependencyParser, text: Treebank, save: str, seconds: float
         "relations": len(parser.labels_),
         "features": parser.n_features_,
         "projective": parser.projective_,
+        "order": parser.order,
+        "factors": parser.families_,
         "dev": float(parser.tuning_.max()) if tuned else None,
         "passes": int(parser.tuning_.argmax()) + 1 if tuned else len(parser.trace_),
         "trace": parser.trace_,

@@ -8,20 +8,20 @@ import numpy as np
 
 from isogloss.data.treebank import Treebank, features_of
 from isogloss.errors import ParameterError
-from isogloss.structures.batch import Batch
+from isogloss.structures.loopy import LoopyTrees
 from isogloss.tasks.parse.features import ROLES, bin_name
-from isogloss.tasks.parse.links import LinkScorer, numbers_of
+from isogloss.tasks.parse.scoring import PartScorer
 from isogloss.tasks.parse.words import ATOMS, PAD, Columns, Words, encode, values_of
 
 __all__ = ["explain", "features_of_link"]
 
 
 def explain(
-    scorer: LinkScorer, alone: Treebank, columns: Columns, trees: Batch[Any], head: int, word: int, rival: int | None
+    scorer: PartScorer, alone: Treebank, columns: Columns, trees: LoopyTrees, head: int, word: int, rival: int | None
 ) -> dict[str, Any]:
     """Compare the link from `head` to `word` (from 0) of a treebank of one sentence with the link from another head."""
     n = int(alone.lengths[0])
-    chances = trees.marginals()[0][:, word + 1]
+    chances = trees.beliefs_of_links()[0][:, word + 1]
     if rival is None:
         others = np.where(np.arange(n + 1) == head, -1.0, chances)
         others[word + 1] = -1.0
@@ -39,7 +39,7 @@ def explain(
             "number": number,
             "word": forms[number],
             "probability": float(chances[number]),
-            "score": float(trees.scores[0][number, word + 1]),
+            "score": sum(entry["weight"] for entry in features),
             "features": sorted(features, key=lambda entry: -abs(entry["weight"])),
         }
     ours = {(entry["feature"], entry["bin"]): entry["weight"] for entry in found["head"]["features"]}
@@ -51,13 +51,13 @@ def explain(
 
 
 def features_of_link(
-    scorer: LinkScorer, alone: Treebank, columns: Columns, words: Words, head: int, child: int
+    scorer: PartScorer, alone: Treebank, columns: Columns, words: Words, head: int, child: int
 ) -> list[dict[str, Any]]:  # fmt: skip
     """The features of one link that have a weight: template with its values, direction and length, and weight."""
     from isogloss.tasks.parse._numba import features
 
     kernels: Any = features
-    begin, terms, factors, dynamic, thirds = numbers_of(scorer.templates)
+    begin, terms, factors, dynamic, thirds = scorer.features.numbers()[0]
     n, first = int(words.lengths[0]), int(words.starts[0]) + PAD
     sides = np.empty((2, n + 1, len(begin)), np.uint64)
     kernels.sides(words.codes, first, n, begin, terms, factors, sides[0], sides[1])
@@ -79,12 +79,12 @@ def features_of_link(
     return found
 
 
-def _static(scorer: LinkScorer, alone: Treebank, columns: Columns, words: Words, head: int, child: int) -> list[str]:
+def _static(scorer: PartScorer, alone: Treebank, columns: Columns, words: Words, head: int, child: int) -> list[str]:
     """Templates with values in their places: ``head.tag=NOUN & child.tag=DET``."""
     n, first = int(words.lengths[0]), int(words.starts[0]) + PAD
     lemmas = {int(words.codes[first + i, 1]): text for i, text in enumerate(_texts(alone, "lemma", columns), 1)}
-    parts: list[list[str]] = [[] for _ in scorer.templates.names]
-    for template, role, shift, atom in scorer.templates.terms.tolist():
+    parts: list[list[str]] = [[] for _ in scorer.features.links.names]
+    for template, role, shift, atom in scorer.features.links.terms.tolist():
         place = (head if role == 0 else child) + shift
         name = f"{ROLES[role]}.{ATOMS[atom]}{f'[{shift:+d}]' if shift else ''}"
         if place == 0 or not 0 < place <= n:

@@ -2,7 +2,8 @@
 
 A template is a string such as ``"head.lemma & child.tag & child.tag[+1]"``: codes of `isogloss.tasks.parse.words.ATOMS`
 of a link's head or child, or of a word one or two places before or after. Every template fires twice: as it is, and
-together with the direction and the length of the link.
+together with the direction and the length of the link (`bin_name`). Parts with more than one link have their own,
+`PART_TEMPLATES`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ from numpy.typing import NDArray
 from isogloss.errors import ParameterError
 from isogloss.tasks.parse.words import ATOMS, PAD, Columns
 
-__all__ = ["DYNAMIC", "LABEL_TEMPLATES", "LINK_TEMPLATES", "ROLES", "Templates", "bin_name", "splitmix"]
+__all__ = [
+    "DYNAMIC", "FILTER_TEMPLATES", "LABEL_TEMPLATES", "LINK_TEMPLATES", "PART_ROLES", "PART_TEMPLATES", "ROLES",
+    "Templates", "bin_name", "splitmix",
+]  # fmt: skip
 
 LINK_TEMPLATES = (
     # one word
@@ -52,6 +56,56 @@ LINK_TEMPLATES = (
     "head.tag & child.bundle", "head.bundle & child.tag", "head.bundle & child.bundle & head.tag & child.tag",
     "head.lemma & child.tag & child.bundle",
 )  # fmt: skip
+
+FILTER_TEMPLATES = (
+    "head.tag & child.tag", "head.fine & child.fine", "head.fine & child.tag", "head.tag & child.fine",
+    "head.tag & child.tag[-1] & child.tag", "head.tag & child.tag & child.tag[+1]",
+    "head.tag[-1] & head.tag & child.tag", "head.tag & head.tag[+1] & child.tag",
+    "head.tag & head.tag[+1] & child.tag[-1] & child.tag", "head.tag[-1] & head.tag & child.tag & child.tag[+1]",
+    "head.tag & child.lemma & child.tag", "head.lemma & head.tag & child.tag",
+)  # fmt: skip
+"""A few that are quick, to choose the links that all others are worth looking at for."""
+
+PART_TEMPLATES = {
+    "grand": (
+        "grandparent.tag & head.tag & child.tag", "grandparent.fine & head.fine & child.fine",
+        "grandparent.tag & child.tag", "grandparent.fine & child.fine",
+        "grandparent.lemma & head.tag & child.tag", "grandparent.tag & head.lemma & child.tag",
+        "grandparent.tag & head.tag & child.lemma", "grandparent.lemma & head.tag & child.lemma",
+        "grandparent.lemma & head.lemma & child.tag", "grandparent.tag & head.lemma & child.lemma",
+        "grandparent.lemma & child.lemma", "grandparent.tag & child.lemma", "grandparent.lemma & child.tag",
+        "grandparent.tag & head.tag & child.tag & child.tag[+1]",
+        "grandparent.tag & head.tag & child.tag[-1] & child.tag",
+        "grandparent.tag & head.tag[-1] & head.tag & child.tag",
+        "grandparent.tag & head.tag & head.tag[+1] & child.tag",
+    ),
+    "siblings": (
+        "previous.tag & head.tag & child.tag", "previous.fine & head.fine & child.fine", "previous.tag & child.tag",
+        "previous.fine & child.fine", "head.lemma & previous.tag & child.tag", "head.tag & previous.lemma & child.tag",
+        "head.tag & previous.tag & child.lemma", "head.lemma & previous.lemma & child.tag",
+        "head.lemma & previous.tag & child.lemma", "head.tag & previous.lemma & child.lemma",
+        "previous.lemma & child.lemma", "previous.tag & child.lemma", "previous.lemma & child.tag",
+        "head.tag & previous.tag & child.tag & child.tag[+1]", "head.tag & previous.tag & child.tag[-1] & child.tag",
+        "head.tag & previous.marker & previous.tag & child.marker & child.tag",
+    ),
+    "valence": (
+        "head.tag", "head.fine", "head.word", "head.lemma & head.tag", "head.tag & head.tag[+1]",
+        "head.tag[-1] & head.tag", "head.bundle & head.tag",
+    ),
+    "crossing": (
+        "child.tag", "next.tag", "child.tag & next.tag", "child.fine", "next.fine", "child.fine & next.fine",
+    ),
+}  # fmt: skip
+"""Templates of `isogloss.structures.tree_parts.FAMILIES`. Of siblings, the child is the one further from the head; of
+crossing links, ``child`` and ``next`` are the words they lead to, from left to right."""
+
+PART_ROLES = {
+    "grand": ("grandparent", "head", "child"),
+    "siblings": ("head", "previous", "child"),
+    "valence": ("head", "head", "head"),
+    "crossing": ("child", "next", "next"),
+}
+"""Whom the three words of a part are."""
 
 DYNAMIC = (
     "head.tag & child.tag & between", "head.tag & child.tag & verbs, marks and conjunctions between",
@@ -154,6 +208,12 @@ class Templates:
             starts.append(splitmix(base << 12 | number))
         table = np.array(terms, np.int64).reshape(-1, 4)
         return cls(tuple(kept), np.array(starts, np.uint64), table, np.array(factors, np.uint64))
+
+    @property
+    def lexical(self) -> NDArray[np.bool_]:
+        """bool[n_templates]: whether a template looks at words, not at tags alone."""
+        looks = (any(f".{atom}" in name for atom in ("word", "lemma", "marker")) for name in self.names)
+        return np.fromiter(looks, np.bool_, len(self.names))
 
     def __len__(self) -> int:
         return len(self.names)

@@ -16,7 +16,7 @@ from isogloss.errors import ModelError
 from isogloss.store import pack_strings, unpack_strings
 from isogloss.structures.batch import run_sentences
 from isogloss.tasks.parse.features import LABEL_TEMPLATES, Templates, splitmix
-from isogloss.tasks.parse.links import Gradient, Table
+from isogloss.tasks.parse.scoring import Gradient, Table
 from isogloss.tasks.parse.training import Steps
 from isogloss.tasks.parse.words import Columns, Words
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -16,15 +16,19 @@ from isogloss.data.treebank import Treebank
 from isogloss.engine.threads import using_threads
 from isogloss.errors import ModelError, ParameterError, TreebankError, UsageError
 from isogloss.progress import Progress, QuietProgress
-from isogloss.structures.batch import Batch, Stack
+from isogloss.structures.batch import Stack
+from isogloss.structures.loopy import CONSTRAINTS, LoopyTrees
+from isogloss.structures.tree_parts import FAMILIES, Candidates
 from isogloss.tasks.parse.explaining import explain
 from isogloss.tasks.parse.features import LINK_TEMPLATES, Templates
-from isogloss.tasks.parse.inference import DECODERS, best_trees, chances_of, trees_of
+from isogloss.tasks.parse.filtering import PASSES, LinkFilter
+from isogloss.tasks.parse.fitted import Fitted
+from isogloss.tasks.parse.inference import DECODERS, Shape, best_trees, chances_of
 from isogloss.tasks.parse.labels import Labeller
-from isogloss.tasks.parse.links import LinkScorer, Table, count_keys
+from isogloss.tasks.parse.scoring import SUPPORTS, FeatureSet, PartScorer, Table, count_keys, in_order
 from isogloss.tasks.parse.training import OBJECTIVES, Settings, learn
-from isogloss.tasks.parse.tuning import Watch, pieces
-from isogloss.tasks.parse.words import Columns, Words, columns_of, encode
+from isogloss.tasks.parse.tuning import HeldOut, Watch, all_trees
+from isogloss.tasks.parse.words import Words, columns_of, encode
 
 if TYPE_CHECKING:
     from isogloss.tasks.tag import Tagger
@@ -36,44 +40,43 @@ CROSSING = 1.0
 LABEL_PASSES = 5
 LEAST = 1e-3
 """Weights of relations up to this size are not kept."""
-RATES = {"likelihood": 0.02, "mira": 0.01, "perceptron": 1.0}
-
-
-@dataclass(frozen=True, eq=False)
-class _Fitted:
-    """What was learnt."""
-
-    columns: Columns
-    keys: NDArray[np.uint64]
-    weights: NDArray[np.float32]
-    scorer: LinkScorer
-    labeller: Labeller | None
-    tagger: Tagger | None
-    projective: bool
+RATES = {"likelihood": 0.02, "risk": 0.02, "mira": 0.01, "perceptron": 1.0}
 
 
 class DependencyParser:
     r"""Parses sentences by scores of links, learnt from a treebank alone.
 
-    .. math:: p(y \mid x) \propto \exp \sum_{h \to c \in y} w \cdot f(x, h, c)
+    .. math:: p(y \mid x) \propto \exp \sum_{part \in y} w \cdot f(x, part)
 
-    over all projective trees, or all trees [1]_. Features are those of McDonald's parser [2]_ and some more: words,
-    lemmas, tags and morphology of head and child, of their neighbours and of what lies between, with direction and
-    length (`isogloss.tasks.parse.features`).
+    over all projective trees, or all trees [1]_. With order 1 parts are links, and sums over trees exact; with order 2
+    also grandparents, neighbouring siblings, numbers of children and crossing links, by belief propagation. Features
+    of links are those of McDonald's parser [2]_ and some more: words, lemmas, tags and morphology of head and child, of
+    their neighbours and of what lies between, with direction and length (`isogloss.tasks.parse.features`).
 
     Parameters
     ----------
     projective : bool, optional
         Whether no two links may cross. As it is in the treebank if not given: trees may cross where more than one word
         in a hundred has a link that crosses another.
-    order : 1
-        Links are scored one by one.
-    trainer : "likelihood", "mira" or "perceptron"
-        What is learnt: probabilities of trees, or margins.
+    order : 1 or 2
+        Whether links are scored one by one, or with others as well.
+    factors : sequence of str, optional
+        Of order 2: which of ``grand`` (GRAND), ``siblings`` (CHILDSEQ), ``valence`` (VALENCE) and ``crossing``
+        (NOCROSS). All if not given; crossing only where links may cross.
+    trainer : "likelihood", "risk", "mira" or "perceptron"
+        What is learnt: probabilities of trees; the fewest wrong heads in expectation, from likelihood on; or margins.
     decoder : "mbr" or "map"
         The tree with the most right heads in expectation, or the most probable one.
+    constraint : str, optional
+        What is demanded of all links together: ``tree`` or ``projective``, as `projective` says, or one of the weaker
+        ones of `isogloss.structures.loopy.CONSTRAINTS`, which are there for comparison.
     single_root : bool
         Whether the root has one child.
+    rounds : int
+        Of belief propagation, at most.
+    prune : float
+        A small first-order parser goes first; links whose posterior is below this share of the word's best are not
+        looked at. 0 looks at all.
     iterations : int
         Passes over the treebank; with `dev` the best number up to this.
     rate : float, optional
@@ -84,8 +87,9 @@ class DependencyParser:
         Sentences of a step.
     min_count : int
         Features that fire less often on gold links are left out.
-    reach : int
-        Also keep features that fire on other links up to this length; 0 for none. For small treebanks.
+    support : "gold", "tags" or "all"
+        Which features have weights: those that fire on gold parts; of other parts also those that do not look at words;
+        or all.
     tags : "gold" or "predicted"
         Whether tags and features are taken as they are given, or predicted by a tagger that the parser carries along.
         Lemmas are then not looked at.
@@ -106,6 +110,7 @@ class DependencyParser:
     References
     ----------
     .. [1] Smith, Efficient inference for trees and alignments, PhD thesis, Johns Hopkins 2010, chapters 2 and 3.
+       Smith and Eisner, Dependency parsing by belief propagation, EMNLP 2008.
     .. [2] McDonald, Crammer and Pereira, Online large-margin training of dependency parsers, ACL 2005.
 
     Examples
@@ -119,8 +124,8 @@ class DependencyParser:
 
     _kind: ClassVar[str] = "parse.dependency"
     OPTIONS: ClassVar[tuple[str, ...]] = (
-        "projective", "order", "trainer", "decoder", "single_root", "iterations", "rate", "l2", "batch", "min_count",
-        "reach", "tags", "templates", "seed",
+        "projective", "order", "factors", "trainer", "decoder", "constraint", "single_root", "rounds", "prune",
+        "iterations", "rate", "l2", "batch", "min_count", "support", "tags", "templates", "seed",
     )  # fmt: skip
 
     def __init__(
@@ -128,48 +133,58 @@ class DependencyParser:
         *,
         projective: bool | None = None,
         order: int = 1,
+        factors: Sequence[str] | None = None,
         trainer: str = "likelihood",
         decoder: str = "mbr",
+        constraint: str | None = None,
         single_root: bool = True,
+        rounds: int = 5,
+        prune: float = 3e-3,
         iterations: int = 10,
         rate: float | None = None,
         l2: float = 0.0,
         batch: int = 16,
         min_count: int = 1,
-        reach: int = 0,
+        support: str = "gold",
         tags: str = "gold",
         templates: Sequence[str] | None = None,
         seed: int = 0,
         threads: int | None = None,
     ) -> None:
         self.projective, self.order, self.trainer, self.decoder = projective, order, trainer, decoder
-        self.single_root, self.iterations, self.l2, self.batch = single_root, iterations, l2, batch
+        self.factors = None if factors is None else tuple(factors)
+        self.constraint, self.single_root, self.rounds, self.prune = constraint, single_root, rounds, prune
+        self.iterations, self.l2, self.batch, self.min_count = iterations, l2, batch, min_count
         self.rate = RATES.get(trainer, 0.0) if rate is None else rate
-        self.min_count, self.reach, self.tags, self.seed, self.threads = min_count, reach, tags, seed, threads
+        self.support, self.tags, self.seed, self.threads = support, tags, seed, threads
         self.templates = tuple(LINK_TEMPLATES if templates is None else templates)
         self._check_options()
 
     def _check_options(self) -> None:
-        if self.order != 1:
-            raise ParameterError(
-                f"DependencyParser: order should be 1, not {self.order!r}: links are scored one by one so far, and "
-                "factors over two links (order 2) are not there yet"
-            )
-        allowed = {"trainer": tuple(OBJECTIVES), "decoder": DECODERS, "tags": ("gold", "predicted")}
+        allowed: dict[str, tuple[Any, ...]] = {
+            "order": (1, 2), "trainer": tuple(OBJECTIVES), "decoder": DECODERS, "tags": ("gold", "predicted"),
+            "support": SUPPORTS, "constraint": (None, *CONSTRAINTS),
+        }  # fmt: skip
         for name, words in allowed.items():
             if getattr(self, name) not in words:
                 raise ParameterError(
                     f"DependencyParser: {name} should be one of {', '.join(map(repr, words))}, not "
                     f"{getattr(self, name)!r}"
                 )
-        for name, least in (("iterations", 1), ("batch", 1), ("min_count", 1), ("reach", 0), ("seed", 0)):
+        unknown = sorted(set(self.factors or ()) - set(FAMILIES))
+        if unknown or (self.factors and self.order == 1):
+            raise ParameterError(
+                f"DependencyParser: factors should be some of {', '.join(FAMILIES)}, with order 2, not "
+                f"{', '.join(unknown) or 'with order 1'}"
+            )
+        for name, least in (("iterations", 1), ("batch", 1), ("min_count", 1), ("rounds", 1), ("seed", 0)):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise ParameterError(f"DependencyParser: {name} should be an integer from {least} on, not {value!r}")
-        for name in ("rate", "l2"):
+        for name, most in (("rate", np.inf), ("l2", np.inf), ("prune", 1)):
             value = getattr(self, name)
-            if not (isinstance(value, int | float) and 0 <= value < np.inf) or (name == "rate" and not value):
-                wanted = "above 0" if name == "rate" else "0 or more"
+            if not (isinstance(value, int | float) and 0 <= value < most) or (name == "rate" and not value):
+                wanted = "above 0" if name == "rate" else "0 or more" + (", below 1" if most == 1 else "")
                 raise ParameterError(f"DependencyParser: {name} should be {wanted}, not {value!r}")
         Templates.of(self.templates)
 
@@ -198,41 +213,68 @@ class DependencyParser:
                 f"{treebank.name}: no word has a head, so there is nothing to learn. Is it the right file?"
             )
         tagger, seen, held_out = self._tagged(treebank, dev, progress)  # has threads of its own
-        with using_threads(self.threads):
-            columns = columns_of(seen, lemma=tagger is None)
-            words, templates = encode(seen, columns), Templates.of(self.templates, columns)
-            projective = self._choose(treebank)
-            heads = _usable(treebank, projective)
-            progress.start("Collecting features", 1)
-            table = Table.of(
-                count_keys(words, templates, heads, treebank.offsets, min_count=self.min_count, reach=self.reach)
-            )
-            scorer = LinkScorer(templates, table, np.zeros(len(table), np.float32))
-            settings = Settings(
-                self.trainer, self.iterations, float(self.rate), float(self.l2), self.batch, self.seed, projective,
-                self.single_root,
-            )  # fmt: skip
-            watch = Watch(self, scorer, columns, held_out, projective, progress)
-            try:
-                weights = learn(scorer, words, heads, treebank.offsets, settings, watch)
-                best = weights if watch.best is None else watch.best
-                progress.start("Learning labels", LABEL_PASSES)
-                labeller = Labeller.fit(
-                    words, treebank, columns, iterations=LABEL_PASSES, seed=self.seed, watch=progress.update
-                )
-            finally:
-                progress.finish()
-        self.trace_, self.tuning_ = np.array(watch.trace), np.array(watch.accuracies)
-        keys, values = _in_order(table.keys, best)
-        packed = LinkScorer.packed(templates, keys, values)
-        labeller = None if labeller is None else labeller.compact(LEAST)
-        self._fitted = _Fitted(columns, keys, values, packed, labeller, tagger, projective)
+        try:
+            with using_threads(self.threads):
+                self._fitted = self._fit(treebank, seen, held_out, tagger, progress)
+        finally:
+            progress.finish()
         return self
 
-    def _choose(self, treebank: Treebank) -> bool:
-        if self.projective is not None:
-            return bool(self.projective)
-        return bool(100 * np.count_nonzero(treebank.crossing) <= CROSSING * treebank.n_words)
+    def _fit(
+        self,
+        treebank: Treebank,
+        seen: Treebank,
+        held_out: Treebank | None,
+        tagger: Tagger | None,
+        progress: Progress,
+    ) -> Fitted:
+        """Learn from heads and relations of `treebank`, looking at the tags of `seen`."""
+        columns, shape = columns_of(seen, lemma=tagger is None), self._shape(treebank)
+        words, heads = encode(seen, columns), _usable(treebank, shape.projective)
+        chosen = None
+        if self.prune:
+            progress.start("Choosing links", PASSES)
+            chosen = LinkFilter.fit(
+                words, columns, heads, shape, threshold=float(self.prune), seed=self.seed, watch=progress.update
+            )  # fmt: skip
+        candidates = Candidates.all(words.lengths) if chosen is None else chosen.candidates(words, heads)
+        progress.start("Collecting features", 1)
+        features = FeatureSet.of(columns, shape.families, self.templates)
+        table = Table.of(
+            count_keys(
+                words, features, candidates, shape.families, heads, min_count=self.min_count, support=self.support
+            )
+        )
+        scorer = PartScorer(features, table, np.zeros(len(table), np.float32))
+        other = None
+        if held_out is not None:
+            unseen = encode(held_out, columns)
+            links = Candidates.all(unseen.lengths) if chosen is None else chosen.candidates(unseen)
+            other = HeldOut(unseen, links, held_out.heads)
+        watch = Watch(scorer, other, shape, self.decoder, self.iterations, progress)
+        settings = Settings(
+            self.trainer, self.iterations, float(self.rate), float(self.l2), self.batch, self.seed
+        )  # fmt: skip
+        weights = learn(scorer, words, candidates, heads, shape, settings, watch)
+        self.trace_, self.tuning_ = np.array(watch.trace), np.array(watch.accuracies)
+        best = in_order(table.keys, weights if watch.best is None else watch.best)
+        progress.start("Learning labels", LABEL_PASSES)
+        labeller = Labeller.fit(
+            words, treebank, columns, iterations=LABEL_PASSES, seed=self.seed, watch=progress.update
+        )  # fmt: skip
+        labeller = None if labeller is None else labeller.compact(LEAST)
+        return Fitted.of(columns, shape, self.templates, *best, filter=chosen, labeller=labeller, tagger=tagger)
+
+    def _shape(self, treebank: Treebank) -> Shape:
+        projective = self.projective
+        if projective is None:
+            projective = bool(100 * np.count_nonzero(treebank.crossing) <= CROSSING * treebank.n_words)
+        constraint = self.constraint or ("projective" if projective else "tree")
+        families: tuple[str, ...] = ()
+        if self.order == 2:
+            usual = [name for name in FAMILIES if name != "crossing" or constraint != "projective"]
+            families = tuple(name for name in FAMILIES if name in (usual if self.factors is None else self.factors))
+        return Shape(constraint, self.single_root, families, self.rounds)
 
     def _tagged(
         self, treebank: Treebank, dev: Treebank | None, progress: Progress
@@ -260,11 +302,11 @@ class DependencyParser:
         learnt, seen, words = self._seen(treebank)
         heads, chances = [np.zeros(0, np.int32)], [np.zeros(0)]
         with using_threads(self.threads):
-            for trees in self._trees(learnt, words):
+            for trees in self._trees(words):
                 found = best_trees(trees, self.decoder)
                 heads.append(found)
                 if confidence:
-                    chances.append(chances_of(trees.marginals(), found))
+                    chances.append(chances_of(trees.beliefs_of_links(), found))
             tree = np.concatenate(heads)
             parsed, sure = seen.with_columns(heads=tree), None
             if learnt.labeller is not None:
@@ -278,19 +320,33 @@ class DependencyParser:
 
     def predict_proba(self, treebank: Treebank | Text) -> Stack:
         """The posterior of each link: float64[n + 1, n + 1] for each sentence, as (head, child), the root first."""
-        learnt, _, words = self._seen(treebank)
+        _, _, words = self._seen(treebank)
         with using_threads(self.threads):
-            found = [trees.marginals() for trees in self._trees(learnt, words)]
+            found = [trees.beliefs_of_links() for trees in self._trees(words)]
         values = np.concatenate([np.zeros(0), *(stack.values for stack in found)])
         sizes = words.lengths + 1
         offsets = np.concatenate([[0], np.cumsum(sizes * sizes)]).astype(np.int64)
         return Stack(values, offsets, np.stack([sizes, sizes], axis=1))
 
     def entropy(self, treebank: Treebank | Text) -> NDArray[np.float64]:
-        """float64[n_sentences]: how unsure the parser is of each tree, in nats."""
-        learnt, _, words = self._seen(treebank)
+        """float64[n_sentences]: how unsure the parser is of each tree, in nats; with order 2, by Bethe's log Z."""
+        _, _, words = self._seen(treebank)
         with using_threads(self.threads):
-            return np.concatenate([np.zeros(0), *(trees.entropy() for trees in self._trees(learnt, words))])
+            return np.concatenate([np.zeros(0), *(trees.entropy() for trees in self._trees(words))])
+
+    def k_best(self, treebank: Treebank | Text, k: int) -> list[list[tuple[float, NDArray[np.int64]]]]:
+        """The `k` best trees of each sentence, each with its log probability.
+
+        With order 2 both are by what the tree factor believes: links in expectation of all larger parts.
+        """
+        _, _, words = self._seen(treebank)
+        found: list[list[tuple[float, NDArray[np.int64]]]] = []
+        with using_threads(self.threads):
+            for trees in self._trees(words):
+                exact = trees.tree_factor()
+                for total, best in zip(exact.log_partition().tolist(), exact.k_best(k), strict=True):
+                    found.append([(score - total, heads) for score, heads in best])
+        return found
 
     def score(self, treebank: Treebank) -> dict[str, Any]:
         """UAS, LAS, CLAS and the rest of `isogloss.metrics.score_trees`, in percent."""
@@ -302,6 +358,9 @@ class DependencyParser:
         self, treebank: Treebank | Text, sentence: int, word: int, *, rival: int | None = None
     ) -> dict[str, Any]:
         """Why a word gets its head and not another: what each feature adds to the score of either; plain data.
+
+        With order 2, what larger parts add is the difference between the log-odds of a link and its score; they are
+        not told apart.
 
         Parameters
         ----------
@@ -315,12 +374,25 @@ class DependencyParser:
         if not 0 <= sentence < len(seen) or not 0 <= word < seen.lengths[sentence]:
             raise ParameterError(f"explain: there is no word {word} in sentence {sentence}; both count from 0")
         alone = seen.part(sentence, sentence + 1)
-        (trees,) = self._trees(learnt, encode(alone, learnt.columns))
+        (trees,) = self._trees(encode(alone, learnt.columns))
         return explain(
             learnt.scorer, alone, learnt.columns, trees, int(best_trees(trees, self.decoder)[word]), word, rival
         )  # fmt: skip
 
-    def _seen(self, text: Treebank | Text) -> tuple[_Fitted, Treebank, Words]:
+    def with_inference(
+        self, *, constraint: str | None = None, rounds: int | None = None, decoder: str | None = None
+    ) -> DependencyParser:
+        """The same weights, with trees found in another way."""
+        learnt = self._learnt
+        options = self.options_ | {"threads": self.threads}
+        options |= {name: value for name, value in (("rounds", rounds), ("decoder", decoder)) if value is not None}
+        made = DependencyParser(**options)
+        shape = replace(learnt.shape, constraint=constraint or learnt.shape.constraint, rounds=made.rounds)
+        made._fitted = replace(learnt, shape=shape)
+        made.trace_, made.tuning_ = self.trace_, self.tuning_
+        return made
+
+    def _seen(self, text: Treebank | Text) -> tuple[Fitted, Treebank, Words]:
         """What was learnt, the sentences with the tags that the parser looks at, and their codes."""
         learnt = self._learnt
         treebank = Treebank.from_text(text) if isinstance(text, Text) else text
@@ -334,11 +406,10 @@ class DependencyParser:
             )
         return learnt, treebank, encode(treebank, learnt.columns)
 
-    def _trees(self, learnt: _Fitted, words: Words) -> Iterator[Batch[Any]]:
+    def _trees(self, words: Words) -> Iterator[LoopyTrees]:
         """Distributions over the trees of all sentences, some at a time."""
-        for sentences in pieces(words.lengths):
-            scores = learnt.scorer.scores(words, sentences)
-            yield trees_of(scores, projective=learnt.projective, single_root=self.single_root)
+        learnt = self._learnt
+        return all_trees(learnt.scorer, words, learnt.candidates(words), learnt.shape)
 
     @property
     def labels_(self) -> tuple[str, ...]:
@@ -349,15 +420,20 @@ class DependencyParser:
     @property
     def projective_(self) -> bool:
         """Whether trees are projective."""
-        return self._learnt.projective
+        return self._learnt.shape.projective
+
+    @property
+    def families_(self) -> tuple[str, ...]:
+        """The larger parts that have scores; none for order 1."""
+        return self._learnt.shape.families
 
     @property
     def n_features_(self) -> int:
-        """How many weights links have."""
+        """How many weights links and larger parts have."""
         return len(self._learnt.keys)
 
     @property
-    def _learnt(self) -> _Fitted:
+    def _learnt(self) -> Fitted:
         if not hasattr(self, "_fitted"):
             raise UsageError("this DependencyParser has learnt nothing yet: call fit first, or load a saved model")
         return self._fitted
@@ -371,20 +447,8 @@ class DependencyParser:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a folder with weights and a header; see `isogloss.store`."""
-        learnt = self._learnt
-        arrays: dict[str, NDArray[Any]] = {"keys": learnt.keys, "weights": learnt.weights}
-        meta: dict[str, Any] = {
-            "columns": learnt.columns._asdict(),
-            "projective": learnt.projective,
-            "trace": self.trace_.tolist(),
-            "tuning": self.tuning_.tolist(),
-        }
-        if learnt.labeller is not None:
-            arrays |= {f"label.{name}": array for name, array in learnt.labeller.to_arrays().items()}
-        if learnt.tagger is not None:
-            parts = learnt.tagger.to_parts()
-            arrays |= {f"tagger.{name}": array for name, array in parts["arrays"].items()}
-            meta["tagger"] = {"options": parts["options"], "meta": parts["meta"]}
+        arrays, meta = self._learnt.to_parts()
+        meta |= {"trace": self.trace_.tolist(), "tuning": self.tuning_.tolist()}
         store.save(path, kind=self._kind, options=self.options_, arrays=arrays, meta=meta)
 
     @classmethod
@@ -400,37 +464,11 @@ class DependencyParser:
     def _from_saved(cls, saved: store.Saved) -> Self:
         try:
             parser = cls(**saved.options)
-            given = saved.meta["columns"]
-            columns = Columns(given["tag"], given["fine"], bool(given["lemma"]), tuple(given["attributes"]))
-            keys, weights = saved.arrays["keys"], saved.arrays["weights"]
-            scorer = LinkScorer.packed(Templates.of(parser.templates, columns), keys, weights)
-            own = _own(saved.arrays, "label.")
-            labeller = Labeller.from_arrays(own, columns) if own else None
-            parts, tagger = saved.meta.get("tagger"), None
-            if parts is not None:
-                from isogloss.tasks.tag import Tagger
-
-                tagger = Tagger.from_parts(parts["options"], _own(saved.arrays, "tagger."), parts["meta"])
-            parser._fitted = _Fitted(columns, keys, weights, scorer, labeller, tagger, bool(saved.meta["projective"]))
+            parser._fitted = Fitted.from_parts(saved.arrays, saved.meta, parser.templates)
             parser.trace_, parser.tuning_ = np.array(saved.meta["trace"]), np.array(saved.meta["tuning"])
-        except (KeyError, TypeError, ParameterError) as error:
+        except (KeyError, TypeError, ValueError, ParameterError) as error:
             raise ModelError(f"the saved parser is damaged or of another version ({error}). Train it again") from error
         return parser
-
-
-def _in_order(
-    keys: NDArray[np.uint64], weights: NDArray[np.float32]
-) -> tuple[NDArray[np.uint64], NDArray[np.float32]]:  # fmt: skip
-    """In the order of their places in a table, so that it is filled from one end to the other when it is read."""
-    size = 64
-    while size < 2 * len(keys):
-        size *= 2
-    order = np.argsort(keys & np.uint64(size - 1), kind="stable")
-    return keys[order], np.ascontiguousarray(weights[order])
-
-
-def _own(arrays: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
 def _check_trees(treebank: Treebank, single_root: bool) -> None:

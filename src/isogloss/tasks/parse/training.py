@@ -1,8 +1,8 @@
-"""How weights of links are found: minibatches of sentences, what each asks of its links, and the step that follows.
+"""How weights are found: minibatches of sentences, what each asks of its parts, and the step that follows.
 
-The three are apart: a scorer gives scores and gradients (`LinkScorer`), an objective says how the loss of a sentence
-changes with the score of each link (`OBJECTIVES`), and `Steps` moves the weights. Objectives see a batch of structures
-and gold heads, so that any structure that has marginals can take the place of first-order trees.
+The three are apart: a scorer gives scores and gradients (`PartScorer`), an objective says how the loss of a sentence
+changes with the score of each part (`OBJECTIVES`), and `Steps` moves the weights. Objectives see distributions over
+trees and gold heads, and know nothing of features.
 """
 
 from __future__ import annotations
@@ -14,17 +14,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isogloss.engine.threads import run_blocks
-from isogloss.structures.base import InfeasibleError, kept
-from isogloss.structures.batch import Batch, Stack
-from isogloss.tasks.parse.inference import best_trees, cells_of, trees_of
-from isogloss.tasks.parse.links import Gradient, LinkScorer
+from isogloss.structures.base import Array, kept
+from isogloss.structures.loopy import LoopyTrees
+from isogloss.structures.tree_parts import Candidates, TreeParts
+from isogloss.tasks.parse.inference import Shape, best_trees
+from isogloss.tasks.parse.scoring import Gradient, PartScorer
 from isogloss.tasks.parse.words import Words
 
-__all__ = ["OBJECTIVES", "Asked", "Settings", "Steps", "learn", "likelihood", "mira", "perceptron"]
+__all__ = ["OBJECTIVES", "Asked", "Settings", "Steps", "learn", "likelihood", "mira", "perceptron", "risk"]
 
 BLOCKS = 4
-LEAST = 1e-4
-"""Links whose posterior is this close to what it should be are left alone."""
+LEAST = 1e-3
+"""Parts whose posterior is this close to what it should be are left alone."""
+MARGINS = ("mira", "perceptron")
+FIRST_BY_LIKELIHOOD = 0.4
+"""The share of passes after which minimum risk, which has many optima, takes over from likelihood."""
 
 
 class Settings(NamedTuple):
@@ -36,8 +40,6 @@ class Settings(NamedTuple):
     l2: float = 0.0
     batch: int = 16
     seed: int = 0
-    projective: bool = True
-    single_root: bool = True
 
 
 class Asked(NamedTuple):
@@ -45,62 +47,48 @@ class Asked(NamedTuple):
 
     Parameters
     ----------
-    values : Stack
-        Derivative of the loss by the score of each link.
+    values : float64[n_parts]
+        Derivative of the loss by the score of each part.
     losses : float64[n_sentences]
     """
 
-    values: Stack
+    values: Array
     losses: NDArray[np.float64]
 
 
-Objective = Callable[[Batch[Any], NDArray[np.int32]], Asked]
+Objective = Callable[[LoopyTrees, NDArray[np.int32]], Asked]
 
 
-def likelihood(trees: Batch[Any], heads: NDArray[np.int32]) -> Asked:
+def likelihood(trees: LoopyTrees, heads: NDArray[np.int32]) -> Asked:
     r"""Minus the log probability of the known heads, :math:`-\log \sum_{y \ni known} p(y \mid x)`.
 
-    Its derivative is the posterior of a link less the posterior among the trees that have the known heads; where all
-    are known that is 1 or 0, also if no tree of this kind has them (a projective model of crossing links).
+    Its derivative is the posterior of a part less the posterior among the trees that have the known heads; where all
+    are known that is 1 or 0, also if no tree of this kind has them (a projective model of crossing links). With larger
+    parts than links, posteriors are beliefs and log Z is Bethe's.
     """
-    total, marginals = trees.log_partition(), trees.marginals()
-    wanted = np.zeros(len(marginals.values))
-    if heads.min(initial=0) >= 0:
-        cells = cells_of(trees.scores, heads)
-        wanted[cells] = 1.0
-        words = trees.scores.shapes[:, 0] - 1
-        gold = _sums(trees.scores.values[cells], words)
-    else:
-        gold, wanted = _clamped(trees, heads)
-    return Asked(marginals.like(marginals.values - wanted), total - gold)
+    total, marginals = trees.log_partition(), trees.marginals().values
+    parts = trees.layout
+    wanted = parts.indicate(heads)
+    gold = _sums(wanted * trees.scores.values, np.diff(parts.offsets))
+    partial = _sums((heads < 0).astype(np.float64), parts.lengths) > 0
+    if partial.any():
+        clamped = _restricted(trees, heads)
+        values, beliefs = clamped.partitions_and_beliefs()
+        impossible = partial & ~(values > -np.inf)  # a sentence that no tree fits asks for nothing
+        gold = np.where(partial, np.where(impossible, total, values), gold)
+        every = np.repeat(partial, np.diff(parts.offsets))
+        wanted = np.where(every, beliefs, wanted)
+        wanted = np.where(np.repeat(impossible, np.diff(parts.offsets)), marginals, wanted)
+    return Asked(marginals - wanted, total - gold)
 
 
-def _clamped(trees: Batch[Any], heads: NDArray[np.int32]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """log Σ exp score of the trees that have the known heads, and the posteriors among them."""
-    known = _restricted(trees, heads)
-    try:
-        return known.log_partition(), known.marginals().values
-    except InfeasibleError:
-        pass
-    totals, marginals = np.empty(len(trees)), trees.marginals().values.copy()
-    for k in range(len(trees)):  # a sentence that no tree fits asks for nothing
-        here = slice(trees.scores.offsets[k], trees.scores.offsets[k + 1])
-        try:
-            totals[k] = known[k].log_partition()
-            marginals[here] = known[k].marginals().ravel()
-        except InfeasibleError:
-            totals[k] = trees.log_partition()[k]
-    return totals, marginals
-
-
-def _restricted(trees: Batch[Any], heads: NDArray[np.int32]) -> Batch[Any]:
+def _restricted(trees: LoopyTrees, heads: NDArray[np.int32]) -> LoopyTrees:
     """The same trees, of which only those with the known heads are allowed."""
-    from isogloss.tasks.parse._numba.updates import clamp_heads
-
-    scores = trees.scores
-    values = scores.values.copy()
-    clamp_heads(scores.offsets, np.ascontiguousarray(scores.shapes[:, 0]), heads, values)
-    return trees.with_scores(scores.like(kept(values)))
+    parts = trees.layout
+    known = heads[parts.link_words]
+    scores = trees.scores.values.copy()
+    scores[parts.link_places[(known >= 0) & (known != parts.head)]] = -np.inf
+    return trees.with_scores(trees.scores.like(kept(scores)))
 
 
 def _sums(values: NDArray[np.float64], lengths: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -110,49 +98,73 @@ def _sums(values: NDArray[np.float64], lengths: NDArray[np.int64]) -> NDArray[np
     return np.asarray(before[ends] - before[ends - lengths])
 
 
-def perceptron(trees: Batch[Any], heads: NDArray[np.int32]) -> Asked:
-    """Links of the best tree that should not be there, and those that should; losses are wrong heads."""
+def risk(trees: LoopyTrees, heads: NDArray[np.int32]) -> Asked:
+    r"""The expected number of wrong heads, :math:`\sum_j 1 - p(y_j^* \mid x)`.
+
+    Its derivative by the score of a part is minus the covariance of the part with the number of right heads: exact for
+    links alone (Smith 2010, equations 3.9–3.14), else by differences of beliefs.
+    """
+    from isogloss.learners.risk import hessian_vector
+
+    parts = trees.layout
+    right = parts.indicate(heads)
+    cost = np.zeros(parts.n_parts)
+    cost[parts.link_places] = right[parts.link_places]
+    chance = trees.marginals().values * cost
+    known = _sums((heads >= 0).astype(np.float64), parts.lengths)
+    losses = known - _sums(chance, np.diff(parts.offsets))
+    if parts.families:
+        moved = _moved(trees, cost)
+    else:
+        exact = trees.tree_factor()
+        vector = parts.of_links(cost[parts.link_places], 0.0)
+        found = hessian_vector(exact, vector)
+        moved = found.values[parts.cells]
+    return Asked(-moved, losses)
+
+
+def _moved(trees: LoopyTrees, vector: Array, step: float = 1e-3) -> Array:
+    """How beliefs move when scores move along a vector: a central difference."""
+    there, back = (
+        trees.with_scores(trees.scores.like(kept(trees.scores.values + sign * step * vector))).marginals().values
+        for sign in (1, -1)
+    )
+    return np.asarray((there - back) / (2 * step))
+
+
+def perceptron(trees: LoopyTrees, heads: NDArray[np.int32]) -> Asked:
+    """Parts of the best tree that should not be there, and those that should; losses are wrong heads."""
     return _compared(trees, heads, best_trees(trees, "map"), margin=False)
 
 
-def mira(trees: Batch[Any], heads: NDArray[np.int32]) -> Asked:
+def mira(trees: LoopyTrees, heads: NDArray[np.int32]) -> Asked:
     """As for the perceptron, with the tree that is best when every wrong head earns 1; losses are hinges."""
-    cost = np.ones(len(trees.scores.values))
-    right = heads >= 0
-    cells = cells_of(trees.scores, np.where(right, heads, 0))
-    cost[cells[right]] = 0.0
-    free = np.flatnonzero(~right)
-    if len(free):
-        values = np.zeros(len(cost))
-        from isogloss.tasks.parse._numba.updates import clamp_heads
-
-        clamp_heads(trees.scores.offsets, np.ascontiguousarray(trees.scores.shapes[:, 0]), heads, values)
-        cost = (values == -np.inf).astype(np.float64)  # words without a head have no cost
-    harder = trees.with_scores(trees.scores.like(kept(trees.scores.values + cost)))
-    return _compared(trees, heads, best_trees(harder, "map"), margin=True)
+    parts = trees.layout
+    known = heads[parts.link_words]
+    harder = trees.scores.values.copy()
+    harder[parts.link_places[(known >= 0) & (known != parts.head)]] += 1.0
+    found = best_trees(trees.with_scores(trees.scores.like(kept(harder))), "map")
+    return _compared(trees, heads, found, margin=True)
 
 
 def _compared(
-    trees: Batch[Any], heads: NDArray[np.int32], found: NDArray[np.int32], *, margin: bool
+    trees: LoopyTrees, heads: NDArray[np.int32], found: NDArray[np.int32], *, margin: bool
 ) -> Asked:  # fmt: skip
-    wanted = heads
-    if heads.min(initial=0) < 0:  # the best tree that has the known heads
-        try:
-            wanted = best_trees(_restricted(trees, heads), "map")
-        except InfeasibleError:
-            wanted = np.where(heads >= 0, heads, found).astype(np.int32)
-    scores, words = trees.scores, trees.scores.shapes[:, 0] - 1
-    ours, theirs = cells_of(scores, found), cells_of(scores, wanted)
-    values = np.zeros(len(scores.values))
-    values[ours] += 1.0
-    values[theirs] -= 1.0
-    losses = _sums(((found != heads) & (heads >= 0)).astype(np.float64), words)
+    parts, wanted = trees.layout, heads
+    if heads.min(initial=0) < 0:  # the best tree that has the known heads, where there is one
+        clamped = _restricted(trees, heads)
+        possible = np.repeat(clamped.partitions_and_beliefs()[0] > -np.inf, parts.lengths)
+        wanted = np.where(heads >= 0, heads, found).astype(np.int32)
+        if possible.all():
+            wanted = best_trees(clamped, "map")
+    values = parts.indicate(found) - parts.indicate(wanted)
+    losses = _sums(((found != heads) & (heads >= 0)).astype(np.float64), parts.lengths)
     if margin:
-        losses += _sums(scores.values[ours] - scores.values[theirs], words)
-    return Asked(scores.like(values), losses)
+        losses += _sums(values * trees.scores.values, np.diff(parts.offsets))
+    return Asked(values, losses)
 
 
-OBJECTIVES: dict[str, Objective] = {"likelihood": likelihood, "mira": mira, "perceptron": perceptron}
+OBJECTIVES: dict[str, Objective] = {"likelihood": likelihood, "risk": risk, "mira": mira, "perceptron": perceptron}
 """By the name of the trainer."""
 
 
@@ -204,19 +216,22 @@ class Steps:
 
 
 def learn(
-    scorer: LinkScorer,
+    scorer: PartScorer,
     words: Words,
+    candidates: Candidates,
     heads: NDArray[np.int32],
-    offsets: NDArray[np.int64],
+    shape: Shape,
     settings: Settings,
     watch: Callable[[int, float, Callable[[], NDArray[np.float32]] | None], bool],
 ) -> NDArray[np.float32]:
-    """Learn weights of links.
+    """Learn weights of parts.
 
     Parameters
     ----------
-    scorer : LinkScorer
+    scorer : PartScorer
         With the table of features; its weights are set here.
+    candidates : Candidates
+        The links that are looked at.
     heads : int32[n_words]
         −1 where not known; sentences without any known head are passed over.
     watch : callable
@@ -227,29 +242,27 @@ def learn(
     -------
     float32[n_features] : the mean of the weights
     """
-    steps = Steps(
-        len(scorer.table),
-        rate={"perceptron": 0.0}.get(settings.trainer, settings.rate),
-        l2=settings.l2,
-        margins=settings.trainer != "likelihood",
-    )
+    rate = 0.0 if settings.trainer == "perceptron" else settings.rate
+    steps = Steps(len(scorer.table), rate=rate, l2=settings.l2, margins=settings.trainer in MARGINS)
     scorer.weights = steps.weights
-    known = np.add.reduceat(np.append(heads >= 0, False).astype(np.int64), offsets[:-1]) if len(words) else np.zeros(0)
-    useful = np.flatnonzero((known > 0) & (words.lengths > 0))
-    objective = OBJECTIVES[settings.trainer]
+    known = np.array(_sums((heads >= 0).astype(np.float64), words.lengths))
+    useful = np.flatnonzero(known > 0)
     for number in range(settings.iterations):
+        objective = OBJECTIVES[settings.trainer]
+        if settings.trainer == "risk" and number < FIRST_BY_LIKELIHOOD * settings.iterations:
+            objective = likelihood
         mixed = np.random.default_rng([settings.seed, number]).permutation(useful)
         lost = 0.0
         for start in range(0, len(mixed), settings.batch):
             sentences = mixed[start : start + settings.batch]
-            scores = scorer.scores(words, sentences)
-            trees = trees_of(scores, projective=settings.projective, single_root=settings.single_root)
-            asked = objective(trees, _heads_of(heads, offsets, sentences))
-            steps.take(scorer.gradient(words, sentences, asked.values, least=LEAST), asked.losses)
+            parts = TreeParts.of(candidates, shape.families, sentences)
+            trees = shape.trees(parts, scorer.scores(words, sentences, parts))
+            asked = objective(trees, _heads_of(heads, candidates.offsets, sentences))
+            steps.take(scorer.gradient(words, sentences, parts, asked.values, least=LEAST), asked.losses)
             lost += float(asked.losses.sum())
             if start // settings.batch % 16 == 0:
                 watch(number, start / len(mixed), None)
-        if watch(number + 1, lost / max(1, int(known.sum())), steps.mean):
+        if watch(number + 1, lost / max(1.0, float(known.sum())), steps.mean):
             break
         if number == 0:
             steps.forget()  # the first pass is far from where the others are
@@ -259,5 +272,5 @@ def learn(
 def _heads_of(
     heads: NDArray[np.int32], offsets: NDArray[np.int64], sentences: NDArray[np.int64]
 ) -> NDArray[np.int32]:  # fmt: skip
-    parts = [heads[offsets[s] : offsets[s + 1]] for s in sentences.tolist()]
-    return np.concatenate(parts) if parts else np.zeros(0, np.int32)
+    found = [heads[offsets[s] : offsets[s + 1]] for s in sentences.tolist()]
+    return np.concatenate(found) if found else np.zeros(0, np.int32)

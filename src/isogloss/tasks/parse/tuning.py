@@ -3,78 +3,78 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isogloss.data.treebank import Treebank
 from isogloss.progress import Progress
-from isogloss.tasks.parse.inference import best_trees, trees_of
-from isogloss.tasks.parse.links import LinkScorer
-from isogloss.tasks.parse.words import Columns, encode
+from isogloss.structures.loopy import LoopyTrees
+from isogloss.structures.tree_parts import Candidates, TreeParts
+from isogloss.tasks.parse.inference import Shape, best_trees, pieces
+from isogloss.tasks.parse.scoring import PartScorer
+from isogloss.tasks.parse.words import Words
 
-if TYPE_CHECKING:
-    from isogloss.tasks.parse.parser import DependencyParser
+__all__ = ["HeldOut", "Watch", "all_trees"]
 
-__all__ = ["Watch", "pieces"]
-
-CELLS = 1 << 21
-"""Links that are scored at a time."""
 PATIENCE = 3
 """Passes without a better one, after which learning ends."""
 
 
+def all_trees(scorer: PartScorer, words: Words, candidates: Candidates, shape: Shape) -> Iterator[LoopyTrees]:
+    """Distributions over the trees of all sentences, some at a time."""
+    for sentences in pieces(words.lengths):
+        parts = TreeParts.of(candidates, shape.families, sentences)
+        yield shape.trees(parts, scorer.scores(words, sentences, parts))
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Sentences that are not learnt from."""
+
+    words: Words
+    candidates: Candidates
+    heads: NDArray[np.int32]
+
+    def uas(self, scorer: PartScorer, shape: Shape, decoder: str) -> float:
+        """Right heads, in percent."""
+        found = [best_trees(trees, decoder) for trees in all_trees(scorer, self.words, self.candidates, shape)]
+        known = self.heads >= 0
+        right = np.concatenate([np.zeros(0, np.int32), *found]) == self.heads
+        return 100 * float(np.mean(right[known])) if known.any() else 0.0
+
+
 class Watch:
-    """Tells progress how far learning is, and keeps the weights that are best on dev."""
+    """Tells progress how far learning is, and keeps the weights that are best on held-out sentences."""
 
     def __init__(
         self,
-        parser: DependencyParser,
-        scorer: LinkScorer,
-        columns: Columns,
-        dev: Treebank | None,
-        projective: bool,
+        scorer: PartScorer,
+        held_out: HeldOut | None,
+        shape: Shape,
+        decoder: str,
+        iterations: int,
         progress: Progress,
     ) -> None:
-        self.parser, self.scorer, self.progress = parser, scorer, progress
+        self.scorer, self.held_out, self.shape, self.decoder = scorer, held_out, shape, decoder
+        self.iterations, self.progress = iterations, progress
         self.trace: list[float] = []
         self.accuracies: list[float] = []
         self.best: NDArray[np.float32] | None = None
-        self.projective, self.dev = projective, dev
-        self.words = None if dev is None else encode(dev, columns)
-        progress.start("Learning links", parser.iterations)
+        progress.start("Learning links", iterations)
 
     def __call__(self, done: int, value: float, mean: Callable[[], NDArray[np.float32]] | None) -> bool:
         if mean is None:
             self.progress.within(value)
             return False
         self.trace.append(value)
-        detail = f"pass {done} of {self.parser.iterations}"
-        if self.dev is not None:
+        detail = f"pass {done} of {self.iterations}"
+        if self.held_out is not None:
             weights = mean()
-            self.accuracies.append(self._uas(weights))
+            scorer = PartScorer(self.scorer.features, self.scorer.table, weights)
+            self.accuracies.append(self.held_out.uas(scorer, self.shape, self.decoder))
             detail += f", UAS {self.accuracies[-1]:.2f} on dev"
             if self.accuracies[-1] >= max(self.accuracies):
                 self.best = weights
         self.progress.update(done, detail)
         return bool(self.accuracies) and done - 1 - int(np.argmax(self.accuracies)) >= PATIENCE
-
-    def _uas(self, weights: NDArray[np.float32]) -> float:
-        assert self.dev is not None and self.words is not None
-        scorer, heads = LinkScorer(self.scorer.templates, self.scorer.table, weights), [np.zeros(0, np.int32)]
-        for sentences in pieces(self.words.lengths):
-            scores = scorer.scores(self.words, sentences)
-            trees = trees_of(scores, projective=self.projective, single_root=self.parser.single_root)
-            heads.append(best_trees(trees, self.parser.decoder))
-        known = self.dev.heads >= 0
-        return 100 * float(np.mean((np.concatenate(heads) == self.dev.heads)[known])) if known.any() else 0.0
-
-
-def pieces(lengths: NDArray[np.int64]) -> Iterator[NDArray[np.int64]]:
-    """Runs of sentences that have about `CELLS` links."""
-    cells = np.cumsum((lengths + 1) ** 2) // CELLS
-    cuts = np.flatnonzero(np.diff(cells)) + 1
-    for start, stop in zip(np.append(0, cuts).tolist(), np.append(cuts, len(lengths)).tolist(), strict=True):
-        if stop > start:
-            yield np.arange(start, stop)

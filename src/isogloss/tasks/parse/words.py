@@ -74,6 +74,15 @@ class Words:
     starts: NDArray[np.int64]
     lengths: NDArray[np.int64]
 
+    @property
+    def arrays(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.int8]]:
+        """As kernels take them."""
+        return self.codes, self.features, self.kinds
+
+    def without_features(self) -> Words:
+        """The same words without attributes."""
+        return Words(self.codes, np.zeros((len(self.codes), 0), np.uint64), self.kinds, self.starts, self.lengths)
+
     def __len__(self) -> int:
         return len(self.starts)
 

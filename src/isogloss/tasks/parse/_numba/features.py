@@ -1,4 +1,4 @@
-"""Keys of links, tables of keys, and what is done with them: scores, gradients and counts.
+"""Keys of links, and tables of keys.
 
 A template gives a link a 64-bit code *h*. Its variants (bin 0: as it is; 1, 2, …: with direction and length) have keys
 that differ in the fingerprint (upper half) and lie within one line of 8 slots (lowest three bits), so that looking up
@@ -14,7 +14,7 @@ from numba import njit
 
 from isogloss.tasks.parse._numba.codes import mix
 
-__all__ = ["build", "collect", "emit_links", "keys_of_link", "room_for", "score_links"]
+__all__ = ["bin_of", "build", "find", "insert", "key_of", "keys_of_link", "most_keys", "room_for", "sides"]
 
 PAD = 2
 N_BINS = 7
@@ -152,89 +152,7 @@ def most_keys(n_templates, n_attributes):
 
 
 @njit(cache=True, nogil=True)
-def score_links(
-    block, blocks, sentences, starts, lengths, words, templates, table, weights, packed, offsets, out
-):  # fmt: skip
-    """Scores of all links of some sentences, ``out[offsets[k]:]`` for the k-th, as [head, child]."""
-    begin, terms, factors, dynamic, factors3 = templates
-    mask = np.uint64(len(table) // 2 - 1)
-    as_weights = table.view(np.float32)
-    most = most_keys(len(begin), words[1].shape[1])
-    found, which = np.empty(most, np.uint64), np.empty(most, np.int64)
-    for k in range(block, len(sentences), blocks):
-        s = sentences[k]
-        n, first = lengths[s], starts[s] + PAD
-        heads, children = np.empty((n + 1, len(begin)), np.uint64), np.empty((n + 1, len(begin)), np.uint64)
-        sides(words[0], first, n, begin, terms, factors, heads, children)
-        for p in range(n + 1):
-            row = offsets[k] + p * (n + 1)
-            out[row] = 0.0
-            for c in range(1, n + 1):
-                if c == p:
-                    out[row + c] = 0.0
-                    continue
-                m = keys_of_link(p, c, first, n, words, heads, children, dynamic, factors3, found, which)
-                bin_ = bin_of(p, c)
-                total = 0.0
-                for t in range(m):
-                    i = find(table, mask, key_of(found[t], 0))
-                    if i < 0:  # then no variant is in the table either
-                        continue
-                    total += as_weights[2 * i + 1] if packed else weights[table[2 * i + 1]]
-                    i = find(table, mask, key_of(found[t], bin_))
-                    if i >= 0:
-                        total += as_weights[2 * i + 1] if packed else weights[table[2 * i + 1]]
-                out[row + c] = total
-
-
-@njit(cache=True, nogil=True)
-def count_active(block, blocks, offsets, values, least, counts):
-    """How many values of each sentence are above `least` in size."""
-    for k in range(block, len(counts), blocks):
-        active = 0
-        for i in range(offsets[k], offsets[k + 1]):
-            active += abs(values[i]) > least
-        counts[k] = active
-
-
-@njit(cache=True, nogil=True)
-def emit_links(
-    block, blocks, sentences, starts, lengths, words, templates, table, offsets, values, least, places, numbers, parts,
-    ends,
-):  # fmt: skip
-    """The gradient of each sentence: for every feature of a link with a value, the number of its weight and the value.
-
-    Those of the k-th sentence begin at ``places[k]`` of `numbers` and `parts`, and end before ``ends[k]``.
-    """
-    begin, terms, factors, dynamic, factors3 = templates
-    mask = np.uint64(len(table) // 2 - 1)
-    most = most_keys(len(begin), words[1].shape[1])
-    found, which = np.empty(most, np.uint64), np.empty(most, np.int64)
-    for k in range(block, len(sentences), blocks):
-        s = sentences[k]
-        n, first = lengths[s], starts[s] + PAD
-        heads, children = np.empty((n + 1, len(begin)), np.uint64), np.empty((n + 1, len(begin)), np.uint64)
-        sides(words[0], first, n, begin, terms, factors, heads, children)
-        at = places[k]
-        for p in range(n + 1):
-            for c in range(1, n + 1):
-                value = values[offsets[k] + p * (n + 1) + c]
-                if abs(value) <= least or p == c:
-                    continue
-                m = keys_of_link(p, c, first, n, words, heads, children, dynamic, factors3, found, which)
-                bin_ = bin_of(p, c)
-                for t in range(m):
-                    for variant in range(2):
-                        i = find(table, mask, key_of(found[t], bin_ * variant))
-                        if i < 0:
-                            break
-                        numbers[at], parts[at] = table[2 * i + 1], value
-                        at += 1
-        ends[k] = at
-
-
-@njit(cache=True, nogil=True)
-def _insert(slots, counts, key):
+def insert(slots, counts, key):
     """Count a key in a table of whole keys; 1 if it is new."""
     mask = len(slots) - 1
     i = np.int64(key & np.uint64(mask))
@@ -264,33 +182,3 @@ def room_for(slots, counts, used, more):
                 i = (i + 1) & (size - 1)
             wider[i], numbers[i] = slots[k], counts[k]
     return wider, numbers
-
-
-@njit(cache=True, nogil=True)
-def collect(sentences, starts, lengths, words, templates, gold, word_offsets, reach, slots, counts, used):
-    """Count the keys of gold links, and of all links not longer than `reach`; the tables, and how many keys are in."""
-    begin, terms, factors, dynamic, factors3 = templates
-    most = most_keys(len(begin), words[1].shape[1])
-    found, which = np.empty(most, np.uint64), np.empty(most, np.int64)
-    for k in range(len(sentences)):
-        s = sentences[k]
-        n, first = lengths[s], starts[s] + PAD
-        heads, children = np.empty((n + 1, len(begin)), np.uint64), np.empty((n + 1, len(begin)), np.uint64)
-        sides(words[0], first, n, begin, terms, factors, heads, children)
-        for c in range(1, n + 1):
-            right = gold[word_offsets[s] + c - 1]
-            low, high = (0, n) if right >= 0 and reach > 0 else (right, right)
-            if reach == 0 and right < 0:
-                continue
-            if right < 0:
-                low, high = 0, n
-            slots, counts = room_for(slots, counts, used, 2 * most * (min(n, 2 * reach) + 2))
-            for p in range(low, high + 1):
-                if p == c or (p != right and abs(p - c) > reach):
-                    continue
-                m = keys_of_link(p, c, first, n, words, heads, children, dynamic, factors3, found, which)
-                bin_ = bin_of(p, c)
-                for t in range(m):
-                    used += _insert(slots, counts, key_of(found[t], 0))
-                    used += _insert(slots, counts, key_of(found[t], bin_))
-    return slots, counts, used

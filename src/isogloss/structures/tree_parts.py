@@ -1,0 +1,226 @@
+"""Candidate links of many sentences, and the parts of trees over them that may have scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from isogloss.errors import ParameterError
+from isogloss.structures.base import Array
+from isogloss.structures.batch import Stack, run_sentences
+
+__all__ = ["FAMILIES", "Candidates", "TreeParts"]
+
+FAMILIES = ("grand", "siblings", "valence", "crossing")
+"""What pairs of links, or more, can be scored for: a link and the one above it; children of a head that follow each
+other outward; the number of children on a side; words whose links cross."""
+BINS = 4
+"""Numbers of children that are told apart: 0, 1, 2, and 3 or more."""
+Ints = NDArray[np.int32]
+Places = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """The heads that each word of many sentences may have.
+
+    Parameters
+    ----------
+    offsets : int64[n_sentences + 1]
+        Words of each sentence.
+    starts : int64[n_words + 1]
+        Word *w* may hang on ``heads[starts[w]:starts[w + 1]]``, in ascending order; 0 is the root.
+    heads : int32[n_links]
+
+    Examples
+    --------
+    >>> every = Candidates.all([2, 1])
+    >>> every.heads.tolist(), every.n_links
+    ([0, 2, 0, 1, 0], 5)
+    """
+
+    offsets: Places
+    starts: Places
+    heads: Ints
+
+    @classmethod
+    def all(cls, lengths: ArrayLike) -> Candidates:
+        """Every link between different words of sentences with these lengths."""
+        sizes = np.asarray(lengths, np.int64)
+        offsets = _offsets(sizes)
+        counts = np.repeat(sizes, sizes)  # a word may hang on all others and the root
+        starts = _offsets(counts)
+        word = np.repeat(np.arange(len(counts)) - np.repeat(offsets[:-1], sizes) + 1, counts)
+        heads = np.arange(len(word)) - np.repeat(starts[:-1], counts)
+        return cls(offsets, starts, (heads + (heads >= word)).astype(np.int32))
+
+    @classmethod
+    def kept(cls, allowed: Iterable[NDArray[np.bool_]]) -> Candidates:
+        """Those links (head, child) for which ``bool[n + 1, n + 1]`` is true, for each sentence."""
+        heads, counts, lengths = [np.zeros(0, np.int32)], [np.zeros(0, np.int64)], [0]
+        for matrix in allowed:
+            n = len(matrix) - 1
+            free = matrix[:, 1:].T & (np.arange(n + 1) != np.arange(1, n + 1)[:, None])
+            heads.append(np.nonzero(free)[1].astype(np.int32))
+            counts.append(free.sum(axis=1))
+            lengths.append(n)
+        starts = np.concatenate([[0], np.cumsum(np.concatenate(counts))]).astype(np.int64)
+        return cls(np.cumsum(lengths).astype(np.int64), starts, np.concatenate(heads))
+
+    @property
+    def n_links(self) -> int:
+        return len(self.heads)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class TreeParts:
+    """All parts of some sentences, in one vector: of each sentence its links, then the families in order.
+
+    Links are listed by child, then head. Made by `TreeParts.of`; `isogloss.structures._numba.tree_parts` says how runs
+    and their pairs are numbered.
+
+    Parameters
+    ----------
+    families : tuple of str
+        Some of `FAMILIES`.
+    lengths : int64[n_sentences]
+        Words.
+    link_offsets, pair_offsets, run_offsets : int64[n_sentences + 1]
+    head, child : int32[n_links]
+    upper, lower : int32[n_pairs]
+        Grandparents: numbers of two links of the sentence, g → h and h → c.
+    run_starts, run_links : int32
+        The links from each head to one side, outward.
+    begins : int64[n_sentences, 6]
+        Where links, grandparents, siblings, valences and crossings of a sentence begin in the vector, and where it
+        ends.
+    """
+
+    families: tuple[str, ...]
+    lengths: Places
+    link_offsets: Places
+    pair_offsets: Places
+    run_offsets: Places
+    head: Ints
+    child: Ints
+    upper: Ints
+    lower: Ints
+    run_starts: Ints
+    run_links: Ints
+    begins: Places
+
+    @classmethod
+    def of(
+        cls, candidates: Candidates, families: Sequence[str] = (), sentences: Places | None = None
+    ) -> TreeParts:  # fmt: skip
+        """The parts of some sentences, or of all."""
+        from isogloss.structures._numba.tree_parts import lay_out, measure
+
+        if not set(families) <= set(FAMILIES):
+            wrong = ", ".join(sorted(set(families) - set(FAMILIES)))
+            raise ParameterError(f"TreeParts: families should be among {', '.join(FAMILIES)}, not {wrong}")
+        chosen = np.arange(len(candidates)) if sentences is None else np.ascontiguousarray(sentences)
+        lengths = np.diff(candidates.offsets)[chosen]
+        counts = np.empty((len(chosen), 3), np.int64)
+        measure(chosen, candidates.offsets, candidates.starts, candidates.heads, counts)
+        links, grands, pairs = counts.T
+        has = {name: name in families for name in FAMILIES}
+        nothing = np.zeros(len(chosen), np.int64)
+        grands = grands if has["grand"] else nothing
+        sizes = np.stack([
+            links,
+            grands,
+            pairs if has["siblings"] else nothing,
+            2 * (lengths + 1) * BINS if has["valence"] else nothing,
+            lengths * (lengths - 1) // 2 if has["crossing"] else nothing,
+        ], axis=1)  # fmt: skip
+        begins = np.zeros((len(chosen), 6), np.int64)
+        np.cumsum(sizes, axis=1, out=begins[:, 1:])
+        begins += _offsets(sizes.sum(axis=1))[:-1, None]
+        link_offsets, pair_offsets, run_offsets = (_offsets(each) for each in (links, grands, 2 * lengths + 3))
+        head, child, run_links = (np.empty(int(link_offsets[-1]), np.int32) for _ in range(3))
+        upper, lower = (np.empty(int(pair_offsets[-1]), np.int32) for _ in range(2))
+        run_starts = np.empty(int(run_offsets[-1]), np.int32)
+        given = (candidates.offsets, candidates.starts, candidates.heads, has["grand"])
+        layout = (link_offsets, pair_offsets, run_offsets, head, child, upper, lower, run_starts, run_links)
+        run_sentences(lay_out, len(chosen), chosen, *given, *layout)
+        ordered = tuple(name for name in FAMILIES if has[name])
+        return cls(ordered, lengths, *layout, begins)
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    @property
+    def n_links(self) -> int:
+        return len(self.head)
+
+    @property
+    def n_parts(self) -> int:
+        return int(self.begins[-1, 5]) if len(self) else 0
+
+    @cached_property
+    def offsets(self) -> Places:
+        """int64[n_sentences + 1]: where the vector of each sentence begins."""
+        return np.append(self.begins[:, 0], self.n_parts)
+
+    @cached_property
+    def link_places(self) -> Places:
+        """int64[n_links]: where links stand among all parts."""
+        shift = np.repeat(self.begins[:, 0] - self.link_offsets[:-1], np.diff(self.link_offsets))
+        return np.asarray(np.arange(self.n_links) + shift)
+
+    @cached_property
+    def link_words(self) -> Places:
+        """int64[n_links]: the word that each link leads to, counted over all sentences."""
+        before = np.concatenate([[0], np.cumsum(self.lengths)])[:-1]
+        return np.asarray(self.child.astype(np.int64) - 1 + np.repeat(before, np.diff(self.link_offsets)))
+
+    @property
+    def layout(self) -> tuple[Any, ...]:
+        """As kernels take it."""
+        return (
+            self.lengths, self.link_offsets, self.pair_offsets, self.run_offsets, self.head, self.child, self.upper,
+            self.lower, self.run_starts, self.run_links, self.begins, BINS,
+        )  # fmt: skip
+
+    def stack(self, values: Array) -> Stack:
+        """A vector over all parts as one array for each sentence."""
+        return Stack(values, self.offsets, np.diff(self.offsets)[:, None])
+
+    @cached_property
+    def cells(self) -> Places:
+        """int64[n_links]: where links stand in matrices (head, child), one after the other."""
+        sizes, counts = self.lengths + 1, np.diff(self.link_offsets)
+        first = np.repeat(_offsets(sizes * sizes)[:-1], counts)
+        return np.asarray(first + self.head.astype(np.int64) * np.repeat(sizes, counts) + self.child)
+
+    def of_links(self, values: NDArray[Any], nothing: float) -> Stack:
+        """float64[n + 1, n + 1] (head, child) for each sentence, of a vector over links; `nothing` for the others."""
+        sizes = self.lengths + 1
+        offsets = _offsets(sizes * sizes)
+        out = np.full(int(offsets[-1]), nothing)
+        out[self.cells] = values
+        return Stack(out, offsets, np.stack([sizes, sizes], axis=1))
+
+    def indicate(self, heads: ArrayLike) -> Array:
+        """float64[n_parts]: 1 for each part that these trees have; `heads` of all words, −1 where there is none."""
+        from isogloss.structures._numba.tree_parts import indicate
+
+        true = np.asarray(heads)[self.link_words] == self.head
+        out = np.empty(self.n_parts)
+        run_sentences(indicate, len(self), *self.layout, true, out)
+        return out
+
+
+def _offsets(counts: Places) -> Places:
+    out = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=out[1:])
+    return out

@@ -1,0 +1,119 @@
+"""Which links are worth a closer look: those that a small first-order parser does not rule out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isogloss.structures.batch import run_sentences
+from isogloss.structures.tree_parts import Candidates, TreeParts
+from isogloss.tasks.parse.features import FILTER_TEMPLATES
+from isogloss.tasks.parse.inference import Shape, best_trees, pieces
+from isogloss.tasks.parse.scoring import FeatureSet, PartScorer, Table, count_keys, in_order
+from isogloss.tasks.parse.training import Settings, learn
+from isogloss.tasks.parse.words import Columns, Words
+
+__all__ = ["LinkFilter", "with_heads"]
+
+PASSES = 3
+RATE = 0.05
+MOST = 16
+"""Heads of a word that are looked at, at most."""
+BASE = 16
+"""Of keys, so that those of the filter differ from all others."""
+
+
+@dataclass(frozen=True, eq=False)
+class LinkFilter:
+    """A first-order parser with few templates, whose posteriors choose candidates.
+
+    Parameters
+    ----------
+    scorer : PartScorer
+    weights : float32[n_features]
+    shape : Shape
+    threshold : float
+        Links below this share of the posterior of the word's best link are left out. Links of the best tree always
+        stay, so that there is a tree.
+
+    References
+    ----------
+    Koo and Collins, Efficient third-order dependency parsers, ACL 2010, section 6.1; Rush and Petrov, Vine pruning for
+    efficient multi-pass dependency parsing, NAACL 2012.
+    """
+
+    scorer: PartScorer
+    weights: NDArray[np.float32]
+    shape: Shape
+    threshold: float
+
+    @classmethod
+    def of(
+        cls,
+        features: FeatureSet,
+        keys: NDArray[np.uint64],
+        weights: NDArray[np.float32],
+        shape: Shape,
+        threshold: float,
+    ) -> LinkFilter:
+        """With weights packed into a table."""
+        return cls(PartScorer.packed(features, keys, weights), weights, shape, threshold)
+
+    @classmethod
+    def fit(
+        cls,
+        words: Words,
+        columns: Columns,
+        heads: NDArray[np.int32],
+        shape: Shape,
+        *,
+        threshold: float,
+        seed: int = 0,
+        watch: Callable[[float], object] = lambda done: None,
+    ) -> LinkFilter:
+        """Learn from gold heads; `watch` is told how many of `PASSES` are done."""
+        words, first = words.without_features(), replace(shape, families=())
+        features = FeatureSet.of(columns, (), FILTER_TEMPLATES, base=BASE)
+        every = Candidates.all(words.lengths)
+        table = Table.of(count_keys(words, features, every, (), heads))
+        scorer = PartScorer(features, table, np.zeros(len(table), np.float32))
+
+        def told(done: int, value: float, mean: object) -> bool:
+            watch(done + value if mean is None else done)
+            return False
+
+        weights = learn(scorer, words, every, heads, first, Settings("likelihood", PASSES, RATE, seed=seed), told)
+        return cls.of(features, *in_order(table.keys, weights), first, threshold)
+
+    def candidates(self, words: Words, heads: NDArray[np.int32] | None = None) -> Candidates:
+        """The links to look at; with `heads`, those to gold heads as well, whatever their posterior."""
+        from isogloss.tasks.parse._numba.filtering import choose, count
+
+        plain = words.without_features()
+        gold = np.full(int(words.lengths.sum()), -1, np.int32) if heads is None else heads
+        offsets = np.concatenate([[0], np.cumsum(words.lengths)]).astype(np.int64)
+        counts, found = [np.zeros(0, np.int64)], [np.zeros(0, np.int32)]
+        for sentences in pieces(words.lengths):
+            every = Candidates.all(words.lengths[sentences])
+            parts = TreeParts.of(every)
+            trees = self.shape.trees(parts, self.scorer.scores(plain, sentences, parts))
+            best, beliefs = best_trees(trees, "mbr"), trees.marginals().values
+            here = gold[offsets[sentences[0]] : offsets[sentences[-1] + 1]]
+            kept = np.zeros(every.n_links, np.bool_)
+            given = (every.offsets, every.starts, every.heads, beliefs, best, here, self.threshold, MOST)
+            run_sentences(choose, len(sentences), *given, kept)
+            counts.append(count(every.starts, kept))
+            found.append(every.heads[kept])
+        starts = np.concatenate([[0], np.cumsum(np.concatenate(counts))]).astype(np.int64)
+        return Candidates(offsets, starts, np.concatenate(found))
+
+
+def with_heads(candidates: Candidates, heads: NDArray[np.int32]) -> float:
+    """The share of words whose head is among the candidates; −1 is not counted."""
+    word = np.repeat(np.arange(len(heads)), np.diff(candidates.starts))
+    hit = np.bincount(word[candidates.heads == heads[word]], minlength=len(heads)) > 0
+    known = heads >= 0
+    return float(hit[known].mean()) if known.any() else 1.0

@@ -1,0 +1,106 @@
+"""What a dependency parser has learnt, and how it is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isogloss.errors import ModelError
+from isogloss.structures.loopy import CONSTRAINTS
+from isogloss.structures.tree_parts import FAMILIES, Candidates
+from isogloss.tasks.parse.features import FILTER_TEMPLATES
+from isogloss.tasks.parse.filtering import BASE, LinkFilter
+from isogloss.tasks.parse.inference import Shape
+from isogloss.tasks.parse.labels import Labeller
+from isogloss.tasks.parse.scoring import FeatureSet, PartScorer
+from isogloss.tasks.parse.words import Columns, Words
+
+if TYPE_CHECKING:
+    from isogloss.tasks.tag import Tagger
+
+__all__ = ["Fitted"]
+
+Arrays = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """What was learnt: which columns are looked at, weights of parts, and the models before and after them."""
+
+    columns: Columns
+    shape: Shape
+    templates: tuple[str, ...]
+    keys: NDArray[np.uint64]
+    weights: NDArray[np.float32]
+    scorer: PartScorer
+    filter: LinkFilter | None = None
+    labeller: Labeller | None = None
+    tagger: Tagger | None = None
+
+    @classmethod
+    def of(
+        cls, columns: Columns, shape: Shape, templates: tuple[str, ...], keys: NDArray[np.uint64],
+        weights: NDArray[np.float32], **others: Any,
+    ) -> Fitted:  # fmt: skip
+        """With weights packed into a table."""
+        features = FeatureSet.of(columns, shape.families, templates)
+        return cls(columns, shape, templates, keys, weights, PartScorer.packed(features, keys, weights), **others)
+
+    def candidates(self, words: Words) -> Candidates:
+        """The links that are looked at."""
+        return Candidates.all(words.lengths) if self.filter is None else self.filter.candidates(words)
+
+    # --- keeping
+
+    def to_parts(self) -> tuple[Arrays, dict[str, Any]]:
+        """Arrays and a header for `isogloss.store`."""
+        arrays: Arrays = {"keys": self.keys, "weights": self.weights}
+        meta: dict[str, Any] = {"columns": self.columns._asdict(), "shape": asdict(self.shape), "filter": None}
+        if self.filter is not None:
+            arrays |= {"filter.keys": self.filter.scorer.table.keys, "filter.weights": self.filter.weights}
+            meta["filter"] = {"shape": asdict(self.filter.shape), "threshold": self.filter.threshold}
+        if self.labeller is not None:
+            arrays |= {f"label.{name}": array for name, array in self.labeller.to_arrays().items()}
+        if self.tagger is not None:
+            parts = self.tagger.to_parts()
+            arrays |= {f"tagger.{name}": array for name, array in parts["arrays"].items()}
+            meta["tagger"] = {"options": parts["options"], "meta": parts["meta"]}
+        return arrays, meta
+
+    @classmethod
+    def from_parts(
+        cls, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any], templates: tuple[str, ...]
+    ) -> Fitted:
+        """The inverse of `to_parts`."""
+        given = dict(meta["columns"])
+        columns = Columns(given["tag"], given["fine"], given["lemma"], tuple(given["attributes"]))
+        chosen = None
+        if meta["filter"] is not None:
+            chosen = LinkFilter.of(
+                FeatureSet.of(columns, (), FILTER_TEMPLATES, base=BASE), arrays["filter.keys"],
+                arrays["filter.weights"], _shape(meta["filter"]["shape"]), float(meta["filter"]["threshold"]),
+            )  # fmt: skip
+        labels, tagger = _own(arrays, "label."), None
+        if meta.get("tagger") is not None:
+            from isogloss.tasks.tag import Tagger
+
+            tagger = Tagger.from_parts(meta["tagger"]["options"], _own(arrays, "tagger."), meta["tagger"]["meta"])
+        return cls.of(
+            columns, _shape(meta["shape"]), templates, arrays["keys"], arrays["weights"], filter=chosen,
+            labeller=Labeller.from_arrays(labels, columns) if labels else None, tagger=tagger,
+        )  # fmt: skip
+
+
+def _shape(given: Mapping[str, Any]) -> Shape:
+    shape = Shape(str(given["constraint"]), bool(given["single_root"]), tuple(given["families"]), int(given["rounds"]))
+    if shape.constraint not in CONSTRAINTS or not set(shape.families) <= set(FAMILIES):
+        raise ModelError("the saved parser has parts that this version does not know. Train it again, or update")
+    return shape
+
+
+def _own(arrays: Mapping[str, NDArray[Any]], prefix: str) -> Arrays:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
