@@ -105,7 +105,7 @@ def train(
     iterations: Annotated[
         int,
         typer.Option("--iterations", metavar="N", min=1, rich_help_panel=LEARNING, help="Passes over the treebank."),
-    ] = 10,
+    ] = 6,
     rate: Annotated[
         float | None,
         typer.Option("--rate", metavar="X", rich_help_panel=LEARNING, show_default=False, help="Length of steps."),
@@ -130,7 +130,7 @@ def train(
             panel=LEARNING,
             help="Features of gold links alone; of others, too, what does not look at words; or all.",
         ),
-    ] = "gold",
+    ] = "tags",
     factors: Annotated[
         str | None,
         typer.Option(

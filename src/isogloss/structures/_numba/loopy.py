@@ -15,7 +15,7 @@ from isogloss.structures._numba.arithmetic import Logs, Plain
 from isogloss.structures._numba.eisner import log_trees
 from isogloss.structures._numba.eisner_scaled import room, scaled
 from isogloss.structures._numba.spanning import spanning_trees
-from isogloss.structures._numba.tree_parts import cross, pairs_of_run
+from isogloss.structures._numba.tree_parts import pairs_of_run
 from isogloss.structures.semiring import LOG
 
 __all__ = ["AT_MOST_ONE", "EXACTLY_ONE", "FREE", "PROJECTIVE", "TREE", "believe"]
@@ -28,6 +28,7 @@ APART = 200.0
 """Links into a word that are further below the best of them, as log-odds, count as this far: sums over trees then keep
 their digits, also where messages contradict each other."""
 _TINY = 1e-30
+_SURE = 40.0
 _PLAIN, _LOGS, _SUMS = Plain(0), Logs(0), LOG
 
 
@@ -48,24 +49,19 @@ def _clipped(x):
 
 
 @njit(cache=True, nogil=True)
-def _told(a, score):
-    """What a link is told by a pair whose other link has log-odds a: log (1 + e^(a + s)) − log (1 + e^a)."""
-    if a == -np.inf:
-        return 0.0
-    if score == -np.inf:
-        return _clipped(-_softplus(a))
-    return _clipped(_softplus(a + score) - _softplus(a))
+def _told(a, weight):
+    """What a link is told by a pair whose other link has log-odds a: log (1 + e^a w) − log (1 + e^a), w = e^score."""
+    odds = np.exp(min(a, _SURE))
+    return np.log(max((1.0 + odds * weight) / (1.0 + odds), _TINY))
 
 
 @njit(cache=True, nogil=True)
-def _pairs(first, second, scores, n_soft, total, told, news):
-    """Let all pairs speak; `told` is [n_pairs, 2], what each said last. Pairs from `n_soft` on exclude each other."""
+def _pairs(first, second, weights, total, told, news):
+    """Let all pairs speak; `told` is [n_pairs, 2], what each said last, `weights` e^score."""
     news[:] = 0.0
     for p in range(len(first)):
         a, b = first[p], second[p]
-        score = scores[p] if p < n_soft else -np.inf
-        heard_a, heard_b = total[a] - told[p, 0], total[b] - told[p, 1]
-        to_a, to_b = _told(heard_b, score), _told(heard_a, score)
+        to_a, to_b = _told(total[b] - told[p, 1], weights[p]), _told(total[a] - told[p, 0], weights[p])
         news[a] += to_a - told[p, 0]
         news[b] += to_b - told[p, 1]
         told[p, 0], told[p, 1] = to_a, to_b
@@ -145,7 +141,7 @@ def _counts(m, weights, chance, ahead, behind, true, false):
 
 @njit(cache=True, nogil=True)
 def _odds(true, false):
-    return _clipped(np.log(max(true, 1e-300)) - np.log(max(false, 1e-300)))
+    return _clipped(np.log(max(true, 1e-300) / max(false, 1e-300)))
 
 
 @njit(cache=True, nogil=True)
@@ -209,78 +205,119 @@ def _believe_run(m, weights, chance, ahead, behind, true, false, beliefs):
 
 
 @njit(cache=True, nogil=True)
-def _alone(starts, word, other, total, told, chance, lack, alone):
-    """The log-odds of the links into `word` by all but the crossings with `other`: p, 1 − p, and that it alone is true.
-
-    Returns the probability that none is, and Σ softplus.
-    """
-    none, whole = 1.0, 0.0
-    for a in range(starts[word - 1], starts[word]):
-        heard = total[a] - told[a, other]
-        chance[a], lack[a] = _sure(heard), max(_sure(-heard), 1e-300)
+def _alone(low, high, other, total, told, odds, lack, alone):
+    """Of the links low … high − 1 into a word, by all but the crossings with the word `other`: odds p / (1 − p), 1 − p,
+    and the probability that it alone is true. Returns the probability that none is."""
+    none = 1.0
+    for a in range(low, high):
+        odds[a] = np.exp(min(MOST, total[a] - told[a, other]))
+        lack[a] = 1.0 / (1.0 + odds[a])
         none *= lack[a]
-        whole += _softplus(heard)
-    for a in range(starts[word - 1], starts[word]):
-        alone[a] = min(1.0, chance[a] / lack[a] * none)
-    return none, whole
+    for a in range(low, high):
+        alone[a] = odds[a] * none
+    return none
 
 
 @njit(cache=True, nogil=True)
-def _say_crossing(starts, word, other, extra, head, child, none, chance, lack, alone, total, told, both):
-    r"""Tell the links into `word` what crossing links into `other` is worth, e^score − 1 = `extra`.
+def _ranks(n, starts, head):
+    """int32[n + 1, n + 2]: how many links into a word come from heads before a given one; links lie by head."""
+    ranks = np.empty((n + 1, n + 2), np.int32)
+    for word in range(1, n + 1):
+        a = starts[word - 1]
+        for h in range(n + 2):
+            while a < starts[word] and head[a] < h:
+                a += 1
+            ranks[word, h] = a - starts[word - 1]
+    return ranks
+
+
+@njit(cache=True, nogil=True)
+def _met(h, word, other, ranks, sums, count):
+    """Σ over the links into the word `other` that cross the link h → word, of what `sums` adds up in order of heads."""
+    if h == other:
+        return sums[0]  # 0
+    left, right = (h, word) if h < word else (word, h)
+    if left < other and other < right:
+        return sums[ranks[left]] + sums[count] - sums[ranks[right + 1]]
+    return sums[ranks[right]] - sums[ranks[left + 1]]
+
+
+@njit(cache=True, nogil=True)
+def _add_up(low, high, values, sums):
+    sums[0] = 0.0
+    for a in range(low, high):
+        sums[a - low + 1] = sums[a - low] + values[a]
+
+
+@njit(cache=True, nogil=True)
+def _say_crossing(low, high, word, other, extra, head, ranks, sums, count, none, odds, lack, total, told, both):
+    r"""Tell the links low … high − 1 into `word` what crossing links into `other` is worth, e^score − 1 = `extra`.
 
     Where a word has no head or several the factor is worth 1, so that it says nothing where the score is 0:
 
-    .. math:: m_i = \log (1 + x\, P_i C_i) - \log \Big(1 + x \sum_{i' \ne i} s_{i'} C_{i'}\Big)
+    .. math:: m_i = \log (1 + x\, P_i C_i) - \log \Big(1 + x P_i \sum_{i' \ne i} \bar q_{i'} C_{i'}\Big)
 
     with P the probability that no other link into the word is true, C that one link alone goes into the other word and
-    crosses, and s that i' alone of the others is true. Smith 2010, section 3.4.2, demands one head of both words as
-    well; the tree says that already.
+    crosses, and :math:`\bar q` odds. Smith 2010, section 3.4.2, demands one head of both words as well; the tree says
+    that already.
     """
-    low, high = starts[word - 1], starts[word]
+    before = after = 0.0
     for a in range(low, high):
-        both[a] = 0.0
-        for b in range(starts[other - 1], starts[other]):
-            if cross(head[a], child[a], head[b], child[b]):
-                both[a] += alone[b]
-    for a in range(low, high):
-        others_false = none / lack[a]
-        rivals = 0.0
-        for b in range(low, high):
-            if b != a:
-                rivals += chance[b] / lack[b] * both[b]
-        true, false = 1.0 + extra * min(1.0, others_false) * both[a], 1.0 + extra * min(1.0, others_false * rivals)
-        message = _odds(true, false)
+        met = _met(head[a], word, other, ranks, sums, count)
+        both[0, a], both[1, a] = met, before  # Σ of rivals before it
+        before += odds[a] * met
+    for a in range(high - 1, low - 1, -1):
+        met, others_false = both[0, a], none / lack[a]
+        rivals = both[1, a] + after
+        after += odds[a] * met
+        message = _odds(1.0 + extra * others_false * met, 1.0 + extra * min(1.0, others_false * rivals))
         total[a] += message - told[a, other]
         told[a, other] = message
 
 
 @njit(cache=True, nogil=True)
-def _crossings(n, starts, head, child, scores, may, total, told, work, beliefs, final):
-    """Let all pairs of words whose links may cross speak; in the end their beliefs, and log Z."""
-    chance, lack, alone, both = work
+def _crossings(n, starts, head, scores, may, ranks, total, told, work):
+    """Let all pairs of words whose links may cross speak."""
+    odds, lack, alone, both = work[0], work[1], work[2], work[3:5]
+    sums_j, sums_k = work[5], work[6]
+    at = 0
+    for k in range(2, n + 1):
+        low_k, high_k = starts[k - 1], starts[k]
+        for j in range(1, k):
+            if may[at]:
+                low_j, high_j = starts[j - 1], starts[j]
+                extra = np.exp(min(MOST, scores[at])) - 1.0
+                none_j = _alone(low_j, high_j, k, total, told, odds, lack, alone)
+                none_k = _alone(low_k, high_k, j, total, told, odds, lack, alone)
+                _add_up(low_j, high_j, alone, sums_j)
+                _add_up(low_k, high_k, alone, sums_k)
+                _say_crossing(low_j, high_j, j, k, extra, head, ranks[k], sums_k, high_k - low_k, none_j, odds, lack,
+                              total, told, both)  # fmt: skip
+                _say_crossing(low_k, high_k, k, j, extra, head, ranks[j], sums_j, high_j - low_j, none_k, odds, lack,
+                              total, told, both)  # fmt: skip
+            at += 1
+
+
+@njit(cache=True, nogil=True)
+def _believe_crossings(n, starts, head, scores, may, ranks, total, told, work, beliefs):
+    """Beliefs of pairs of words whose links cross; log Z of all."""
+    odds, lack, alone, sums = work[0], work[1], work[2], work[5]
     size, at = 0.0, 0
     for k in range(2, n + 1):
+        low, high = starts[k - 1], starts[k]
         for j in range(1, k):
-            if not may[at]:
-                beliefs[at] = 0.0
-                at += 1
-                continue
-            extra = np.exp(min(MOST, scores[at])) - 1.0
-            none_j, whole_j = _alone(starts, j, k, total, told, chance, lack, alone)
-            none_k, whole_k = _alone(starts, k, j, total, told, chance, lack, alone)
-            if final:
+            beliefs[at] = 0.0
+            if may[at]:
+                worth = np.exp(min(MOST, scores[at]))
+                size -= np.log(max(1e-300, _alone(starts[j - 1], starts[j], k, total, told, odds, lack, alone)))
+                size -= np.log(max(1e-300, _alone(low, high, j, total, told, odds, lack, alone)))
+                _add_up(low, high, alone, sums)
                 meet = 0.0
                 for a in range(starts[j - 1], starts[j]):
-                    for b in range(starts[k - 1], starts[k]):
-                        if cross(head[a], child[a], head[b], child[b]):
-                            meet += alone[a] * alone[b]
-                meet = min(1.0, meet)
-                beliefs[at] = (extra + 1.0) * meet / max(1.0 + extra * meet, 1e-300)
-                size += whole_j + whole_k + np.log(max(1.0 + extra * meet, 1e-300))
-            else:
-                _say_crossing(starts, j, k, extra, head, child, none_j, chance, lack, alone, total, told, both)
-                _say_crossing(starts, k, j, extra, head, child, none_k, chance, lack, alone, total, told, both)
+                    meet += alone[a] * _met(head[a], j, k, ranks[k], sums, high - low)
+                whole = max(1.0 + (worth - 1.0) * min(1.0, meet), _TINY)
+                beliefs[at] = worth * max(0.0, meet) / whole
+                size += np.log(whole)
             at += 1
     return size
 
@@ -307,8 +344,9 @@ def _solve_tree(scores, constraint, single, marginals, work):
 
 
 @njit(cache=True, nogil=True)
-def _tree(starts, head, child, constraint, single, total, told, matrix, marginals, work, beliefs):
+def _tree(starts, head, child, constraint, single, total, told, matrices, work, beliefs):
     """Let the constraint on all links speak; beliefs of links, and its log Z."""
+    matrix, marginals = matrices[0], matrices[1]
     n = matrix.shape[0] - 1
     size = 0.0
     if constraint <= PROJECTIVE:
@@ -389,17 +427,18 @@ def _hard_pairs(starts, head, child, not_two, no_cycle):
 
 
 @njit(cache=True, nogil=True)
-def _may_cross(n, starts, head, child, may):
+def _may_cross(n, starts, head, ranks, may):
     """Which pairs of words have links that can cross; how many pairs each link takes part in."""
     degree = np.zeros(len(head), np.int64)
+    numbers = np.arange(len(head) + 1)
     at = 0
     for k in range(2, n + 1):
         for j in range(1, k):
             may[at] = False
             for a in range(starts[j - 1], starts[j]):
-                for b in range(starts[k - 1], starts[k]):
-                    if cross(head[a], child[a], head[b], child[b]):
-                        may[at] = True
+                if _met(head[a], j, k, ranks[k], numbers, starts[k] - starts[k - 1]) > 0:
+                    may[at] = True
+                    break
             if may[at]:
                 degree[starts[j - 1] : starts[j]] += 1
                 degree[starts[k - 1] : starts[k]] += 1
@@ -408,10 +447,113 @@ def _may_cross(n, starts, head, child, may):
 
 
 @njit(cache=True, nogil=True)
+def _starts(n, child):
+    """int64[n + 1]: the links into each word, which are listed by child."""
+    starts = np.zeros(n + 1, np.int64)
+    for a in range(len(child)):
+        starts[child[a]] += 1
+    for c in range(1, n + 1):
+        starts[c] += starts[c - 1]
+    return starts
+
+
+@njit(cache=True, nogil=True)
+def _room_for_runs(runs, bins):
+    longest = 0
+    for r in range(len(runs) - 1):
+        longest = max(longest, runs[r + 1] - runs[r])
+    wide = max(longest + 1, bins)
+    return (
+        np.empty(longest), np.empty(longest), np.empty(longest), np.empty((longest + 2, wide)),
+        np.empty((longest + 2, wide)),
+    )  # fmt: skip
+
+
+@njit(cache=True, nogil=True)
+def _change(total, before):
+    """The largest change of log-odds, relative where they are large."""
+    change = 0.0
+    for a in range(len(total)):
+        if total[a] > -np.inf:
+            change = max(change, abs(total[a] - before[a]) / max(1.0, abs(total[a])))
+    return change
+
+
+@njit(cache=True, nogil=True)
+def _sentence(n, links, pairs, runs, bins, scores, demands, iterations, tolerance, beliefs, heard):
+    """Messages within one sentence: beliefs of all parts, what the tree heard, log Z, and the number of rounds.
+
+    Parameters
+    ----------
+    links, pairs : (head, child), (upper, lower)
+    runs : (run_starts, run_links)
+    scores, beliefs : tuple of five arrays
+        Of links, grandparents, siblings, valences and crossings.
+    demands : (constraint, not_two, no_cycle, single_root)
+    """
+    head, child = links
+    first, second = pairs
+    constraint, not_two, no_cycle, single = demands
+    starts, count, n_soft = _starts(n, child), len(head), len(first)
+    weights = np.exp(np.minimum(MOST, scores[1]))
+    if not_two or no_cycle:
+        more = _hard_pairs(starts, head, child, not_two, no_cycle)
+        first, second = np.concatenate((first, more[0])), np.concatenate((second, more[1]))
+        weights = np.concatenate((weights, np.zeros(len(more[0]))))
+    neighbours, counts = np.exp(np.minimum(MOST, scores[2])), np.exp(np.minimum(MOST, scores[3]))
+    crossing = len(scores[4]) > 0
+    may, degree, ranks = np.zeros(len(scores[4]), np.bool_), np.zeros(count, np.int64), np.empty((0, 0), np.int32)
+    if crossing:
+        ranks = _ranks(n, starts, head)
+        degree = _may_cross(n, starts, head, ranks, may)
+    total, before, news = scores[0].copy(), np.empty(count), np.empty(count)
+    tree_told, run_told, count_told, pair_told = (
+        np.zeros(count),
+        np.zeros(count),
+        np.zeros(count),
+        np.zeros((len(first), 2)),
+    )
+    cross_told, cross_work = np.zeros((count if crossing else 0, n + 1)), np.empty((7, count + 1 if crossing else 0))
+    run_work, tree_work = _room_for_runs(runs[0], bins), np.empty(room(n + 1) if constraint == PROJECTIVE else 0)
+    matrices = np.empty((2, n + 1, n + 1))
+    value = _tree(starts, head, child, constraint, single, total, tree_told, matrices, tree_work, beliefs[0])
+    rounds = 0
+    while (len(first) or len(neighbours) or len(counts) or crossing) and value > -np.inf and rounds < iterations:
+        rounds += 1
+        before[:] = total
+        _pairs(first, second, weights, total, pair_told, news)
+        if len(neighbours):
+            _runs(0, runs[0], runs[1], neighbours, bins, total, run_told, run_work, beliefs[2], False)
+        if len(counts):
+            _runs(1, runs[0], runs[1], counts, bins, total, count_told, run_work, beliefs[3], False)
+        if crossing:
+            _crossings(n, starts, head, scores[4], may, ranks, total, cross_told, cross_work)
+        value = _tree(starts, head, child, constraint, single, total, tree_told, matrices, tree_work, beliefs[0])
+        if _change(total, before) <= tolerance:
+            break
+    for a in range(count):
+        heard[a] = total[a] - tree_told[a]
+    if not value > -np.inf:
+        return value, rounds
+    value += _believe_pairs(first, second, weights, n_soft, total, pair_told, beliefs[1], degree)
+    if len(neighbours):
+        value += _runs(0, runs[0], runs[1], neighbours, bins, total, run_told, run_work, beliefs[2], True)
+    if len(counts):
+        value += _runs(1, runs[0], runs[1], counts, bins, total, count_told, run_work, beliefs[3], True)
+    if crossing:
+        value += _believe_crossings(n, starts, head, scores[4], may, ranks, total, cross_told, cross_work, beliefs[4])
+    families = (len(neighbours) > 0) + (len(counts) > 0) + (constraint < FREE) - 1
+    for a in range(count):
+        if total[a] > -np.inf:
+            value -= (degree[a] + families) * _softplus(total[a])
+    return value, rounds
+
+
+@njit(cache=True, nogil=True)
 def believe(
     block, blocks, lengths, link_offsets, pair_offsets, run_offsets, link_head, link_child, upper, lower, run_starts,
     run_links, begins, bins, scores, constraint, not_two, no_cycle, single, iterations, tolerance, beliefs, values,
-    rounds, heard_by_tree,
+    rounds, heard,
 ):  # fmt: skip
     """Pass messages, and write what is believed of every part, Bethe's log Z, the rounds, and what the tree heard.
 
@@ -427,102 +569,37 @@ def believe(
         −∞ where no tree is allowed, NaN where float64 is not enough.
     """
     for k in range(block, len(lengths), blocks):
-        n, base, run = lengths[k], link_offsets[k], run_offsets[k]
-        count = link_offsets[k + 1] - base
-        head, child = link_head[base : base + count], link_child[base : base + count]
-        starts = np.zeros(n + 1, np.int64)
-        for a in range(count):
-            starts[child[a]] += 1
-        for c in range(1, n + 1):
-            starts[c] += starts[c - 1]
-        runs, order = run_starts[run : run + 2 * (n + 1) + 1], run_links[base : base + count]
-        n_soft = begins[k, 2] - begins[k, 1]
-        first, second = upper[pair_offsets[k] : pair_offsets[k] + n_soft], lower[pair_offsets[k] :][:n_soft]
-        if not_two or no_cycle:
-            more = _hard_pairs(starts, head, child, not_two, no_cycle)
-            first, second = np.concatenate((first, more[0])), np.concatenate((second, more[1]))
-        total = scores[begins[k, 0] : begins[k, 1]].copy()
-        news, tree_told, run_told, count_told = np.zeros(count), np.zeros(count), np.zeros(count), np.zeros(count)
-        pair_told = np.zeros((len(first), 2))
-        grand = scores[begins[k, 1] : begins[k, 2]]
-        pair_weights = np.exp(np.minimum(MOST, scores[begins[k, 2] : begins[k, 3]]))
-        count_weights = np.exp(np.minimum(MOST, scores[begins[k, 3] : begins[k, 4]]))
-        with_runs, with_counts = begins[k, 3] > begins[k, 2], begins[k, 4] > begins[k, 3]
-        with_crossings = begins[k, 5] > begins[k, 4]
-        longest = 0
-        for r in range(2 * (n + 1)):
-            longest = max(longest, runs[r + 1] - runs[r])
-        wide = max(longest + 1, bins)
-        work = (np.empty(longest), np.empty(longest), np.empty(longest), np.empty((longest + 2, wide)),
-                np.empty((longest + 2, wide)))  # fmt: skip
-        may = np.zeros(n * (n - 1) // 2 if with_crossings else 0, np.bool_)
-        degree = np.zeros(count, np.int64)
-        cross_told = np.zeros((count if with_crossings else 0, n + 1))
-        if with_crossings:
-            degree = _may_cross(n, starts, head, child, may)
-        cross_work = (np.empty(count), np.empty(count), np.empty(count), np.empty(count))
-        matrix, marginals = np.empty((n + 1, n + 1)), np.empty((n + 1, n + 1))
-        tree_work = np.empty(room(n + 1) if constraint == PROJECTIVE else 0)
-        own = beliefs[begins[k, 0] : begins[k, 1]]
-        of_runs, of_counts = beliefs[begins[k, 2] : begins[k, 3]], beliefs[begins[k, 3] : begins[k, 4]]
-        of_crossings, cross_scores = beliefs[begins[k, 4] : begins[k, 5]], scores[begins[k, 4] : begins[k, 5]]
-        before = total.copy()
-        tree_value = _tree(starts, head, child, constraint, single, total, tree_told, matrix, marginals, tree_work, own)
-        loopy = len(first) > 0 or with_runs or with_counts or with_crossings
-        rounds[k] = 0
-        while loopy and tree_value > -np.inf and rounds[k] < iterations:
-            rounds[k] += 1
-            before[:] = total
-            if len(first):
-                _pairs(first, second, grand, n_soft, total, pair_told, news)
-            if with_runs:
-                _runs(0, runs, order, pair_weights, bins, total, run_told, work, of_runs, False)
-            if with_counts:
-                _runs(1, runs, order, count_weights, bins, total, count_told, work, of_counts, False)
-            if with_crossings:
-                _crossings(n, starts, head, child, cross_scores, may, total, cross_told, cross_work, of_crossings,
-                           False)  # fmt: skip
-            tree_value = _tree(starts, head, child, constraint, single, total, tree_told, matrix, marginals, tree_work,
-                               own)  # fmt: skip
-            change = 0.0
-            for a in range(count):
-                if total[a] > -np.inf:
-                    change = max(change, abs(total[a] - before[a]) / max(1.0, abs(total[a])))
-            if change <= tolerance:
-                break
-        for a in range(count):
-            heard_by_tree[base + a] = total[a] - tree_told[a]
-        values[k] = tree_value
-        if not tree_value > -np.inf:
-            continue
-        values[k] += _believe_pairs(first, second, grand, n_soft, total, pair_told, beliefs[begins[k, 1] :], degree)
-        if with_runs:
-            values[k] += _runs(0, runs, order, pair_weights, bins, total, run_told, work, of_runs, True)
-        if with_counts:
-            values[k] += _runs(1, runs, order, count_weights, bins, total, count_told, work, of_counts, True)
-        if with_crossings:
-            values[k] += _crossings(n, starts, head, child, cross_scores, may, total, cross_told, cross_work,
-                                    of_crossings, True)  # fmt: skip
-        families = with_runs + with_counts + (constraint < FREE) - 1
-        for a in range(count):
-            if total[a] > -np.inf:
-                values[k] -= (degree[a] + families) * _softplus(total[a])
+        n, low, high, b = lengths[k], link_offsets[k], link_offsets[k + 1], begins[k]
+        first, last = pair_offsets[k], pair_offsets[k] + b[2] - b[1]
+        given = (
+            scores[b[0] : b[1]],
+            scores[b[1] : b[2]],
+            scores[b[2] : b[3]],
+            scores[b[3] : b[4]],
+            scores[b[4] : b[5]],
+        )
+        own = (beliefs[b[0] : b[1]], beliefs[b[1] : b[2]], beliefs[b[2] : b[3]], beliefs[b[3] : b[4]],
+               beliefs[b[4] : b[5]])  # fmt: skip
+        values[k], rounds[k] = _sentence(
+            n, (link_head[low:high], link_child[low:high]), (upper[first:last], lower[first:last]),
+            (run_starts[run_offsets[k] : run_offsets[k] + 2 * n + 3], run_links[low:high]), bins, given,
+            (constraint, not_two, no_cycle, single), iterations, tolerance, own, heard[low:high],
+        )  # fmt: skip
 
 
 @njit(cache=True, nogil=True)
-def _believe_pairs(first, second, scores, n_soft, total, told, beliefs, degree):
+def _believe_pairs(first, second, weights, n_soft, total, told, beliefs, degree):
     """Beliefs of pairs that have scores; log Z of all; and how many each link is in, added to `degree`."""
     size = 0.0
     for p in range(len(first)):
         a, b = first[p], second[p]
-        score = scores[p] if p < n_soft else -np.inf
         heard_a, heard_b = total[a] - told[p, 0], total[b] - told[p, 1]
         degree[a] += 1
         degree[b] += 1
-        top = max(0.0, max(heard_a, heard_b), heard_a + heard_b + score)
-        both = np.exp(heard_a + heard_b + score - top)
+        top = max(0.0, max(heard_a, heard_b), heard_a + heard_b)
+        both = np.exp(heard_a + heard_b - top) * weights[p]
         whole = np.exp(-top) + np.exp(heard_a - top) + np.exp(heard_b - top) + both
-        size += top + np.log(whole)
+        size += top + np.log(max(whole, 1e-300))
         if p < n_soft:
-            beliefs[p] = both / whole
+            beliefs[p] = both / max(whole, 1e-300)
     return size

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from isogloss.engine.threads import run_blocks
+from isogloss.engine.threads import run_blocks, using_threads
 from isogloss.structures.base import Array, kept
 from isogloss.structures.loopy import LoopyTrees
 from isogloss.structures.tree_parts import Candidates, TreeParts
@@ -23,7 +23,6 @@ from isogloss.tasks.parse.words import Words
 
 __all__ = ["OBJECTIVES", "Asked", "Settings", "Steps", "learn", "likelihood", "mira", "perceptron", "risk"]
 
-BLOCKS = 4
 LEAST = 1e-3
 """Parts whose posterior is this close to what it should be are left alone."""
 MARGINS = ("mira", "perceptron")
@@ -182,36 +181,36 @@ class Steps:
 
     def __init__(self, n: int, *, rate: float, l2: float = 0.0, margins: bool = False) -> None:
         self.rate, self.l2, self.margins = rate, l2, margins
-        self.weights, self._squares = np.zeros(n, np.float32), np.zeros(0 if margins else n, np.float32)
-        self._gradient, self._totals = np.zeros(n, np.float32), np.zeros(n, np.float32)
-        self._last, self.step = np.zeros(n, np.int32), 0
+        self.weights, self._state, self.step = np.zeros(n, np.float32), np.zeros((n, 4), np.float32), 0
 
     def take(self, gradient: Gradient, losses: NDArray[np.float64]) -> None:
         """One step."""
         from isogloss.tasks.parse._numba import updates
 
         self.step += 1
-        lists = (gradient.places, gradient.ends, gradient.numbers, gradient.parts, np.int32(self.step))
-        kept = (self._gradient, self._totals, self._last)
+        lists = (gradient.places, gradient.ends, gradient.numbers, gradient.parts, np.float32(self.step))
         if self.margins:
             margin_step: Any = updates.margin_step
-            margin_step(*lists, losses, float(self.rate), self.weights, *kept)
+            margin_step(*lists, losses, float(self.rate), self.weights, self._state)
         else:
-            options = (np.float32(self.rate), np.float32(self.l2), self.weights, self._squares)
-            run_blocks(updates.adagrad, BLOCKS, *lists, *options, *kept)
+            options = (np.float32(self.rate), np.float32(self.l2), self.weights, self._state)
+            with using_threads() as threads:  # any number of blocks gives the same
+                run_blocks(updates.adagrad, threads, *lists, *options)
 
     def mean(self) -> NDArray[np.float32]:
         """float32[n]: the mean of the weights since the last `forget`."""
         from isogloss.tasks.parse._numba.updates import averaged
 
         out = np.empty_like(self.weights)
-        run_blocks(averaged, BLOCKS, np.int32(self.step), self.weights, self._totals, self._last, out)
+        run_blocks(averaged, 1, np.float32(self.step), self.weights, self._state, out)
         return out
 
     def forget(self) -> None:
         """Let the mean begin here."""
-        self._totals[:] = 0
-        self._last[:] = 0
+        from isogloss.tasks.parse._numba.updates import LAST, TOTALS
+
+        self._state[:, TOTALS] = 0
+        self._state[:, LAST] = 0
         self.step = 0
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from isogloss.structures._numba.lanes import prefetch
 from isogloss.structures._numba.tree_parts import cross
 from isogloss.tasks.parse._numba.codes import mix
 from isogloss.tasks.parse._numba.features import (
@@ -165,6 +166,13 @@ def _most(words, links, families):
 
 
 @njit(cache=True, nogil=True)
+def _ask(table, mask, found, m):
+    """Ask for the memory where keys will be looked for; variants of a key lie in the same line."""
+    for t in range(m):
+        prefetch(table, np.int64(2) * np.int64(found[t] & mask))
+
+
+@njit(cache=True, nogil=True)
 def score_parts(
     block, blocks, sentences, starts, lengths, words, links, families, table, weights, packed, layout, out
 ):  # fmt: skip
@@ -173,7 +181,7 @@ def score_parts(
     mask = np.uint64(len(table) // 2 - 1)
     as_weights = table.view(np.float32)
     most = _most(words, links, families)
-    found, which = np.empty(most, np.uint64), np.empty(most, np.int64)
+    found, which = np.empty(most, np.uint64), np.empty(2 * most, np.int64)
     for k in range(block, len(sentences), blocks):
         s = sentences[k]
         n, first = lengths[s], starts[s] + PAD
@@ -187,17 +195,29 @@ def score_parts(
                 if part[3] == NEVER:
                     continue
                 m = _codes(family, part, first, n, words, links, tables, found, which)
-                total = 0.0
+                _ask(table, mask, found, m)
+                hits = 0
                 for t in range(m):
                     if family != VALENCE:
                         i = find(table, mask, key_of(found[t], 0))
                         if i < 0:  # then no variant is in the table either
                             continue
-                        total += as_weights[2 * i + 1] if packed else weights[table[2 * i + 1]]
+                        which[hits] = i
+                        hits += 1
                     if part[3] > 0:
                         i = find(table, mask, key_of(found[t], part[3]))
                         if i >= 0:
-                            total += as_weights[2 * i + 1] if packed else weights[table[2 * i + 1]]
+                            which[hits] = i
+                            hits += 1
+                total = 0.0
+                if packed:
+                    for h in range(hits):
+                        total += as_weights[2 * which[h] + 1]
+                else:
+                    for h in range(hits):
+                        prefetch(weights, np.int64(table[2 * which[h] + 1]))
+                    for h in range(hits):
+                        total += weights[table[2 * which[h] + 1]]
                 out[at] = total
 
 
@@ -236,6 +256,7 @@ def emit_parts(
                 if abs(values[at]) <= least or part[3] == NEVER:
                     continue
                 m = _codes(family, part, first, n, words, links, tables, found, which)
+                _ask(table, mask, found, m)
                 for t in range(m):
                     for variant in range(1 if family == VALENCE else 0, 2 if part[3] > 0 else 1):
                         i = find(table, mask, key_of(found[t], part[3] * variant))

@@ -9,39 +9,51 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["adagrad", "averaged", "clamp_heads", "margin_step"]
+from isogloss.structures._numba.lanes import prefetch
+
+__all__ = ["LAST", "TOTALS", "adagrad", "averaged", "margin_step"]
 
 _FLOOR = np.float32(1e-6)
 
 
+GRADIENT, SQUARES, TOTALS, LAST = 0, 1, 2, 3
+"""Columns of the state of a weight: its gradient in a minibatch, Σ g² so far, and, for the mean, the sum of all earlier
+values and the step they reach to."""
+AHEAD = 12
+"""How many entries ahead memory is asked for: weights are met in no order."""
+
+
 @njit(cache=True, nogil=True)
-def adagrad(block, blocks, places, ends, numbers, parts, step, rate, l2, weights, squares, gradient, totals, last):
+def adagrad(block, blocks, places, ends, numbers, parts, step, rate, l2, weights, state):
     r"""One step down the sum of the gradients of a minibatch, each weight with a length of its own.
 
     .. math:: w_i \leftarrow w_i (1 - \eta \lambda)^{steps} - \eta\, g_i / \sqrt{\textstyle\sum g_i^2}
-
-    `totals` and `last` keep the sum of all earlier values of each weight, for the mean.
     """
     for k in range(len(places)):
         for j in range(places[k], ends[k]):
+            if j + AHEAD < ends[k]:
+                prefetch(state, 4 * np.int64(numbers[j + AHEAD]))
             if numbers[j] % blocks == block:
-                gradient[numbers[j]] += parts[j]
+                state[numbers[j], GRADIENT] += parts[j]
     for k in range(len(places)):
         for j in range(places[k], ends[k]):
             i = numbers[j]
-            if i % blocks != block or gradient[i] == 0:
+            if j + AHEAD < ends[k]:
+                prefetch(state, 4 * np.int64(numbers[j + AHEAD]))
+                prefetch(weights, np.int64(numbers[j + AHEAD]))
+            if i % blocks != block or state[i, GRADIENT] == 0:
                 continue
-            g, waited = gradient[i], step - last[i]
-            gradient[i] = 0
-            totals[i] += weights[i] * waited
-            last[i] = step
-            squares[i] += g * g
+            g, waited = state[i, GRADIENT], step - state[i, LAST]
+            state[i, GRADIENT] = 0
+            state[i, SQUARES] += g * g
+            state[i, TOTALS] += weights[i] * waited
+            state[i, LAST] = step
             kept = weights[i] * max(np.float32(0), 1 - rate * l2 * waited) if l2 > 0 else weights[i]
-            weights[i] = kept - rate * g / (np.sqrt(squares[i]) + _FLOOR)
+            weights[i] = kept - rate * g / (np.sqrt(state[i, SQUARES]) + _FLOOR)
 
 
 @njit(cache=True, nogil=True)
-def margin_step(places, ends, numbers, parts, step, losses, most, weights, gradient, totals, last):
+def margin_step(places, ends, numbers, parts, step, losses, most, weights, state):
     """Steps of MIRA, sentence by sentence: as long as is needed for the margin to be the loss, and at most `most`.
 
     ``losses[k]`` is the hinge at the weights that the sentence was parsed with; where `most` is 0, all steps have
@@ -51,39 +63,25 @@ def margin_step(places, ends, numbers, parts, step, losses, most, weights, gradi
         if places[k] == ends[k]:
             continue
         for j in range(places[k], ends[k]):
-            gradient[numbers[j]] += parts[j]
+            state[numbers[j], GRADIENT] += parts[j]
         size = 0.0
         for j in range(places[k], ends[k]):  # every weight once: the first visit takes its value and clears it
             i = numbers[j]
-            size += np.float64(gradient[i]) * gradient[i]
-            parts[j], gradient[i] = gradient[i], 0
+            size += np.float64(state[i, GRADIENT]) * state[i, GRADIENT]
+            parts[j], state[i, GRADIENT] = state[i, GRADIENT], 0
         length = 1.0
         if most > 0:
             length = min(most, losses[k] / size) if size > 0 and losses[k] > 0 else 0.0
         for j in range(places[k], ends[k]):
             if parts[j] != 0:
                 i = numbers[j]
-                totals[i] += weights[i] * (step - last[i])
-                last[i] = step
+                state[i, TOTALS] += weights[i] * (step - state[i, LAST])
+                state[i, LAST] = step
                 weights[i] -= np.float32(length) * parts[j]
 
 
 @njit(cache=True, nogil=True)
-def averaged(block, blocks, step, weights, totals, last, out):
+def averaged(block, blocks, step, weights, state, out):
     """The mean of the weights over all steps so far."""
     for i in range(block * len(weights) // blocks, (block + 1) * len(weights) // blocks):
-        out[i] = (totals[i] + weights[i] * (step - last[i])) / max(1, step)
-
-
-@njit(cache=True, nogil=True)
-def clamp_heads(offsets, sizes, heads, values):
-    """Forbid all links of words whose head is known but the one from that head; −1 is not known."""
-    word = 0
-    for k in range(len(sizes)):
-        n = sizes[k]
-        for c in range(1, n):
-            if heads[word] >= 0:
-                for p in range(n):
-                    if p != heads[word]:
-                        values[offsets[k] + p * n + c] = -np.inf
-            word += 1
+        out[i] = (state[i, TOTALS] + weights[i] * (step - state[i, LAST])) / max(np.float32(1), step)
