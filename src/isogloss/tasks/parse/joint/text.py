@@ -125,6 +125,7 @@ def sentences_of(
     context: NDArray[np.int64],
     gold: NDArray[np.int64],
     numbers: Sequence[int] | None = None,
+    prior: NDArray[np.float64] | None = None,
 ) -> list[Sentence]:
     """Sentences for the kernels.
 
@@ -138,6 +139,8 @@ def sentences_of(
         Right values; where they are not allowed, or -1, the first that is allowed.
     numbers : sequence of int, optional
         Of the sentences that are wanted.
+    prior : float64[n_words, n_values], optional
+        Scores that values have beforehand.
     """
     found = np.searchsorted(keys, seen.features)
     found[found == len(keys)] = 0
@@ -147,9 +150,10 @@ def sentences_of(
     feature_starts = known_before[seen.starts]
     starts, n_attributes = schema.starts, len(schema.names)
     counts = np.add.reduceat(allowed, starts[:-1], axis=1, dtype=np.int64)
-    word, value = np.nonzero(allowed)
+    _, value = np.nonzero(allowed)
     attribute = np.repeat(np.arange(n_attributes), schema.sizes)[value]
     local = value - starts[attribute]
+    known_scores = np.zeros(len(value)) if prior is None else prior[allowed]
     first = np.concatenate([[0], np.cumsum(counts.sum(axis=1))]).astype(np.int64)
     places = _gold_places(allowed, gold, starts)
     root_values = np.zeros(n_attributes, np.int64)
@@ -168,6 +172,7 @@ def sentences_of(
                 feature_ids[feature_starts[a] : feature_starts[b]],
                 np.concatenate([[0], np.cumsum(own)]).astype(np.int64),
                 np.concatenate([root_values, local[first[a] : first[b]]]).astype(np.int64),
+                np.concatenate([np.zeros(n_attributes), known_scores[first[a] : first[b]]]),
                 np.concatenate([np.zeros(n_attributes, np.int64), places[a:b].ravel()]).astype(np.int64),
                 np.concatenate([[-1], treebank.heads[a:b]]).astype(np.int64),
             )

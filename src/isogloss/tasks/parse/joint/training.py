@@ -41,7 +41,7 @@ class Settings(NamedTuple):
     seed: int
 
 
-def shape_of(schema: Schema, n_features: int, keys: NDArray[np.uint64]) -> tuple[Shape, int]:
+def shape_of(schema: Schema, n_features: int, keys: NDArray[np.uint64], government: bool = False) -> tuple[Shape, int]:
     """Where weights are, and how many there are."""
     sizes, starts = schema.sizes, schema.starts
     at = n_features * int(starts[-1])
@@ -52,10 +52,12 @@ def shape_of(schema: Schema, n_features: int, keys: NDArray[np.uint64]) -> tuple
     for a, size in enumerate(sizes.tolist()):
         consistency[a] = at
         at += int(sizes[0]) * size if a else 0
-    return Shape(sizes, starts, bigrams, consistency, at, keys), at + len(keys)
+    return Shape(sizes, starts, bigrams, consistency, at, government, keys), at + len(keys)
 
 
-def link_keys(sentences: Sequence[Sentence], n_attributes: int, reach: int) -> NDArray[np.uint64]:
+def link_keys(
+    sentences: Sequence[Sentence], n_attributes: int, reach: int, government: bool = False
+) -> NDArray[np.uint64]:
     """uint64[2^b]: a table of the features of links, at most half full."""
     from isogloss.tasks.parse.joint._numba.features import collect, insert_all
 
@@ -63,7 +65,7 @@ def link_keys(sentences: Sequence[Sentence], n_attributes: int, reach: int) -> N
     for sentence in sentences:
         while True:
             room = len(keys) // 2 - filled
-            fresh = collect(keys, sentence, n_attributes, reach, room)
+            fresh = collect(keys, sentence, n_attributes, reach, government, room)
             filled += fresh
             if fresh <= room:
                 break
@@ -107,6 +109,7 @@ def learn(
     how: Inference,
     settings: Settings,
     watch: Callable[[int, float, Callable[[], NDArray[np.float64]]], None] | None = None,
+    refine: Callable[[NDArray[np.float64]], Sequence[Sentence]] | None = None,
 ) -> NDArray[np.float64]:
     """Weights after some passes of AdaGrad over sentences in random order, from the given ones.
 
@@ -114,7 +117,8 @@ def learn(
 
     where expectations are by the beliefs of factors. Sentences of a batch are worked on side by side and added up in
     order, so that nothing depends on the number of threads. After each pass, `watch` is told its number, the mean
-    log-likelihood of a word as it was met, and how to get the weights.
+    log-likelihood of a word as it was met, and how to get the weights. After the first, `refine` may give the same
+    sentences with fewer values, for the rest.
     """
     from isogloss.tasks.parse.joint._numba.learn import decay_all, gather, gradient, step
 
@@ -141,6 +145,8 @@ def learn(
             now += 1
         if watch is not None:
             watch(number, total / max(1, words), current)
+        if refine is not None and number == 0 and settings.passes > 1:
+            sentences = refine(current())
     return current()
 
 

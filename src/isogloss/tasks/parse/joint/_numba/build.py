@@ -29,7 +29,7 @@ def _unary(sentence, shape, weights, totals):
 
 
 @njit(cache=True, nogil=True)
-def _varies(sentence, x, y, a):
+def _varies(sentence, x, y, a, government):
     """Whether a factor between two variables is more than a constant."""
     first, last = sentence.starts[x], sentence.starts[x + 1]
     start, stop = sentence.starts[y], sentence.starts[y + 1]
@@ -37,7 +37,7 @@ def _varies(sentence, x, y, a):
         return False
     if a == 0:
         return True
-    here = there = False
+    here, there = government, False
     for c in range(first, last):
         here |= sentence.values[c] != 0
     for c in range(start, stop):
@@ -46,7 +46,7 @@ def _varies(sentence, x, y, a):
 
 
 @njit(cache=True, nogil=True)
-def _count(sentence, n_attributes):
+def _count(sentence, n_attributes, government):
     """How many factors there are, how many cells they have, and to how many values they speak."""
     factors = cells = rooms = 0
     n = len(sentence.words) - 1
@@ -54,7 +54,7 @@ def _count(sentence, n_attributes):
         for head in range(n + 1):
             for a in range(n_attributes if head != child else 0):
                 x, y = head * n_attributes + a, child * n_attributes + a
-                if _varies(sentence, x, y, a):
+                if _varies(sentence, x, y, a, government):
                     first, second = (
                         sentence.starts[x + 1] - sentence.starts[x],
                         sentence.starts[y + 1] - sentence.starts[y],
@@ -76,7 +76,7 @@ def _sum(weights, start, slots, count):
 @njit(cache=True, nogil=True)
 def _links(sentence, shape, weights, graph):
     """WORD-LINK, POS-LINK and MORPH-LINK."""
-    n_attributes, start, keys = len(shape.sizes), shape.link_start, shape.keys
+    n_attributes, start, keys, government = len(shape.sizes), shape.link_start, shape.keys, shape.government
     codes, slots = np.empty(MOST, np.uint64), np.empty(MOST, np.int64)
     n, f = len(sentence.words) - 1, 0
     for child in range(1, n + 1):
@@ -87,7 +87,7 @@ def _links(sentence, shape, weights, graph):
             static = _sum(weights, start, slots, word_slots(keys, sentence, head, child, codes, slots))
             for a in range(n_attributes):
                 x, y = head * n_attributes + a, child * n_attributes + a
-                varies = _varies(sentence, x, y, a)
+                varies = _varies(sentence, x, y, a, government)
                 at = graph.cells[f]
                 for i in range(sentence.starts[x], sentence.starts[x + 1]):
                     for j in range(sentence.starts[y], sentence.starts[y + 1]):
@@ -96,7 +96,7 @@ def _links(sentence, shape, weights, graph):
                         if a == 0:
                             found = pos_slots(keys, sentence, head, child, v, w, between, codes, slots)
                             score = _sum(weights, start, slots, found)
-                        elif v and w:
+                        elif w and (v or government):
                             found = morph_slots(keys, sentence, head, child, a, v, w, codes, slots)
                             score = _sum(weights, start, slots, found)
                         if varies:
@@ -124,7 +124,7 @@ def build(sentence, shape, weights, links):
     """
     n_attributes, n = len(shape.sizes), len(sentence.words) - 1
     values, variables = len(sentence.values), (n + 1) * n_attributes
-    factors, cells, rooms = _count(sentence, n_attributes) if links else (0, 0, 0)
+    factors, cells, rooms = _count(sentence, n_attributes, shape.government) if links else (0, 0, 0)
     graph = Graph(
         np.zeros(values), np.zeros(values), np.zeros(values), np.zeros((variables, shape.sizes[0] + 1)),
         np.full((n + 1, n + 1), -np.inf), np.zeros((n + 1, n + 1)),
@@ -132,6 +132,7 @@ def build(sentence, shape, weights, links):
         np.zeros(factors + 1, np.int64), np.zeros(factors + 1, np.int64), np.zeros(cells), np.zeros(cells),
         np.zeros(factors), np.zeros(factors), np.zeros(rooms), np.zeros(rooms),
     )  # fmt: skip
+    graph.totals[:] = sentence.prior
     _unary(sentence, shape, weights, graph.totals)
     if links:
         _links(sentence, shape, weights, graph)

@@ -129,10 +129,19 @@ def pos_codes(sentence, head, child, p, q, between, out):
 
 @njit(cache=True, nogil=True)
 def morph_codes(sentence, head, child, a, v, w, out):
-    """Codes of MORPH-LINK for attribute `a` with value `v` at the head and `w` at the child, neither of them null."""
+    """Codes of MORPH-LINK for attribute `a` with value `v` at the head and `w` at the child.
+
+    Neither is null, which is agreement, or that of the head is: then it governs the child. Returns how many codes there
+    are, and how many of them, the first, do not look at words.
+    """
     way, shape = _shape_of(head, child)
     pair, agree = (a * 256 + v) * 256 + w, a * 2 + (1 if v == w else 0)
     fixed = (sentence.context[head + 1] + 1) * 256 + sentence.context[child + 1] + 1
+    if v == 0:
+        out[0] = _code(66, pair, shape, 0, 0)
+        out[1] = _code(67, pair, fixed, way, 0)
+        out[2] = _code(68, pair, sentence.words[head], way, 0)
+        return 3, 2
     out[0] = _code(60, pair, 0, 0, 0)
     out[1] = _code(61, agree, 0, 0, 0)
     out[2] = _code(62, pair, shape, 0, 0)
@@ -192,10 +201,11 @@ def insert_all(keys, codes, count):
 
 
 @njit(cache=True, nogil=True)
-def collect(keys, sentence, n_attributes, reach, room):
-    """Make places for the features of a sentence: all of right links and values, and what looks at no words of all.
+def collect(keys, sentence, n_attributes, reach, government, room):
+    """Make places for the features of a sentence with its right values: all of right links, and of wrong ones those
+    that look at no words.
 
-    Features that look at words are also taken from wrong links up to the length `reach`, with the right values.
+    Features that look at words are also taken from wrong links up to the length `reach`.
     Returns how many are new; where that is more than `room`, the work was left unfinished for want of it.
     """
     codes = np.empty(MOST, np.uint64)
@@ -216,13 +226,14 @@ def collect(keys, sentence, n_attributes, reach, room):
                 for i in range(sentence.starts[x], sentence.starts[x + 1]):
                     for j in range(sentence.starts[y], sentence.starts[y + 1]):
                         v, w = sentence.values[i], sentence.values[j]
-                        whole = right and i - sentence.starts[x] == sentence.gold[x]
-                        whole = whole and j - sentence.starts[y] == sentence.gold[y]
+                        true = i - sentence.starts[x] == sentence.gold[x] and j - sentence.starts[y] == sentence.gold[y]
+                        if not true:
+                            continue
                         if a == 0:
                             count, plain = pos_codes(sentence, head, child, v, w, between, codes)
-                        elif v and w:
+                        elif w and (v or government):
                             count, plain = morph_codes(sentence, head, child, a, v, w, codes)
                         else:
                             continue
-                        fresh += insert_all(keys, codes, count if whole else plain)
+                        fresh += insert_all(keys, codes, count if right else plain)
     return fresh

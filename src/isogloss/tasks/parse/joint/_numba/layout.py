@@ -24,6 +24,8 @@ class Sentence(NamedTuple):
     """int64[n_variables + 1]: where the values that a variable may have start in `values`."""
     values: Any
     """int64[n_values]: values allowed, as numbers within their attribute; the root's part of speech is `sizes[0]`."""
+    prior: Any
+    """float64[n_values]: a score that each value has beforehand."""
     gold: Any
     """int64[n_variables]: which of the allowed values is right."""
     heads: Any
@@ -43,6 +45,8 @@ class Shape(NamedTuple):
     """int64[n_attributes]: where [sizes[0], sizes[a]] weights of a part of speech and a value start."""
     link_start: int
     """Where weights of links start; feature k of them has place k in `keys`."""
+    government: bool
+    """Whether MORPH-LINK also fires where the head has no value of the child's attribute."""
     keys: Any
     """uint64[2^b]: a hash table of features of links, 0 where there is none."""
 

@@ -325,7 +325,7 @@ def _link_derivatives(sentence, shape, graph, chances, small, places, values, at
                 for i in range(0 if skip else last - first):
                     for j in range(end - begin):
                         v, w = sentence.values[first + i], sentence.values[begin + j]
-                        if a and not (v and w):
+                        if a and not (w and (v or shape.government)):
                             continue
                         cell = chances[head, child]
                         if here:

@@ -1,0 +1,520 @@
+"""The joint model of tags, morphology and trees, against enumeration, factor graphs and other roads."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from isogloss.data.bitext import Text
+from isogloss.data.treebank import Treebank
+from isogloss.errors import ModelError, ParameterError, TreebankError, UsageError
+from isogloss.structures import Chain, FactorGraph, SpanningTree
+from isogloss.tasks.parse.joint import JointMorphologyParser, Schema, TagDictionary
+from isogloss.tasks.parse.joint._numba.build import build
+from isogloss.tasks.parse.joint._numba.learn import beliefs, bethe, gold_score, gradient
+from isogloss.tasks.parse.joint._numba.propagate import propagate, tree_marginals
+from isogloss.tasks.parse.joint.scoring import attribute_scores
+from isogloss.tasks.parse.joint.text import clamped, known_features, see, sentences_of
+from isogloss.tasks.parse.joint.training import link_keys, potentials_of, shape_of
+
+DATA = Path(os.environ.get("ISOGLOSS_DATA", "../shared/data")) / "treebanks"
+EXACT = {"rel": 0, "abs": 1e-9}
+
+
+class Model:
+    """A few words with random weights, and all that the kernels are given."""
+
+    def __init__(self, n=3, values=(2, 3), *, seed=0, scale=1.0, links=1.0, allowed=None, single=False):
+        rng = np.random.default_rng(seed)
+        names = ("upos", *(f"F{a}" for a in range(1, len(values))))
+        kinds = [[f"P{v}" for v in range(values[0])]]
+        kinds += [["", *(f"v{v}" for v in range(1, size))] for size in values[1:]]
+        self.schema = Schema(names, tuple(tuple(own) for own in kinds))
+        words = [(f"w{i}", "P0", 0 if i == 0 else 1, "_") for i in range(n)]
+        self.trees = Treebank.of([words])
+        self.seen = see(self.trees)
+        self.features = known_features(self.seen)
+        self.gold = np.stack([rng.integers(0, size, n) for size in values], axis=1)
+        self.allowed = np.ones((n, sum(values)), bool) if allowed is None else allowed
+        self.context = self.gold[:, 0]
+        (self.sentence,) = sentences_of(
+            self.trees, self.seen, self.features, self.schema, self.allowed, self.context, self.gold
+        )
+        self.keys = link_keys([self.sentence], len(values), 10)
+        self.shape, size = shape_of(self.schema, len(self.features), self.keys)
+        self.weights = scale * rng.normal(size=size)
+        self.weights[: self.shape.bigrams[0]] *= 0.3  # some ten features of each word are added up
+        self.weights[self.shape.link_start :] *= links * 0.3
+        self.single = single
+
+    @property
+    def potentials(self):
+        return potentials_of(self.shape, self.weights)
+
+    def graph(self, links=True):
+        return build(self.sentence, self.shape, self.weights, links)
+
+    def beliefs(self, iterations=200, links=True, projective=False, tolerance=1e-13):
+        return beliefs(
+            self.sentence, self.shape, self.weights, self.potentials, links, projective, self.single, iterations,
+            tolerance,
+        )  # fmt: skip
+
+    def gradient(self, links=True, tags=True, iterations=300):
+        return gradient(
+            self.sentence, self.shape, self.weights, self.potentials, links, tags, False, self.single, iterations,
+            1e-14, 0.0,
+        )  # fmt: skip
+
+    def dense(self, places, values):
+        out = np.zeros(len(self.weights))
+        np.add.at(out, places, values)
+        return out
+
+    # --- by another road: every assignment
+
+    def enumerate(self, links=True):
+        """Posteriors of values and links, log Z: sums over everything, with scores read from a fresh graph."""
+        s, n_attributes = self.sentence, len(self.shape.sizes)
+        graph, n = self.graph(links), len(s.words) - 1
+        ranges = [range(s.starts[x], s.starts[x + 1]) for x in range(len(s.starts) - 1)]
+        tags, chances, total = np.zeros(len(s.values)), np.zeros((n + 1, n + 1)), 0.0
+        trees = list(all_trees(n, single=self.single)) if links else [None]
+        for chosen in itertools.product(*ranges):
+            base = self.tag_score(graph, chosen)
+            odds = self.link_scores(graph, chosen) if links else None
+            for heads in trees:
+                score = base
+                if heads is not None:
+                    score += sum(odds[h, c] for c, h in enumerate(heads, 1))
+                mass = np.exp(score)
+                total += mass
+                tags[list(chosen)] += mass
+                for c, h in enumerate(heads or (), 1):
+                    chances[h, c] += mass
+        assert n_attributes == len(self.schema.names)
+        return tags / total, chances / total, np.log(total)
+
+    def tag_score(self, graph, chosen):
+        s, sh, w, n_attributes = self.sentence, self.shape, self.weights, len(self.shape.sizes)
+        score = 0.0
+        for a in range(n_attributes):
+            size = sh.sizes[a] + 1
+            table = w[sh.bigrams[a] : sh.bigrams[a] + size * size].reshape(size, size)
+            row = [s.values[chosen[x]] for x in range(n_attributes + a, len(chosen), n_attributes)]
+            path = [size - 1, *row, size - 1]
+            score += sum(table[v, u] for v, u in itertools.pairwise(path))
+            score += sum(graph.totals[chosen[x]] for x in range(n_attributes + a, len(chosen), n_attributes))
+            if a:
+                start = sh.consistency[a]
+                within = w[start : start + sh.sizes[0] * sh.sizes[a]].reshape(sh.sizes[0], sh.sizes[a])
+                tags = [s.values[chosen[x]] for x in range(n_attributes, len(chosen), n_attributes)]
+                score += sum(within[p, v] for p, v in zip(tags, row, strict=True))
+        return score
+
+    def link_scores(self, graph, chosen):
+        s, n_attributes = self.sentence, len(self.shape.sizes)
+        odds = graph.link_totals.copy()
+        for f in range(len(graph.head)):
+            x, y = graph.head[f] * n_attributes + graph.attribute[f], graph.child[f] * n_attributes + graph.attribute[f]
+            wide = s.starts[y + 1] - s.starts[y]
+            cell = graph.cells[f] + (chosen[x] - s.starts[x]) * wide + chosen[y] - s.starts[y]
+            odds[graph.head[f], graph.child[f]] += graph.scores[cell]
+        return odds
+
+    def factor_graph(self):
+        """The same distribution as a `FactorGraph`."""
+        s, sh, w, n_attributes = self.sentence, self.shape, self.weights, len(self.shape.sizes)
+        graph, n, g = self.graph(), len(self.sentence.words) - 1, FactorGraph()
+        links = g.links(n)
+        g.unary(links, np.where(np.isfinite(graph.link_totals), graph.link_totals, 0.0))
+        g.tree(links, projective=False, single_root=self.single)
+        tags = [g.multinomial(n, int(size)) for size in sh.sizes]
+        for a, size in enumerate(sh.sizes.tolist()):
+            table = w[sh.bigrams[a] : sh.bigrams[a] + (size + 1) ** 2].reshape(size + 1, size + 1)
+            unary = np.array([graph.totals[s.starts[i * n_attributes + a] :][:size] for i in range(1, n + 1)])
+            unary[0] += table[size, :size]
+            unary[-1] += table[:size, size]
+            g.unary(tags[a], unary)
+            i = np.arange(n - 1)
+            g.table([tags[a][i], tags[a][i + 1]], np.broadcast_to(table[:size, :size], (n - 1, size, size)))
+            if a:
+                start = sh.consistency[a]
+                within = w[start : start + sh.sizes[0] * size].reshape(sh.sizes[0], size)
+                g.table([tags[0], tags[a]], np.broadcast_to(within, (n, *within.shape)))
+        for f in range(len(graph.head)):
+            h, c, a = int(graph.head[f]), int(graph.child[f]), int(graph.attribute[f])
+            cells = graph.scores[graph.cells[f] : graph.cells[f + 1]]
+            size = int(sh.sizes[a])
+            if h:
+                scores = cells.reshape(1, size, size)
+                g.link_tags(links[h, c].reshape(1), tags[a][h - 1].reshape(1), tags[a][c - 1].reshape(1), scores=scores)
+            else:
+                g.link_tags(links[h, c].reshape(1), tags[a][c - 1].reshape(1), scores=cells.reshape(1, size))
+        return g, links, tags
+
+
+def all_trees(n, single=False):
+    for heads in itertools.product(range(n + 1), repeat=n):
+        if single and heads.count(0) != 1:
+            continue
+        if all(reaches_root(heads, c) for c in range(1, n + 1)):
+            yield heads
+
+
+def reaches_root(heads, node):
+    for _ in range(len(heads) + 1):
+        if node == 0:
+            return True
+        node = heads[node - 1]
+    return False
+
+
+# --- messages and beliefs
+
+
+@pytest.mark.parametrize(
+    ("n", "single", "count"), [(1, False, 1), (3, False, 16), (4, False, 125), (3, True, 9), (4, True, 64)]
+)
+def test_tree_marginals_are_those_of_all_trees(n, single, count):
+    scores = np.random.default_rng(n).normal(size=(n + 1, n + 1))
+    marginals = np.zeros((n + 1, n + 1))
+    trees = list(all_trees(n, single))
+    assert len(trees) == count
+    masses = [np.exp(sum(scores[h, c] for c, h in enumerate(heads, 1))) for heads in trees]
+    expected = np.zeros((n + 1, n + 1))
+    for heads, mass in zip(trees, masses, strict=True):
+        for c, h in enumerate(heads, 1):
+            expected[h, c] += mass / sum(masses)
+    assert tree_marginals(scores, False, single, marginals) == pytest.approx(np.log(sum(masses)))
+    assert marginals == pytest.approx(expected)
+
+
+def test_one_attribute_without_links_is_a_chain():
+    model = Model(4, (3,), seed=3)
+    tags, _, _ = model.beliefs(iterations=1, links=False, tolerance=0.0)
+    expected, _, log_z = model.enumerate(links=False)
+    assert tags[1:] == pytest.approx(expected[1:], **EXACT)
+    size, w, graph = 3, model.weights[model.shape.bigrams[0] :], model.graph(links=False)
+    table, unary = w[:16].reshape(4, 4), graph.totals[1:].reshape(4, size)
+    scores = np.full((4, size, size), 0.0)
+    scores[0] = -np.inf
+    scores[0, 0] = unary[0] + table[3, :3]
+    scores[1:] = table[:3, :3] + unary[1:, None, :]
+    scores[3] += table[:3, 3]
+    assert Chain(scores).log_partition() == pytest.approx(log_z)
+    propagate(model.sentence, model.shape, model.potentials, graph, False, False, False, 1, 0.0)
+    assert bethe(model.sentence, model.shape, model.potentials, graph, False, False, False) == pytest.approx(log_z)
+
+
+@pytest.mark.parametrize("single", [False, True])
+def test_clamped_tags_give_the_exact_edge_factored_parser(single):
+    free = Model(4, (2, 3), seed=1)
+    model = Model(4, (2, 3), seed=1, allowed=clamped(free.gold, free.schema), single=single)
+    graph = model.graph()
+    assert len(graph.head) == 0  # nothing but links and the tree is left
+    _, chances, took = model.beliefs(iterations=1, tolerance=0.0)
+    trees = SpanningTree(graph.link_totals, single_root=single)
+    assert took == 1 and chances == pytest.approx(trees.marginals(), **EXACT)
+    _, expected, log_z = model.enumerate()
+    assert chances == pytest.approx(expected, **EXACT)
+    propagate(model.sentence, model.shape, model.potentials, graph, True, False, single, 1, 0.0)
+    found = bethe(model.sentence, model.shape, model.potentials, graph, True, False, single)
+    assert found == pytest.approx(log_z)
+
+
+def test_clamping_is_the_same_as_scoring_with_those_tags():
+    """Given the tags, a joint model is the parser of a pipeline with the same weights."""
+    free = Model(3, (2, 3), seed=5)
+    held = Model(3, (2, 3), seed=5, allowed=clamped(free.gold, free.schema))
+    held.keys, held.shape, held.weights = free.keys, free.shape, free.weights
+    chosen = tuple(free.sentence.starts[:-1] + free.sentence.gold)
+    odds = free.link_scores(free.graph(), chosen)
+    off = ~np.isinf(odds)
+    assert held.graph().link_totals[off] == pytest.approx(odds[off], **EXACT)
+
+
+@given(st.integers(0, 10**6), st.booleans())
+@settings(max_examples=8, deadline=None)
+def test_beliefs_are_those_of_a_factor_graph(seed, single):
+    model = Model(3, (2, 2, 3), seed=seed, scale=0.7, links=0.7, single=single)
+    g, links, tags = model.factor_graph()
+    reference = g.run(iterations=500, tolerance=1e-13)
+    found, chances, took = model.beliefs(iterations=500)
+    if not reference.report.converged or took == 500:
+        return
+    assert chances[:, 1:] == pytest.approx(reference.probabilities(links)[:, 1:], rel=0, abs=1e-8)
+    s, n_attributes = model.sentence, len(model.shape.sizes)
+    for a in range(n_attributes):
+        expected = reference.probabilities(tags[a])
+        for i in range(1, 4):
+            x = i * n_attributes + a
+            assert found[s.starts[x] : s.starts[x + 1]] == pytest.approx(expected[i - 1], rel=0, abs=1e-8)
+    graph = model.graph()
+    propagate(s, model.shape, model.potentials, graph, True, False, single, 500, 1e-13)
+    value = bethe(s, model.shape, model.potentials, graph, True, False, single)
+    assert value == pytest.approx(g.log_partition(), rel=0, abs=1e-6)
+
+
+def test_beliefs_are_close_to_enumeration_and_exact_without_tags_of_links():
+    worst = 0.0
+    for seed in range(6):
+        model = Model(2 + seed % 2, (2, 2), seed=seed, scale=0.5)
+        tags, chances, _ = model.beliefs()
+        expected, links, _ = model.enumerate()
+        worst = max(worst, np.abs(tags - expected).max(), np.abs(chances - links).max())
+    assert 1e-9 < worst < 0.03  # loops are there, and do not matter much
+    plain = Model(3, (2,), seed=1, links=0.0)
+    tags, chances, _ = plain.beliefs(iterations=2, tolerance=0.0)
+    expected, links, _ = plain.enumerate()
+    assert tags == pytest.approx(expected, **EXACT) and chances == pytest.approx(links, **EXACT)
+
+
+def test_links_that_do_not_see_tags_leave_tags_alone():
+    model = Model(3, (2, 3), seed=2)
+    graph = model.graph()
+    start, zero = model.shape.link_start, model.weights.copy()
+    for f in range(len(graph.head)):
+        graph.scores[graph.cells[f] : graph.cells[f + 1]] = 0.0
+    from isogloss.tasks.parse.joint._numba.features import MOST, find, word_codes
+
+    zero[start:] = 0.0
+    codes = np.empty(MOST, np.uint64)
+    for c in range(1, 4):
+        for h in range(4):
+            if h != c:
+                for code in codes[: word_codes(model.sentence, h, c, codes)[0]]:
+                    zero[start + find(model.keys, code)] = model.weights[start + find(model.keys, code)]
+    model.weights = zero
+    tags, chances, _ = model.beliefs(iterations=50)
+    alone, _, _ = model.beliefs(iterations=50, links=False)
+    assert tags == pytest.approx(alone, **EXACT)
+    assert chances == pytest.approx(SpanningTree(model.graph().link_totals + _link_part(model)).marginals(), abs=1e-9)
+
+
+def _link_part(model):
+    """What constant tables add: nothing, as all of their weights are zero."""
+    assert not model.graph().scores.any()
+    return 0.0
+
+
+@pytest.mark.parametrize(("values", "links", "clamp"), [((3,), False, False), ((2, 3), True, True)])
+def test_gradient_of_exact_cases_is_that_of_the_likelihood(values, links, clamp):
+    free = Model(3, values, seed=4, scale=0.5)
+    model = Model(3, values, seed=4, scale=0.5, allowed=clamped(free.gold, free.schema) if clamp else None)
+    found = model.dense(*model.gradient(links, iterations=3)[:2])
+    rng = np.random.default_rng(0)
+    start = model.weights.copy()
+    for place in [*rng.choice(np.flatnonzero(found), 12), 0]:
+        sides = []
+        for way in (1e-5, -1e-5):
+            model.weights = start.copy()
+            model.weights[place] += way
+            graph = model.graph(links)
+            score = gold_score(model.sentence, model.shape, model.weights, model.potentials, graph, links)
+            sides.append(score - model.enumerate(links)[2])
+        assert found[place] == pytest.approx((sides[0] - sides[1]) / 2e-5, abs=1e-5)
+
+
+def test_gradient_of_the_whole_model_is_that_of_bethes_likelihood():
+    model = Model(3, (2, 3), seed=6, scale=0.6)
+    places, values, before = model.gradient()
+    found, start = model.dense(places, values), model.weights.copy()
+    assert before < 0
+    for place in np.random.default_rng(1).choice(np.flatnonzero(np.abs(found) > 1e-3), 12):
+        sides = []
+        for way in (1e-5, -1e-5):
+            model.weights = start.copy()
+            model.weights[place] += way
+            sides.append(model.gradient()[2])
+        assert found[place] == pytest.approx((sides[0] - sides[1]) / 2e-5, abs=2e-5)
+
+
+@pytest.mark.parametrize("scale", [0.0, 30.0, 300.0])
+def test_extreme_weights_give_numbers(scale):
+    model = Model(4, (2, 3), seed=7, scale=scale)
+    for projective in (False, True):
+        tags, chances, _ = model.beliefs(iterations=5, projective=projective, tolerance=0.0)
+        assert np.isfinite(tags).all() and np.isfinite(chances).all()
+        assert chances[:, 1:].sum(axis=0) == pytest.approx(np.ones(4))
+
+
+# --- the parser
+
+
+def toy(count=12):
+    """Adjectives agree with their nouns in case; endings of nouns do not show it, and verbs take an object."""
+    rng = np.random.default_rng(0)
+    sentences = []
+    for _ in range(count):
+        verb, noun, adjective = rng.choice(["vidit", "amat"]), rng.choice(["rex", "dux"]), rng.choice(["bon", "mal"])
+        case = rng.choice(["Nom", "Acc"])
+        sentences.append(
+            [
+                (str(adjective) + {"Nom": "us", "Acc": "um"}[str(case)], "ADJ", 2, "amod", "_", "_", f"Case={case}"),
+                (str(noun), "NOUN", 3, "dep", "_", "_", f"Case={case}"),
+                (str(verb), "VERB", 0, "root", "_", "_", "Mood=Ind"),
+            ]
+        )
+    return Treebank.of(sentences)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return JointMorphologyParser(iterations=6, tag_iterations=4, threads=1).fit(toy(30))
+
+
+def test_agreement_is_learnt_and_the_likelihood_rises(fitted):
+    assert fitted.trace_[-1] > fitted.trace_[0]
+    test = toy(10)
+    found = fitted.predict(test)
+    assert (found.heads == test.heads).all()
+    scores = fitted.score(test)
+    assert scores["uas"] == 100 and scores["attributes"]["Case"]["non_null"] == 100
+    assert set(found.strings("deprel", 0)) == {"_"}
+
+
+def test_trees_are_the_best_under_beliefs(fitted):
+    mixed = Treebank.of([[("rex",), ("bonum",), ("amat",)], [("dux",)], [("malus",), ("malus",), ("dux",), ("vidit",)]])
+    found, links = fitted.predict(mixed), fitted.predict_proba(mixed).links
+    for s in range(len(mixed)):
+        heads = found.heads[mixed.offsets[s] : mixed.offsets[s + 1]]
+        n = len(heads)
+        trees = [sum(links[s][h, c] for c, h in enumerate(tree, 1)) for tree in all_trees(n, single=True)]
+        assert sum(links[s][h, c] for c, h in enumerate(heads, 1)) == pytest.approx(max(trees))
+        assert reaches_root(heads.tolist(), n)
+    assert found.heads[mixed.offsets[1]] == 0  # one word: the root
+
+
+def test_posteriors_add_up(fitted):
+    given = fitted.predict_proba(toy(4))
+    assert list(given.tags) == ["upos", "Case", "Mood"] and set(given.tags) == set(fitted.values_)
+    for name, chances in given.tags.items():
+        assert chances.sum(axis=1) == pytest.approx(np.ones(12)), name
+    assert given.links[0][:, 1:].sum(axis=0) == pytest.approx(np.ones(3))
+
+
+def test_saved_parsers_are_the_same(fitted, tmp_path):
+    fitted.save(tmp_path / "joint")
+    again = JointMorphologyParser.load(tmp_path / "joint")
+    assert again.options_ == fitted.options_ and again.trace_.tolist() == fitted.trace_.tolist()
+    test = toy(8)
+    assert again.predict(test).to_bytes() == fitted.predict(test).to_bytes()
+    (tmp_path / "joint" / "model.json").write_text("{}")
+    with pytest.raises(ModelError, match="joint"):
+        JointMorphologyParser.load(tmp_path / "joint")
+
+
+def test_threads_do_not_matter():
+    one, two = (JointMorphologyParser(iterations=2, tag_iterations=2, threads=k).fit(toy(15)) for k in (1, 2))
+    assert np.array_equal(one._fitted.weights, two._fitted.weights)
+    assert np.array_equal(one._fitted.tagger, two._fitted.tagger)
+
+
+@pytest.mark.parametrize("options", [{"joint": False}, {"joint": False, "tags": "gold"}, {"projective": True}])
+def test_other_kinds(options):
+    parser = JointMorphologyParser(iterations=4, tag_iterations=4, threads=1, **options).fit(toy(20), dev=toy(5))
+    assert parser.score(toy(10))["uas"] == 100 and len(parser.tuning_) == 4
+
+
+def test_text_and_edges(fitted):
+    assert len(fitted.predict(Text.of([["bonus", "rex", "amat"], ["rex"]]))) == 2
+    assert len(fitted.predict(Treebank.of([]))) == 0
+    unseen = fitted.predict(Treebank.of([[("ignotum",), ("verbum",)]]), confidence=True)
+    assert "Confidence=" in unseen.strings("misc", 0)[0]
+    long = Treebank.of([[("bonus",), ("rex",), ("amat",)] * 40])
+    assert (fitted.predict(long).heads == 0).sum() == 1
+
+
+def test_attributes_can_be_chosen_and_may_be_absent():
+    parser = JointMorphologyParser(["Case", "Gender"], iterations=2, tag_iterations=2, threads=1).fit(toy(10))
+    assert list(parser.values_) == ["upos", "Case"]
+    bare = Treebank.of([[("a", "X", 2), ("b", "Y", 0)]] * 4)
+    assert JointMorphologyParser(iterations=2, tag_iterations=2, threads=1).fit(bare).score(bare)["uas"] == 100
+
+
+# --- dictionaries
+
+
+def test_dictionaries_never_forbid_what_is_right():
+    trees = toy(20)
+    schema = Schema.of(trees)
+    lexicon = TagDictionary.of_treebank(trees, 5)
+    allowed, gold = lexicon.allowed(trees, schema), schema.numbers(trees)
+    rows = np.arange(trees.n_words)[:, None]
+    assert allowed[rows, schema.starts[:-1] + gold].all()
+    unseen = lexicon.allowed(Treebank.of([[("ignotus",)]]), schema)
+    assert unseen.all()
+    wrong = TagDictionary({"rex": [("VERB", "_")]})
+    assert not wrong.allowed(trees, schema)[rows, schema.starts[:-1] + gold].all()
+    more = wrong.with_treebank(trees)
+    assert more.allowed(trees, schema)[rows, schema.starts[:-1] + gold].all() and ("VERB", "_") in more["rex"]
+
+
+def test_one_analysis_is_certain():
+    lexicon = {"novum": [("NOUN", "Case=Acc")], "nihil": []}
+    parser = JointMorphologyParser(iterations=2, tag_iterations=2, dictionary=lexicon, threads=1).fit(toy(10))
+    given = parser.predict_proba(Treebank.of([[("novum",), ("nihil",), ("amat",)]]))
+    case = parser.values_["Case"].index("Acc")
+    assert given.tags["Case"][0, case] == pytest.approx(1.0)
+    assert given.tags["upos"][0, parser.values_["upos"].index("NOUN")] == pytest.approx(1.0)
+    assert given.tags["upos"][1].max() < 1.0  # not listed: any
+
+
+def test_threshold_of_words_seen():
+    trees = Treebank.of([[("a", "X", 0)]] * 5 + [[("b", "Y", 0)]] * 4)
+    lexicon = TagDictionary.of_treebank(trees, 5)
+    assert "a" in lexicon and "b" not in lexicon
+    parser = JointMorphologyParser(iterations=2, tag_iterations=2, dictionary="train", threads=1).fit(trees)
+    assert parser.predict_proba(Treebank.of([[("a",)]])).tags["upos"][0].tolist() == [1.0, 0.0]
+
+
+# --- what cannot be
+
+
+def test_wrong_options_and_data_are_named():
+    for options in ({"rate": 0}, {"iterations": 0}, {"prune": 1.0}, {"tags": "gold"}, {"dictionary": "none"}):
+        with pytest.raises(ParameterError, match=next(iter(options))):
+            JointMorphologyParser(**options)
+    with pytest.raises(ParameterError, match="pairs"):
+        TagDictionary({"a": ["NOUN"]})
+    with pytest.raises(UsageError, match="fit"):
+        JointMorphologyParser().predict(toy(1))
+    with pytest.raises(TreebankError, match="nothing to learn"):
+        JointMorphologyParser(iterations=1, tag_iterations=1).fit(Treebank.of([[("a", "X")]] * 3))
+    with pytest.raises(TreebankError):
+        JointMorphologyParser(iterations=1).fit(Treebank.of([[("a", "X", 2), ("b", "X", 1)]]))
+
+
+def test_schema_round_trip():
+    trees = Treebank.of(
+        [[{"form": "a", "upos": "X", "feats": "B=1|C=2"}, {"form": "b", "upos": "Y", "feats": "Foreign"}]]
+    )
+    schema = Schema.of(trees)
+    upos, feats = schema.columns(schema.numbers(trees))
+    assert trees.with_columns(upos=upos, feats=feats).to_bytes() == trees.to_bytes()
+    assert schema.numbers(trees.with_columns(upos=["Z", "Y"], feats=["B=9", "_"])).tolist() == [
+        [-1, -1, 0, 0],
+        [1, 0, 0, 0],
+    ]
+
+
+def test_scores_of_attributes():
+    gold = toy(2)
+    assert attribute_scores(gold, gold, ["Case"]) == {"Case": {"all": 100.0, "non_null": 100.0}}
+
+
+@pytest.mark.skipif(not (DATA / "la-proiel").exists(), reason="no treebanks here")
+def test_latin_is_learnt():
+    trees = Treebank.read(DATA / "la-proiel" / "dev.conllu.gz")
+    parser = JointMorphologyParser(["Case", "Number"], iterations=2, tag_iterations=2, threads=1).fit(
+        trees.part(0, 150)
+    )
+    scores = parser.score(trees.part(150, 200))
+    assert scores["uas"] > 40 and scores["upos"] > 70
