@@ -263,7 +263,7 @@ def learn(
                 watch(number, start / len(mixed), None)
         if watch(number + 1, lost / max(1.0, float(known.sum())), steps.mean):
             break
-        if number == 0:
+        if number == 0 and settings.iterations > 1:
             steps.forget()  # the first pass is far from where the others are
     return steps.mean()
 
