@@ -99,7 +99,7 @@ def measure(name: str, *, held_out: bool) -> list[dict[str, object]]:
     fresh, pipeline, like = [], None, None
     for model, options in MODELS.items():
         start = time.process_time()
-        parser = JointMorphologyParser(**options, threads=1).fit(train, like=like)  # all with the same tagger
+        parser = JointMorphologyParser(**options, threads=2).fit(train, like=like)  # all with the same tagger
         like = like or parser
         middle = time.process_time()
         found = parser.predict(test)

@@ -99,10 +99,10 @@ class JointMorphologyParser:
         Features of words are also kept for wrong links up to this length, not only for right ones.
     government : bool
         Whether links also look at a value that the child has and the head has not, such as the case of a verb's object
-        or of what a noun governs; without it links look at agreement alone.
+        or of what a noun governs; without it, as in the paper, links look at agreement alone.
     stack : float
         How much the joint model listens to the tagger: this times the logarithm of what a tagger believes that has not
-        seen the sentence is added to the score of each value; 0 lets it learn all anew.
+        seen the sentence is added to the score of each value; 0 lets it learn all anew, as in the paper.
     tags : "predicted" or "gold"
         With ``joint=False`` only: "gold" takes the tags that are given instead of the tagger's.
     projective, single_root : bool
@@ -124,8 +124,8 @@ class JointMorphologyParser:
     References
     ----------
     .. [1] Lee, Naradowsky and Smith, A discriminative model for joint morphological disambiguation and dependency
-       parsing, ACL 2011. We differ: AdaGrad, tags pruned by the tagger, one root child, and MORPH-LINK also looks at
-       direction, length and the fixed parts of speech.
+       parsing, ACL 2011. We differ: AdaGrad, tags pruned by the tagger, one root child, MORPH-LINK also looks at
+       direction, length and the fixed parts of speech, and TAG-UNIGRAM at the words beside.
 
     Examples
     --------
@@ -150,15 +150,15 @@ class JointMorphologyParser:
         joint: bool = True,
         dictionary: str | TagDictionary | Mapping[str, Any] | None = None,
         threshold: int = 5,
-        iterations: int = 6,
+        iterations: int = 5,
         tag_iterations: int = 5,
         bp_iterations: int = 5,
         rate: float = 0.1,
         variance: float = 1.0,
         prune: float = 0.01,
         reach: int = 0,
-        government: bool = True,
-        stack: float = 1.0,
+        government: bool = False,
+        stack: float = 0.0,
         tags: str = "predicted",
         projective: bool = False,
         single_root: bool = True,
