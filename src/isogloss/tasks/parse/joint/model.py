@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from os import PathLike
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -20,14 +19,13 @@ from isogloss.progress import Progress, QuietProgress
 from isogloss.structures.batch import Stack
 from isogloss.tasks.parse.joint.dictionary import TagDictionary
 from isogloss.tasks.parse.joint.schema import Schema
-from isogloss.tasks.parse.joint.text import Seen, clamped, known_features, see, sentences_of
+from isogloss.tasks.parse.joint.tagging import TAGGING, Known, allowed_values, best_values, jackknifed, spread
+from isogloss.tasks.parse.joint.text import clamped, known_features, see, sentences_of
 from isogloss.tasks.parse.joint.training import Inference, Settings, all_beliefs, learn, link_keys, shape_of
 
 __all__ = ["JointMorphologyParser", "Posteriors"]
 
-FOLDS = 5
 TAGS = ("predicted", "gold")
-ALL_BUT_IMPOSSIBLE = 1e-4
 LEAST_BELIEF = 1e-5
 LEAST = 1e-4
 """Weights up to this size are not kept."""
@@ -250,7 +248,9 @@ class JointMorphologyParser:
             allowed, context, prior = clamped(gold, schema), gold[:, 0], None
         else:
             if like is None:
-                self._jackknifed = self._taggers(treebank, schema, seen, features, gold, whole, progress)
+                known = Known(treebank, schema, seen, features, gold)
+                settings = Settings(self.tag_iterations, self.rate, self.variance, self.batch, self.seed)
+                self._jackknifed = jackknifed(known, self._lexicon, settings, progress)
             else:
                 self._jackknifed = like._taken_over(treebank, schema)
             tagger, chances = self._jackknifed
@@ -295,49 +295,11 @@ class JointMorphologyParser:
         given = self.dictionary if isinstance(self.dictionary, TagDictionary) else TagDictionary(self.dictionary)
         return given.with_treebank(treebank)
 
-    def _taggers(
-        self, treebank: Treebank, schema: Schema, seen: Seen, features: NDArray[np.uint64], gold: NDArray[np.int64],
-        whole: TagDictionary | None, progress: Progress,
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:  # fmt: skip
-        """The tagger, and for each word what a tagger believes that has not seen its sentence: [n_words, n_values]."""
-        shape, size = shape_of(schema, len(features), np.zeros(0, np.uint64))
-        settings = Settings(self.tag_iterations, self.rate, self.variance, self.batch, self.seed)
-        folds = min(FOLDS, len(treebank))
-        fold = np.arange(len(treebank)) * folds // max(1, len(treebank))  # neighbours share their words
-        chances = np.zeros((treebank.n_words, int(schema.starts[-1])))
-        progress.start(f"Tagging in {folds} folds", folds + 1)
-        weights = np.zeros(size)
-        for f in range(-1, folds if folds > 1 else 0):
-            mine, held = np.flatnonzero(fold != f), np.flatnonzero(fold == f) if folds > 1 else np.arange(len(treebank))
-            allowed = _allowed(treebank, schema, whole if f < 0 else self._lexicon(treebank.take(mine)))
-            rows = np.isin(np.repeat(fold, treebank.lengths), f, invert=True)
-            allowed[rows] |= clamped(gold[rows], schema)
-            make = partial(sentences_of, treebank, seen, features, schema)
-            sentences = make(allowed, gold[:, 0], gold)
-
-            def fewer(weights: NDArray[np.float64], mine: Any = mine, all_: Any = sentences, make: Any = make) -> Any:
-                """Sentences without the values that one pass has made all but impossible: four times as fast."""
-                believed = np.zeros_like(chances)
-                chosen = [all_[s] for s in mine]
-                for s, (tags, _, _) in zip(mine.tolist(), all_beliefs(chosen, shape, weights, TAGGING), strict=True):
-                    _spread(treebank, s, all_[s], tags, schema, believed)
-                kept = clamped(gold, schema) | (believed > ALL_BUT_IMPOSSIBLE)
-                return make(kept, gold[:, 0], gold, mine.tolist())
-
-            learnt = learn([sentences[s] for s in mine], shape, np.zeros(size), TAGGING, settings, refine=fewer)
-            if f < 0:
-                weights = learnt
-            believed = all_beliefs([sentences[s] for s in held], shape, learnt, TAGGING) if f >= 0 or folds < 2 else []
-            for s, (tags, _, _) in zip(held.tolist(), believed, strict=False):
-                _spread(treebank, s, sentences[s], tags, schema, chances)
-            progress.update(f + 2)
-        return weights, chances
-
     def _candidates(
         self, chances: NDArray[np.float64], schema: Schema, gold: NDArray[np.int64] | None
     ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
         """Values that words may have, and their fixed parts of speech, from what the tagger believes."""
-        best = _best_values(chances, schema)
+        best = best_values(chances, schema)
         allowed = clamped(best, schema)
         if self.joint:
             allowed |= (chances >= self.prune) & (chances > 0)
@@ -363,7 +325,7 @@ class JointMorphologyParser:
             links, tags = self._infer(given)
             heads = self._decode(links)
         schema = self._learnt.schema
-        upos, feats = schema.columns(_best_values(tags, schema))
+        upos, feats = schema.columns(best_values(tags, schema))
         found = given.with_columns(heads=heads, deprel=["_"] * given.n_words)
         if self.tags != "gold":
             found = found.with_columns(upos=upos, feats=feats)
@@ -390,11 +352,11 @@ class JointMorphologyParser:
             given = np.maximum(schema.numbers(treebank), 0)
             allowed, context, prior = clamped(given, schema), given[:, 0], None
         else:
-            allowed = _allowed(treebank, schema, learnt.dictionary)
+            allowed = allowed_values(treebank, schema, learnt.dictionary)
             plain = sentences_of(treebank, seen, learnt.features, schema, allowed, none[:, 0], none)
             shape, _ = shape_of(schema, len(learnt.features), np.zeros(0, np.uint64))
             for s, (tags, _, _) in enumerate(all_beliefs(plain, shape, learnt.tagger, TAGGING)):
-                _spread(treebank, s, plain[s], tags, schema, chances)
+                spread(treebank, s, plain[s], tags, schema, chances)
             allowed, context = self._candidates(chances, schema, None)
             prior = self._prior(chances)
         sentences = sentences_of(treebank, seen, learnt.features, schema, allowed, context, none, None, prior)
@@ -405,7 +367,7 @@ class JointMorphologyParser:
         for s, (tags, link, _) in enumerate(all_beliefs(sentences, shape, learnt.weights, self._how)):
             links[offsets[s] : offsets[s + 1]] = link.ravel()
             if self.joint or self.tags == "gold":
-                _spread(treebank, s, sentences[s], tags, schema, chances)
+                spread(treebank, s, sentences[s], tags, schema, chances)
         return Stack(links, offsets, np.stack([sizes, sizes], axis=1)), chances
 
     def _decode(self, links: Stack) -> NDArray[np.int32]:
@@ -492,10 +454,6 @@ class JointMorphologyParser:
         return parser
 
 
-TAGGING = Inference(links=False, tags=True, projective=False, single_root=False, iterations=3)
-"""The tagger: chains and what holds them together, without links."""
-
-
 class _Watch:
     """What happens after each pass: scores on dev, and the best weights so far."""
 
@@ -533,30 +491,3 @@ def _complete(treebank: Treebank) -> list[int]:
     """The sentences in which every word has a head."""
     lacking = np.repeat(np.arange(len(treebank)), treebank.lengths)[treebank.heads < 0]
     return [int(s) for s in np.setdiff1d(np.flatnonzero(treebank.lengths > 0), lacking)]
-
-
-def _allowed(treebank: Treebank, schema: Schema, lexicon: TagDictionary | None) -> NDArray[np.bool_]:
-    if lexicon is None:
-        return np.ones((treebank.n_words, int(schema.starts[-1])), np.bool_)
-    return lexicon.allowed(treebank, schema)
-
-
-def _spread(
-    treebank: Treebank, s: int, sentence: Any, tags: NDArray[np.float64], schema: Schema, out: NDArray[np.float64]
-) -> None:
-    """Write beliefs of the values that the words of a sentence may have to the row of each word."""
-    n_attributes = len(schema.names)
-    counts = np.diff(sentence.starts)[n_attributes:]
-    n = len(sentence.words) - 1
-    word = np.repeat(np.repeat(np.arange(n), n_attributes), counts) + int(treebank.offsets[s])
-    start = np.repeat(np.tile(schema.starts[:-1], n), counts)
-    rows = slice(int(treebank.offsets[s]), int(treebank.offsets[s + 1]))
-    out[rows] = 0.0
-    out[word, start + sentence.values[n_attributes:]] = tags[n_attributes:]
-
-
-def _best_values(chances: NDArray[np.float64], schema: Schema) -> NDArray[np.int64]:
-    """int64[n_words, n_attributes]: the value that is believed most."""
-    starts = schema.starts.tolist()
-    found = [chances[:, starts[a] : starts[a + 1]].argmax(axis=1) for a in range(len(schema.names))]
-    return np.stack(found, axis=1).astype(np.int64)
