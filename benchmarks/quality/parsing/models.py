@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from isogloss import __version__
 ISOGLOSS, TAGGER, UDPIPE, MALT = "isogloss", "isogloss-tag", "udpipe", "malt"
 KINDS = (ISOGLOSS, TAGGER, UDPIPE, MALT)
 DRIVER = Path(__file__).with_name("udpipe.py")
+DECODER = Path(__file__).with_name("decode.py")
 MALT_OPTIONS = "-a nivreeager -l liblinear"
 JAVA_MEMORY = "-Xmx3g"
 Command = Sequence[str | Path]
@@ -33,13 +35,18 @@ class NotHere(Exception):
 
 @dataclass(frozen=True)
 class Model:
-    """A system with options: flags of its command line, or for UDPipe those of its parser (none is as it comes)."""
+    """A system with options: flags of its command line, or for UDPipe those of its parser (none is as it comes).
+
+    Ours can also parse otherwise than it learnt: `decode` is "rounds=1", "decoder=map" or "constraint=not-2", or
+    several of them with commas between. The model is then that of the same options without it.
+    """
 
     kind: str
     options: str = ""
+    decode: str = ""
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.options}".strip()
+        return f"{self.kind} {self.options}".strip() + (f" [{self.decode}]" if self.decode else "")
 
     @property
     def version(self) -> str:
@@ -66,6 +73,8 @@ class Model:
         return [*_malt(), *learn]
 
     def apply(self, test: Path, tags: str, place: Path, out: Path, threads: int) -> Command:
+        if self.kind == ISOGLOSS and self.decode:
+            return [sys.executable, DECODER, place / "model", test, out, self.decode, str(threads)]
         if self.kind == ISOGLOSS:
             return [command_line(), "parse", "apply", place / "model", test, "-o", out, "--threads", str(threads), "-q"]
         if self.kind == UDPIPE:
@@ -79,6 +88,8 @@ class Model:
             held_out = " --dev DEV" if dev else ""
             own = f" --tags {PREDICTED}" if tags == OWN else ""
             learn = f"isogloss parse train TRAIN{held_out} --save MODEL{own}{more} --threads {threads}"
+            if self.decode:
+                return f"{learn}; python decode.py MODEL TEST OUT {self.decode} {threads}"
             return f"{learn}; isogloss parse apply MODEL TEST -o OUT --threads {threads}"
         if self.kind == UDPIPE:
             tagger = "default" if tags == OWN else "none"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from benchmarks import rows
-from benchmarks.quality.parsing import paired, run, speed, verdicts
+from benchmarks.quality.parsing import paired, run, search, sections, speed, verdicts
 from benchmarks.quality.parsing.models import Model
 from benchmarks.quality.parsing.studies import (
     CROSSING,
@@ -18,12 +18,9 @@ from benchmarks.quality.parsing.studies import (
     OURS,
     PEERS,
     SECOND,
-    TRAINERS,
     UDPIPE_1,
     Job,
-    decoded,
     shaped,
-    trained,
 )
 from benchmarks.quality.parsing.texts import GOLD, LEMMAS, MAIN, OWN, PREDICTED, SMALL
 from benchmarks.quality.parsing.verdicts import NAMES, Find
@@ -32,9 +29,10 @@ HERE = Path(__file__).parent
 PAGE = Path("docs/benchmarks-parsing.md")
 NOT_YET = "*No rows yet.*"
 ABOUT_MEANS = "Means are over the treebanks for which every system of the table has a row.\n"
-ABOUT_SPEED = """\
+ABOUT_SPEED = f"""\
 The test part of en-ewt (2,077 sentences), gold tags, from CoNLL-U to CoNLL-U on two threads, the best of three. *Whole
-command* is one text with all that it takes to start; *running* is the rate of four more texts of the same size.
+command* is one text with all that it takes to start; *running* is the rate of {speed.TIMES - 1} more texts of the same
+size.
 """
 
 
@@ -47,19 +45,24 @@ def report() -> None:
 
 def page() -> str:
     """The whole page, in Markdown."""
+    paired.refresh_crossing()
     found = run.results().read()
     if not found:
         raise SystemExit("parsing.csv has no rows yet: run python -m benchmarks.quality.parsing")
     find = Find(found, paired.refresh(found))
-    speeds = speed.results().read()
+    speeds, searches = speed.results().read(), search.results().read()
     parts = [(HERE / "page.md").read_text(encoding="utf-8").replace("{PROVENANCE}", _provenance(found))]
-    parts += ["## What was asked for, and what is measured", verdicts.table(find, speeds)]
+    parts += ["## What was asked for, and what is measured", verdicts.table(find, speeds, searches)]
     everyone = (*OURS, *PEERS, MALT_XPOS)
     for tags, title in ((GOLD, "Gold tags"), (PREDICTED, "Predicted tags")):
         parts += [f"## {title}", _scores(find, tags, everyone), _differences(find, tags, (*PEERS, MALT_XPOS))]
     parts += ["## Own tags, from words alone", _scores(find, OWN, (*OURS, UDPIPE_1))]
     parts += [_differences(find, OWN, (UDPIPE_1,)), "## Tagging", _tagging(find)]
     parts += ["## Gold tags and lemmas", _scores(find, LEMMAS, OURS), "## Links that cross", _crossing(find)]
+    parts += ["## From a tree alone to all factors", sections.factors(find)]
+    parts += ["## Less than a tree", sections.constraints(find), "## Decoders", sections.decoders(find)]
+    parts += ["## Trainers", sections.trainers(find), "## Rounds of messages", sections.rounds(find)]
+    parts += ["## What belief propagation misses", sections.searches(searches)]
     parts += ["## What it costs", _costs(find), "## Speed", _speeds(speeds)]
     return "\n\n".join(part.rstrip() for part in parts if part) + "\n"
 
@@ -157,8 +160,6 @@ def _crossing(find: Find) -> str:
             named[f"{NAMES[ours]}, {'projective' if projective else 'nonprojective'}"] = shaped(
                 order, projective=projective
             )
-        named[f"{NAMES[ours]}, most probable tree"] = decoded(order, "map")
-    named |= {f"{NAMES[FIRST]}, {trainer}": trained(trainer) for trainer in TRAINERS[1:]}
     lines = [f"Gold tags, UAS / LAS.\n\n| | {' | '.join(CROSSING)} |", "|" + "---|" * (len(CROSSING) + 1)]
     count = len(lines)
     for name, each in named.items():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from benchmarks import rows, scoring
 from benchmarks.quality.parsing import run
-from benchmarks.quality.parsing.studies import MEASURES, Job, comparisons
+from benchmarks.quality.parsing.studies import MEASURES, Job, comparisons, jobs
 from benchmarks.quality.parsing.texts import gold
 from isogloss.data import Treebank
 from isogloss.metrics import compare_trees, score_trees
@@ -47,6 +47,21 @@ def refresh(found: list[rows.Row]) -> list[rows.Row]:
     if fresh:
         file.put(fresh)
     return [row for row in file.read() if tuple(row[name] for name in KEY) in valid]
+
+
+def refresh_crossing() -> None:
+    """Write the share of crossing links into rows that were made before it was counted and whose trees are there."""
+    found, file = {tuple(row[name] for name in run.KEY): row for row in run.results().read()}, run.results()
+    fresh: list[dict[str, object]] = []
+    for job in jobs():
+        row = found.get(tuple(str(value) for value in run.key_of(job).values()))
+        if row is None or row["crossing"] or not row["UAS"]:
+            continue
+        trees = _trees(job, row)
+        if trees is not None:
+            fresh.append({**row, **run.crossing(job.text, trees)})
+    if fresh:
+        file.put(fresh)
 
 
 def _compare(a: Job, b: Job, first: rows.Row, second: rows.Row, measure: str) -> dict[str, object] | None:

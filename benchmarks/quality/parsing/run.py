@@ -13,17 +13,18 @@ from benchmarks import rows, scoring
 from benchmarks.clock import measure as clock
 from benchmarks.quality.parsing import texts
 from benchmarks.quality.parsing.models import ISOGLOSS, TAGGER
-from benchmarks.quality.parsing.studies import Job
+from benchmarks.quality.parsing.studies import Job, learner_of
 from benchmarks.quality.parsing.texts import KEPT, TEST, Given, code_of, given, gold
 from isogloss import __version__
 from isogloss.data import Treebank
 from isogloss.metrics import score_trees
 
 FOLDER = Path(__file__).parents[1]
-KEY = ("data", "tags", "model", "options")
+KEY = ("data", "tags", "model", "options", "decode")
 COLUMNS = (
     *("date", "machine", "version", "commit", "code", "system_version", "text", *KEY, "n_train", "n_test"),
     *("UAS", "UAS_low", "UAS_high", "LAS", "LAS_low", "LAS_high", "CLAS", "UPOS", "XPOS", "UFeats"),
+    *("crossing", "gold_crossing"),
     *("train_seconds", "train_cpu_seconds", "train_mb", "parse_seconds", "parse_cpu_seconds", "parse_mb", "model_mb"),
     *("threads", "command", "signature"),
 )
@@ -31,18 +32,29 @@ PARSER_SOURCES = ("tasks/parse", *texts.TAGGER_SOURCES)
 MEBIBYTE = 1 << 20
 
 
+class ParsingRows(rows.Rows):
+    """Rows of parsing.csv; in those written before a column was there, it is empty."""
+
+    def read(self) -> list[rows.Row]:
+        return [dict.fromkeys(self.columns, "") | row for row in super().read()]
+
+
 def results() -> rows.Rows:
-    return rows.Rows(FOLDER / "parsing.csv", COLUMNS, KEY)
+    return ParsingRows(FOLDER / "parsing.csv", COLUMNS, KEY)
 
 
 def key_of(job: Job) -> dict[str, object]:
     """The columns that say which run a row is of."""
-    return {"data": job.text, "tags": job.tags, "model": job.model.kind, "options": job.model.options}
+    model = job.model
+    return {
+        "data": job.text, "tags": job.tags, "model": model.kind, "options": model.options, "decode": model.decode,
+    }  # fmt: skip
 
 
 def name_of(job: Job) -> str:
-    """A short name for files of a job."""
-    return hashlib.sha256(repr(sorted(key_of(job).items())).encode()).hexdigest()[:16]
+    """A short name for files of a job; jobs that do not decode otherwise have the names that they always had."""
+    key = {name: value for name, value in key_of(job).items() if name != "decode" or value}
+    return hashlib.sha256(repr(sorted(key.items())).encode()).hexdigest()[:16]
 
 
 def code(job: Job) -> str:
@@ -77,24 +89,30 @@ def measure(job: Job, threads: int, *, again: bool = False) -> dict[str, Any]:
         return _tagger(job, threads)
     files = given(job.text, job.tags)
     out = trees_of(job)
-    learnt = train(job, files, threads, version, again=again)
+    borrowed = learner_of(job) != job
+    learnt = train(learner_of(job), files, threads, version, again=again and not borrowed, any_threads=borrowed)
     place = model_of(job)
     parsed = clock(job.model.apply(files.test, job.tags, place, out, threads), threads=threads, log=place / "log.txt")
-    cost = {f"train_{name}": value for name, value in _cost(learnt).items()}
+    cost = {f"train_{name}": "" if borrowed else value for name, value in _cost(learnt).items()}
     cost |= {f"parse_{name}": value for name, value in _cost(parsed).items()}
     command = job.model.shown(job.tags, dev=files.dev is not None, threads=threads)
     own = {"text": files.digest, "system_version": version, "model_mb": learnt["model_mb"], "command": command}
     return key_of(job) | scores(job, Treebank.read(out)) | cost | own | about(job, threads)
 
 
-def train(job: Job, files: Given, threads: int, version: str, *, again: bool = False) -> dict[str, Any]:
-    """Learn, or find what the same system has learnt from the same text before: some learn for an hour."""
+def train(
+    job: Job, files: Given, threads: int, version: str, *, again: bool = False, any_threads: bool = False
+) -> dict[str, Any]:
+    """Learn, or find what the same system has learnt from the same text before: some learn for an hour.
+
+    On another number of threads it is the same model, which does (`any_threads`) where its cost is not asked for.
+    """
     place = model_of(job)
     done = place / "trained.json"
     made = {"code": code(job), "version": version, "text": files.digest, "threads": threads}
     if done.exists() and not again:
         kept: dict[str, Any] = json.loads(done.read_text())
-        if made.items() <= kept.items():
+        if made.items() <= (kept | {"threads": threads} if any_threads else kept).items():
             return kept
     place.mkdir(parents=True, exist_ok=True)
     done.unlink(missing_ok=True)
@@ -113,6 +131,7 @@ def _tagger(job: Job, threads: int) -> dict[str, Any]:
     found = scores(job, predicted)
     for name in ("UAS", "LAS"):
         found |= dict.fromkeys((name, f"{name}_low", f"{name}_high"), "")
+    found |= dict.fromkeys(("crossing", "gold_crossing"), "")
     found |= {f"train_{name}": value for name, value in _cost(cost["train"]).items()}
     found |= {f"parse_{name}": value for name, value in _cost(cost["parse"]).items()}
     own = {"text": given(job.text, job.tags).digest, "system_version": __version__, "command": cost["command"]}
@@ -127,7 +146,13 @@ def scores(job: Job, predicted: Treebank) -> dict[str, Any]:
         found[name] = 100 * float(getattr(score, name.lower()))
     for name in ("UAS", "LAS"):
         found[f"{name}_low"], found[f"{name}_high"] = (100 * bound for bound in score.intervals[name.lower()])
-    return found | {"signature": score.signature}
+    return found | crossing(job.text, predicted) | {"signature": score.signature}
+
+
+def crossing(text: str, predicted: Treebank) -> dict[str, float]:
+    """Words whose link crosses another, in percent: as predicted, and in gold."""
+    both = {"crossing": predicted, "gold_crossing": gold(text)}
+    return {name: 100 * float(trees.crossing.mean()) for name, trees in both.items()}
 
 
 def _cost(report: dict[str, Any]) -> dict[str, float]:
@@ -142,8 +167,8 @@ def about(job: Job, threads: int) -> dict[str, object]:
 
 
 def model_of(job: Job) -> Path:
-    """Where a learnt model is kept."""
-    return KEPT / "models" / name_of(job)
+    """Where the model that parses for a job is kept."""
+    return KEPT / "models" / name_of(learner_of(job))
 
 
 def trees_of(job: Job) -> Path:

@@ -17,7 +17,7 @@ from benchmarks.quality.parsing.studies import OURS, PEERS, Job
 from benchmarks.quality.parsing.texts import GOLD, KEPT, given, gold
 
 TEXT = "en-ewt"
-TIMES = 5
+TIMES = 10
 REPEAT = 3
 THREADS = 2
 KEY = ("data", "model", "options")

@@ -21,7 +21,20 @@ CROSSING = ("got", "hu", "grc", "la")
 """Treebanks with many crossing links."""
 CROSSING_PEERS = (Model(MALT, "-pp head"), Model(UDPIPE, "transition_system=swap;transition_oracle=static_lazy"))
 """The peers' own ways to links that cross; as they come, both make projective trees alone."""
-TRAINERS = ("likelihood", "mira", "perceptron")
+TRAINERS = ("likelihood", "risk", "mira", "perceptron")
+TREE, FULL = Model(ISOGLOSS, "--order 1 --nonprojective"), Model(ISOGLOSS, "--order 2 --nonprojective")
+FACTORS = {
+    "TREE": TREE,
+    "+ NOCROSS": Model(ISOGLOSS, f"{FULL.options} --factors crossing"),
+    "+ GRAND": Model(ISOGLOSS, f"{FULL.options} --factors crossing,grand"),
+    "+ CHILDSEQ": Model(ISOGLOSS, f"{FULL.options} --factors crossing,grand,siblings"),
+    "+ VALENCE (full)": FULL,
+}
+"""Nonprojective parsers with more and more scores of more than one link."""
+WEAKER = ("not-2", "at-most-one", "exactly-one", "exactly-one-no-2-cycle")
+"""What is demanded of links in place of a tree, the weakest first."""
+ROUNDS = (1, 2, 3, 5, 10)
+USUAL_ROUNDS = 5
 MEASURES = ("uas", "las")
 
 
@@ -39,8 +52,25 @@ class Job:
 
 
 def decoded(order: int, decoder: str) -> Model:
-    """Likelihood, decoded by the expected number of right heads or by the most probable tree."""
-    return Model(ISOGLOSS, f"--order {order}" + ("" if decoder == "mbr" else f" --decoder {decoder}"))
+    """Likelihood, decoded by the expected number of right heads or by the most probable tree; one model for both."""
+    return Model(ISOGLOSS, f"--order {order}", "" if decoder == "mbr" else f"decoder={decoder}")
+
+
+def margins(decoder: str) -> Model:
+    """MIRA, decoded by the best tree, as it learns, or as if its scores were log-probabilities."""
+    return replace(trained("mira"), decode="" if decoder == "map" else f"decoder={decoder}")
+
+
+def constrained(constraint: str, *, training: bool) -> Model:
+    """First order with less demanded than a tree: in learning as well, or when a model of trees parses."""
+    if training:
+        return Model(ISOGLOSS, f"--order 1 --constraint {constraint}")
+    return replace(TREE, decode=f"constraint={constraint}")
+
+
+def passed(rounds: int) -> Model:
+    """Second order, parsing with at most so many rounds of messages; it has learnt with five."""
+    return replace(SECOND, decode="" if rounds == USUAL_ROUNDS else f"rounds={rounds}")
 
 
 def shaped(order: int, *, projective: bool) -> Model:
@@ -48,7 +78,20 @@ def shaped(order: int, *, projective: bool) -> Model:
 
 
 def trained(trainer: str) -> Model:
-    return Model(ISOGLOSS, "--order 1" + ("" if trainer == "likelihood" else f" --trainer {trainer} --decoder map"))
+    """First order; margins are decoded by the best tree, which is what they are margins of."""
+    decoder = " --decoder map" if trainer in ("mira", "perceptron") else ""
+    return Model(ISOGLOSS, "--order 1" + ("" if trainer == "likelihood" else f" --trainer {trainer}{decoder}"))
+
+
+def learner_of(job: Job) -> Job:
+    """The job whose model a job parses with: its own, unless it decodes otherwise or asks for what is so anyway.
+
+    Where many links cross, `--order` alone learns trees that may cross, and `--nonprojective` adds nothing.
+    """
+    options = job.model.options
+    if job.model.kind == ISOGLOSS and job.text in CROSSING and options.endswith(" --nonprojective"):
+        options = options.removesuffix(" --nonprojective")
+    return replace(job, model=replace(job.model, options=options, decode=""))
 
 
 def peers_of(text: str, tags: str) -> tuple[Model, ...]:
@@ -82,8 +125,18 @@ def _wanted() -> Iterator[tuple[str, Job]]:
                 yield "crossing", Job(text, GOLD, shaped(order, projective=projective))
             for decoder in ("mbr", "map"):
                 yield "decoders", Job(text, GOLD, decoded(order, decoder))
+        for decoder in ("map", "mbr"):
+            yield "decoders", Job(text, GOLD, margins(decoder))
         for trainer in TRAINERS:
             yield "trainers", Job(text, GOLD, trained(trainer))
+        for each in FACTORS.values():
+            yield "factors", Job(text, GOLD, each)
+        for constraint in WEAKER:
+            for training in (True, False):
+                yield "constraints", Job(text, GOLD, constrained(constraint, training=training))
+        yield "constraints", Job(text, GOLD, TREE)
+        for rounds in ROUNDS:
+            yield "rounds", Job(text, GOLD, passed(rounds))
 
 
 def jobs() -> list[Job]:
@@ -104,6 +157,8 @@ def choose(only: str = "", models: str = "", tags: str = "") -> list[Job]:
             raise SystemExit(f"--only: {', '.join(sorted(group - known))} should be among {', '.join(sorted(known))}")
     names = {*KINDS, *(str(job.model) for job in every)}
     kinds, settings = (set(text.split(",")) if text else set[str]() for text in (models, tags))
+    if models in names:  # some have commas themselves
+        kinds = {models}
     if not kinds <= names:
         raise SystemExit(f"--models: {', '.join(sorted(kinds - names))} should be among {', '.join(sorted(names))}")
     if not settings <= set(SETTINGS):
@@ -137,6 +192,27 @@ def comparisons() -> Iterator[tuple[Job, Job]]:
             free, bound = (shaped(order, projective=projective) for projective in (False, True))
             yield Job(text, GOLD, free), Job(text, GOLD, bound)
             yield Job(text, GOLD, decoded(order, "mbr")), Job(text, GOLD, decoded(order, "map"))
+        for first, second in _within():
+            yield Job(text, GOLD, first), Job(text, GOLD, second)
+
+
+def _within() -> Iterator[tuple[Model, Model]]:
+    """Neighbours in studies of our own parser."""
+    steps = list(FACTORS.values())
+    yield from zip(steps[1:], steps, strict=False)
+    yield FULL, TREE
+    yield FULL, steps[1]
+    for constraint in WEAKER:
+        for training in (True, False):
+            yield TREE, constrained(constraint, training=training)
+    for constraint in WEAKER[1:]:
+        yield constrained(constraint, training=True), constrained(WEAKER[0], training=True)
+    yield margins("map"), margins("mbr")
+    for trainer in TRAINERS[1:]:
+        yield trained(trainer), trained(TRAINERS[0])
+    for rounds in ROUNDS:
+        if rounds != USUAL_ROUNDS:
+            yield passed(USUAL_ROUNDS), passed(rounds)
 
 
 assert set(CROSSING) <= set(TEXTS)

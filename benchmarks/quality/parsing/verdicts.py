@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 from statistics import mean
 
 from benchmarks import rows
-from benchmarks.quality.parsing import run
+from benchmarks.quality.parsing import orderings, run
 from benchmarks.quality.parsing.models import Model
 from benchmarks.quality.parsing.studies import (
-    CROSSING,
     FIRST,
     MALT_XPOS,
     MALTPARSER,
@@ -20,7 +19,6 @@ from benchmarks.quality.parsing.studies import (
     UDPIPE_1,
     WITH_XPOS,
     Job,
-    decoded,
 )
 from benchmarks.quality.parsing.texts import GOLD, MAIN, PREDICTED
 
@@ -66,10 +64,11 @@ class Find:
         return mean(float(row[column]) for row in found if row is not None)
 
 
-def table(find: Find, speeds: list[rows.Row]) -> str:
+def table(find: Find, speeds: list[rows.Row], searches: list[rows.Row]) -> str:
     """A line for each thing that was asked for, with its numbers."""
     lines = ["| asked for | measured |\n|---|---|"]
-    lines += [f"| {title} | {verdict} |" for title, verdict in (*_peers(find), *_other(find), *_speed(speeds))]
+    asked = (*_peers(find), *_other(find), *orderings.all_of(find, searches), *_speed(speeds))
+    lines += [f"| {title} | {verdict} |" for title, verdict in asked]
     return "\n".join(lines)
 
 
@@ -123,12 +122,6 @@ def _other(find: Find) -> Iterator[tuple[str, str]]:
         gap = float(own["UAS"]) - float(malt["UAS"])
         verdict = f"{_holds(gap >= ABOVE_MALT)}: {float(own['UAS']):.2f} and {float(malt['UAS']):.2f}, {gap:+.2f}"
     yield f"en-ewt, gold tags: UAS of order 2 at least {ABOVE_MALT:g} above MaltParser, XPOS", verdict
-    for order in (1, 2):
-        for text in CROSSING:
-            both = [find(Job(text, GOLD, decoded(order, decoder))) for decoder in ("mbr", "map")]
-            shown = [float(row["UAS"]) for row in both if row is not None]
-            verdict = f"{_holds(shown[0] >= shown[1])}: {shown[0]:.2f}, {shown[1]:.2f}" if len(shown) == 2 else NOT_YET
-            yield f"{text}, order {order}: UAS by minimum risk at least that of the best tree", verdict
 
 
 def _speed(speeds: list[rows.Row]) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,163 @@
+"""Which system should be above which, treebank by treebank, and where the rows show it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+
+from benchmarks import rows
+from benchmarks.quality.parsing import search
+from benchmarks.quality.parsing.models import Model
+from benchmarks.quality.parsing.studies import (
+    CROSSING,
+    FACTORS,
+    FULL,
+    ROUNDS,
+    TREE,
+    WEAKER,
+    Job,
+    constrained,
+    decoded,
+    margins,
+    passed,
+)
+from benchmarks.quality.parsing.texts import GOLD
+
+NOT_YET = "*not measured yet*"
+LEAST = 2
+"""Treebanks on which an ordering was asked for."""
+NOCROSS = FACTORS["+ NOCROSS"]
+SEARCHED = {"grand": ("LINK+GRAND", 0.4), "grand,siblings": ("LINK+GRAND+CHILDSEQ", 2.4)}
+"""Search errors in percent that the specification reports after ten rounds."""
+REPORTED_ROUNDS = 10
+Finder = Callable[[Job], rows.Row | None]
+Seen = tuple[bool, str] | None
+
+
+def all_of(find: Finder, searches: list[rows.Row]) -> Iterator[tuple[str, str]]:
+    """A line for each ordering."""
+    chain = (TREE, NOCROSS, FULL)
+    yield "UAS: TREE < TREE+NOCROSS < full", verdict({text: ascending(find, text, chain) for text in CROSSING})
+    over = {text: crossings(find, text) for text in CROSSING}
+    yield "words with crossing links: gold < TREE, and TREE+NOCROSS nearer to gold", verdict(over)
+    for order in (1, 2):
+        both = decoded(order, "map"), decoded(order, "mbr")
+        title = f"UAS, likelihood, order {order}: best tree ≤ minimum risk"
+        yield title, verdict({text: ascending(find, text, both, equal=True) for text in CROSSING})
+    both = margins("mbr"), margins("map")
+    yield "UAS, MIRA: minimum risk < best tree", verdict({text: ascending(find, text, both) for text in CROSSING})
+    weakened = {text: weaker_is_worse(find, text) for text in CROSSING}
+    yield "UAS: weaker constraints in training below TREE, NOT2 the lowest", verdict(weakened)
+    yield "UAS: weaker constraints in decoding alone (no ordering asked for)", decoding_alone(find)
+    few = passed(ROUNDS[0]), passed(ROUNDS[-1])
+    title = f"UAS, order 2: {ROUNDS[0]} round < {ROUNDS[-1]} rounds"
+    yield title, verdict({text: ascending(find, text, few) for text in CROSSING})
+    for factors, (name, reported) in SEARCHED.items():
+        title = f"search error of {name} falls with rounds to about {reported}% at {REPORTED_ROUNDS}"
+        yield title, searched(searches, factors, reported)
+
+
+def verdict(found: dict[str, Seen], least: int = LEAST) -> str:
+    """Where something holds, where not, and where rows are missing; yes if it does on `least` treebanks.
+
+    Examples
+    --------
+    >>> verdict({"a": (True, "1 < 2"), "b": (True, "3 < 4"), "c": (False, "2 > 1"), "d": None})
+    'yes: held on a (1 < 2), b (3 < 4); not on c (2 > 1); not measured yet: d'
+    """
+    held, not_held = (
+        [f"{text} ({one[1]})" for text, one in found.items() if one and one[0] == k] for k in (True, False)
+    )
+    missing = [text for text, one in found.items() if one is None]
+    if len(missing) == len(found):
+        return NOT_YET
+    parts = []
+    if held:
+        parts.append(f"held on {', '.join(held)}")
+    if not_held:
+        parts.append(f"not on {', '.join(not_held)}")
+    if missing:
+        parts.append(f"not measured yet: {', '.join(missing)}")
+    answer = "yes" if len(held) >= least else "*open*" if len(held) + len(missing) >= least else "**no**"
+    return f"{answer}: {'; '.join(parts)}"
+
+
+def values_of(find: Finder, text: str, models: Sequence[Model], column: str = "UAS") -> list[float] | None:
+    """A column of rows of the same text; None if one is missing."""
+    found = [find(Job(text, GOLD, model)) for model in models]
+    known = [row for row in found if row is not None and row.get(column, "") != ""]
+    if len(known) < len(models) or len({row["text"] for row in known}) > 1:
+        return None
+    return [float(row[column]) for row in known]
+
+
+def ascending(find: Finder, text: str, models: Sequence[Model], *, equal: bool = False) -> Seen:
+    """Whether UAS rises from each to the next (with `equal`, does not fall), and the numbers."""
+    found = values_of(find, text, models)
+    if found is None:
+        return None
+    return all(a <= b if equal else a < b for a, b in pairwise(found)), _chain(found)
+
+
+def _chain(values: Sequence[float]) -> str:
+    shown = f"{values[0]:.2f}"
+    for before, value in pairwise(values):
+        shown += f" {'<' if before < value else '>' if before > value else '='} {value:.2f}"
+    return shown
+
+
+def crossings(find: Finder, text: str) -> Seen:
+    """Whether first order predicts more crossing links than gold has, and NOCROSS comes nearer to gold."""
+    found = values_of(find, text, (TREE, NOCROSS), "crossing")
+    row = find(Job(text, GOLD, TREE))
+    if found is None or row is None:
+        return None
+    (tree, nocross), right = found, float(row["gold_crossing"])
+    holds = tree > right and abs(nocross - right) < tree - right
+    return holds, f"{right:.1f}% gold, {tree:.1f}% TREE, {nocross:.1f}% NOCROSS"
+
+
+def weaker_is_worse(find: Finder, text: str) -> Seen:
+    """Whether every weaker constraint hurts in training, and NOT2 most."""
+    found = values_of(find, text, (TREE, *(constrained(each, training=True) for each in WEAKER)))
+    if found is None:
+        return None
+    tree, *weaker = found
+    shown = ", ".join(f"{name} {value:.2f}" for name, value in zip(WEAKER, weaker, strict=True))
+    return max(weaker) < tree and min(weaker[1:]) > weaker[0], f"TREE {tree:.2f}, {shown}"
+
+
+def decoding_alone(find: Finder) -> str:
+    """What a model of trees loses when less is demanded while it parses."""
+    parts, missing = [], []
+    for text in CROSSING:
+        found = values_of(find, text, (TREE, *(constrained(each, training=False) for each in WEAKER)))
+        if found is None:
+            missing.append(text)
+            continue
+        gaps = (f"{name} {value - found[0]:+.2f}" for name, value in zip(WEAKER, found[1:], strict=True))
+        parts.append(f"{text} {', '.join(gaps)}")
+    if not parts:
+        return NOT_YET
+    return "; ".join(parts + ([f"not measured yet: {', '.join(missing)}"] if missing else []))
+
+
+def searched(searches: list[rows.Row], factors: str, reported: float) -> str:
+    """Search errors by rounds; it holds if the error falls, up to a tenth of a point, to what was reported or less."""
+    by_run: dict[tuple[str, str], dict[int, float]] = {}
+    for row in searches:
+        if row["factors"] == factors:
+            by_run.setdefault((row["data"], row["longest"]), {})[int(row["rounds"])] = float(row["search_error"])
+    shown, holds = [], []
+    for (text, longest), errors in by_run.items():
+        if not set(search.ROUNDS) <= set(errors):
+            continue
+        values = [errors[rounds] for rounds in search.ROUNDS]
+        falls = all(after <= before + 0.1 for before, after in pairwise(values))
+        holds.append(falls and values[0] >= values[-1] and round(errors[REPORTED_ROUNDS], 1) <= reported)
+        where = f"{text}, {'all' if longest == '0' else f'up to {longest}'} words"
+        shown.append(f"{where}: {', '.join(f'{value:.2f}%' for value in values)}")
+    if not shown:
+        return NOT_YET
+    rounds = ", ".join(map(str, search.ROUNDS))
+    return f"{'yes' if all(holds) else '**no**'}: after {rounds} rounds {'; '.join(shown)}"

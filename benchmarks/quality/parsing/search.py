@@ -1,0 +1,251 @@
+"""What belief propagation misses: its trees beside those of the exact program, over the same scores.
+
+python -m benchmarks.quality.parsing.search                        hu, up to 30 words, 1 to 20 rounds
+python -m benchmarks.quality.parsing.search --text hu,el --longest 0   two treebanks, sentences of any length
+
+A projective second-order parser learns from the sentences without crossing links; on those of the test part, the tree
+with the most right heads in expectation is found by belief propagation and by the exact O(n⁴) program. Rows go to
+parsing-search.csv. The search error is 1 − the share of links of the exact tree that belief propagation finds, a mean
+over sentences (Smith 2010, section 2.9.2, which reports 0.4% for GRAND and 2.4% with CHILDSEQ after 10 rounds, of
+models that learnt with exact sums; ours learn with beliefs).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks import rows
+from benchmarks.quality.parsing import run
+from benchmarks.quality.parsing.texts import GOLD, KEPT, TEXTS, code_of, given, gold
+from isogloss import __version__
+from isogloss.data import Treebank
+from isogloss.engine.threads import using_threads
+from isogloss.structures import ProjectiveTrees
+from isogloss.structures.loopy import LoopyTrees
+from isogloss.structures.tree_parts import TreeParts
+from isogloss.tasks.parse import DependencyParser
+from isogloss.tasks.parse.inference import best_trees
+
+TEXT, LONGEST = "hu", 30
+FACTORS = (("grand",), ("grand", "siblings"))
+ROUNDS = (1, 2, 3, 5, 10, 20)
+CELLS = 1 << 23
+"""Triples of words in the dense arrays that are there at a time."""
+KEY = ("data", "factors", "longest", "rounds")
+COLUMNS = (
+    *("date", "machine", "version", "commit", "code", *KEY, "sentences", "words", "search_error", "same_trees"),
+    *("belief_error", "UAS", "UAS_exact", "seconds", "seconds_exact", "threads", "command"),
+)
+COMMAND = "python -m benchmarks.quality.parsing.search"
+Array = NDArray[np.float64]
+Heads = NDArray[np.int32]
+
+
+def results() -> rows.Rows:
+    return rows.Rows(run.FOLDER / "parsing-search.csv", COLUMNS, KEY)
+
+
+# --- the same scores for both
+
+
+class Dense(NamedTuple):
+    """One sentence as the exact program takes it: a tree has the score of `TreeParts`, less `constant`."""
+
+    scores: Array
+    siblings: Array | None
+    grandparents: Array | None
+    constant: float
+
+
+def dense(parts: TreeParts, values: Array, k: int) -> Dense:
+    """The scores of one sentence in arrays over all words; links that are no candidates have −∞.
+
+    Children in a row end with a part of their own, (last child, none after), which the exact program does not have: it
+    is spread over the links, each adding its own and taking back that of the one before.
+    """
+    if not set(parts.families) <= {"grand", "siblings"}:
+        raise SystemExit(f"the exact program has no parts for {', '.join(parts.families)}")
+    size, base = int(parts.lengths[k]) + 1, parts.link_offsets[k]
+    links = slice(base, parts.link_offsets[k + 1])
+    head, child = parts.head[links], parts.child[links]
+    begins = parts.begins[k]
+    scores = np.full((size, size), -np.inf)
+    scores[head, child] = values[begins[0] : begins[1]]
+    above = beside = None
+    constant = 0.0
+    if "grand" in parts.families:
+        pairs = slice(parts.pair_offsets[k], parts.pair_offsets[k + 1])
+        upper, lower = parts.upper[pairs], parts.lower[pairs]
+        above = np.zeros((size,) * 3)
+        above[head[upper], head[lower], child[lower]] = values[begins[1] : begins[2]]
+    if "siblings" in parts.families:
+        beside = np.zeros((size,) * 3)
+        at = begins[2]
+        starts = parts.run_starts[parts.run_offsets[k] : parts.run_offsets[k + 1]]
+        for number in range(2 * size):
+            outward = parts.run_links[base + starts[number] : base + starts[number + 1]]
+            m, h = len(outward), number // 2
+            if not m:
+                continue
+            nodes = np.append(h, child[outward])  # the head itself stands for none before
+            own = values[at : at + (m + 1) * (m + 2) // 2]
+            ends = own[(m + 1) * m // 2 :]
+            for j in range(1, m + 1):
+                before = own[j * (j - 1) // 2 :][:j]
+                beside[h, nodes[:j], nodes[j]] = before + ends[j] - ends[:j]
+            constant += float(ends[0])
+            at += len(own)
+    return Dense(scores, beside, above, constant)
+
+
+def exact(parts: TreeParts, values: Array, *, single_root: bool) -> Iterator[ProjectiveTrees]:
+    """Exact distributions over the same trees with the same scores, some sentences at a time."""
+    cubes = np.cumsum((parts.lengths + 1) ** 3) // CELLS
+    cuts = [0, *(np.flatnonzero(np.diff(cubes)) + 1).tolist(), len(parts)]
+    for start, stop in pairwise(cuts):
+        found = [dense(parts, values, k) for k in range(start, stop)]
+        beside = [one.siblings for one in found if one.siblings is not None]
+        above = [one.grandparents for one in found if one.grandparents is not None]
+        yield ProjectiveTrees.of(
+            [one.scores for one in found], single_root=single_root, siblings=beside or None, grandparents=above or None
+        )
+
+
+# --- one treebank
+
+
+@dataclass(frozen=True)
+class Found:
+    """Trees, posteriors of links and seconds of one way to find them."""
+
+    heads: Heads
+    posteriors: Array
+    seconds: float
+
+
+def by_beliefs(parts: TreeParts, values: Array, rounds: int, *, single_root: bool) -> Found:
+    start = time.perf_counter()
+    trees = LoopyTrees(parts, values, constraint="projective", single_root=single_root, iterations=rounds)
+    heads = best_trees(trees, "mbr")
+    return Found(heads, trees.beliefs_of_links().values, time.perf_counter() - start)
+
+
+def by_program(parts: TreeParts, values: Array, *, single_root: bool) -> Found:
+    """Seconds are of the program alone, without the making of its arrays."""
+    heads, posteriors, seconds = [np.zeros(0, np.int32)], [np.zeros(0)], 0.0
+    for trees in exact(parts, values, single_root=single_root):
+        start = time.perf_counter()
+        marginals = trees.marginals()
+        worth = np.where(trees.scores.values > -np.inf, marginals.values, -np.inf)
+        best = ProjectiveTrees(trees.scores.like(worth), single_root=single_root).argmax()
+        seconds += time.perf_counter() - start
+        heads += [np.asarray(one, np.int32) for one in best]
+        posteriors.append(marginals.values)
+    return Found(np.concatenate(heads), np.concatenate(posteriors), seconds)
+
+
+def compared(found: Found, right: Found, gold_heads: Heads, lengths: NDArray[np.int64]) -> dict[str, float]:
+    """In percent: what the search misses of each sentence, and how right either is."""
+    starts = np.concatenate([[0], np.cumsum(lengths)[:-1]]).astype(np.int64)
+    missed = np.add.reduceat((found.heads != right.heads).astype(float), starts) / lengths
+    return {
+        "search_error": 100 * float(missed.mean()), "same_trees": 100 * float((missed == 0).mean()),
+        "belief_error": 100 * float(np.abs(found.posteriors - right.posteriors).sum() / (2 * lengths.sum())),
+        "UAS": 100 * float((found.heads == gold_heads).mean()),
+        "UAS_exact": 100 * float((right.heads == gold_heads).mean()),
+        "seconds": found.seconds, "seconds_exact": right.seconds,
+    }  # fmt: skip
+
+
+def projective(treebank: Treebank, longest: int = 0) -> NDArray[np.int64]:
+    """Numbers of the sentences in which nothing crosses, up to a length (0: any)."""
+    crosses = np.add.reduceat(treebank.crossing.astype(np.int64), treebank.offsets[:-1]) > 0
+    return np.flatnonzero(~crosses & (treebank.lengths > 0) & ((treebank.lengths <= longest) | (longest == 0)))
+
+
+def parser_of(text: str, factors: Sequence[str], threads: int, *, again: bool) -> DependencyParser:
+    """Learn from the sentences in which nothing crosses, or load what the same code has learnt from them."""
+    files = given(text, GOLD)
+    place = KEPT / "search" / f"{text}-{'-'.join(factors)}"
+    done = place / "trained.json"
+    made = {"code": code_of(*run.PARSER_SOURCES), "text": files.digest}
+    if not again and done.exists() and json.loads(done.read_text()) == made:
+        parser = DependencyParser.load(place / "model")
+        parser.threads = threads
+        return parser
+    place.mkdir(parents=True, exist_ok=True)
+    done.unlink(missing_ok=True)
+    train, dev = (_straight(path) for path in (files.train, files.dev))
+    assert train is not None
+    parser = DependencyParser(projective=True, order=2, factors=factors, threads=threads).fit(train, dev)
+    parser.save(place / "model")
+    done.write_text(json.dumps(made))
+    return parser
+
+
+def _straight(path: Path | None) -> Treebank | None:
+    if path is None:
+        return None
+    treebank = Treebank.read(path)
+    return treebank.take(projective(treebank))
+
+
+def measure(
+    text: str, factors: Sequence[str], longest: int, threads: int, *, again: bool = False
+) -> Iterator[dict[str, Any]]:
+    """A row for each number of rounds."""
+    parser = parser_of(text, factors, threads, again=again)
+    right_trees = gold(text)
+    chosen = projective(right_trees, longest)
+    right_trees = right_trees.take(chosen)
+    learnt, _, words = parser._seen(Treebank.read(given(text, GOLD).test).take(chosen))
+    single_root, sentences = learnt.shape.single_root, np.arange(len(words))
+    with using_threads(threads):
+        parts = TreeParts.of(learnt.candidates(words), learnt.shape.families)
+        values = learnt.scorer.scores(words, sentences, parts)
+        few = TreeParts.of(learnt.candidates(words), learnt.shape.families, sentences[:1])
+        by_beliefs(few, values[: few.n_parts], 1, single_root=single_root)  # kernels are compiled before they are timed
+        by_program(few, values[: few.n_parts], single_root=single_root)
+        reference = by_program(parts, values, single_root=single_root)
+        for rounds in ROUNDS:
+            found = by_beliefs(parts, values, rounds, single_root=single_root)
+            yield {
+                "data": text, "factors": ",".join(factors), "longest": longest, "rounds": rounds, "threads": threads,
+                "sentences": len(right_trees), "words": right_trees.n_words, "date": rows.today(),
+                "machine": rows.machine(), "version": __version__, "commit": run.commit(), "command": COMMAND,
+                "code": code_of(*run.PARSER_SOURCES),
+            } | compared(found, reference, right_trees.heads, right_trees.lengths)  # fmt: skip
+
+
+def main(argv: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="benchmarks.quality.parsing.search", description=__doc__.split("\n")[0])
+    parser.add_argument("--text", default=TEXT, help=f"treebanks, of {', '.join(TEXTS)}; default: {TEXT}")
+    parser.add_argument("--longest", type=int, default=LONGEST, help="words of a sentence at most; 0 for any number")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--again", action="store_true", help="learn anew")
+    arguments = parser.parse_args(argv)
+    texts = arguments.text.split(",")
+    if not set(texts) <= set(TEXTS):
+        raise SystemExit(f"--text: {arguments.text} should be among {', '.join(TEXTS)}")
+    run.commit()
+    for text in texts:
+        for factors in FACTORS:
+            for row in measure(text, factors, arguments.longest, arguments.threads, again=arguments.again):
+                results().put([row])
+                said = f"{text} {row['factors']:15} {row['rounds']:2} rounds: error {row['search_error']:.2f}%"
+                print(f"{said}, {row['seconds']:.1f} s beside {row['seconds_exact']:.1f} s", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
