@@ -3,6 +3,7 @@
 python -m benchmarks.quality.joint                  all rows that are missing
 python -m benchmarks.quality.joint --only hu,la     some treebanks
 python -m benchmarks.quality.joint --again          replace rows that are there
+python -m benchmarks.quality.joint --table          run nothing: print the table of docs/parse-joint.md
 python -m benchmarks.quality.joint --held-out       a fifth of the training text instead of the test file: for choosing
 
 Hungarian learns from its training file. Latin and Ancient Greek, of which only the development and test files are here,
@@ -120,12 +121,38 @@ def measure(name: str, *, held_out: bool) -> list[dict[str, object]]:
     return fresh
 
 
+SHOWN = ("uas", "upos", "Case", "Number", "Gender", "Person", "Tense", "Mood", "Voice", "VerbForm", "Degree")
+
+
+def table() -> str:
+    """Pipeline and joint model of each treebank, all words / words that have a value, and the test of the former."""
+    found = {tuple(row[name] for name in KEY): row for row in results().read()}
+    lines = []
+    for name in TEXTS:
+        for each in SHOWN:
+            first, second = (found.get((name, "test", model, each)) for model in ("pipeline", "joint"))
+            if first is None or second is None:
+                continue
+            cells = [f"{float(row['all']):.2f} / {float(row['non_null']):.2f}" for row in (first, second)]
+            if each == "uas":
+                cells = [f"{float(row['all']):.2f}" for row in (first, second)]
+            lines.append(
+                f"| {name} | {each} | {' | '.join(cells)} | {float(second['difference']):+.2f} | {second['p']} |"
+            )
+    header = "| treebank | | pipeline | joint | difference | p |\n|---|---|---|---|---|---|"
+    return "\n".join([header, *lines])
+
+
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="benchmarks.quality.joint", description=__doc__.split("\n")[0])
     parser.add_argument("--only", default="", help="treebanks, such as hu,la; default: all")
     parser.add_argument("--again", action="store_true", help="replace rows that are there")
     parser.add_argument("--held-out", action="store_true", help="score a fifth of the training text instead")
+    parser.add_argument("--table", action="store_true", help="run nothing: print the table")
     arguments = parser.parse_args(argv)
+    if arguments.table:
+        print(table())
+        return
     file, part = results(), "held out" if arguments.held_out else "test"
     for name in arguments.only.split(",") if arguments.only else TEXTS:
         if arguments.again or not file.has(text=name, part=part):
