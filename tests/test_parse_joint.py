@@ -411,6 +411,22 @@ def test_saved_parsers_are_the_same(fitted, tmp_path):
         JointMorphologyParser.load(tmp_path / "joint")
 
 
+def test_a_tagger_can_be_taken_over(fitted):
+    options = {"iterations": 2, "tag_iterations": 2, "threads": 1}
+    first = JointMorphologyParser(joint=False, **options).fit(toy(15))
+    second = JointMorphologyParser(**options).fit(toy(15), like=first)
+    alone = JointMorphologyParser(**options).fit(toy(15))
+    assert np.array_equal(second._fitted.weights, alone._fitted.weights)
+    with pytest.raises(UsageError, match="other sentences"):
+        JointMorphologyParser(**options).fit(toy(16), like=first)
+
+
+def test_heads_may_govern_and_taggers_may_have_a_say():
+    for options in ({"government": True}, {"stack": 1.0}, {"prune": 0.0}):
+        parser = JointMorphologyParser(iterations=3, tag_iterations=3, threads=1, **options).fit(toy(20))
+        assert parser.score(toy(10))["uas"] == 100
+
+
 def test_threads_do_not_matter():
     one, two = (JointMorphologyParser(iterations=2, tag_iterations=2, threads=k).fit(toy(15)) for k in (1, 2))
     assert np.array_equal(one._fitted.weights, two._fitted.weights)
@@ -424,7 +440,8 @@ def test_other_kinds(options):
 
 
 def test_text_and_edges(fitted):
-    assert len(fitted.predict(Text.of([["bonus", "rex", "amat"], ["rex"]]))) == 2
+    parsed = fitted.predict(Text.of([["bonus", "rex", "amat"], [], ["rex"]]))
+    assert len(parsed) == 3 and parsed.heads.tolist() == [2, 3, 0, 0]
     assert len(fitted.predict(Treebank.of([]))) == 0
     unseen = fitted.predict(Treebank.of([[("ignotum",), ("verbum",)]]), confidence=True)
     assert "Confidence=" in unseen.strings("misc", 0)[0]

@@ -7,7 +7,8 @@ python -m benchmarks.quality.joint --table          run nothing: print the table
 python -m benchmarks.quality.joint --held-out       a fifth of the training text instead of the test file: for choosing
 
 Hungarian learns from its training file. Latin and Ancient Greek, of which only the development and test files are here,
-learn from the former. The tagger is learnt once, in the time of the pipeline; the others take it over. Options were chosen on a fifth of the training text of Latin; test files were scored once.
+learn from the former. The tagger is learnt once, in the time of the pipeline; the others take it over. Options were
+chosen on a fifth of the training text of Latin; test files were scored once.
 """
 
 from __future__ import annotations
