@@ -77,6 +77,15 @@ def train(
             help="Take tags and features as they are given, or learn a tagger as well, which the parser carries along.",
         ),
     ] = "gold",
+    labels: Annotated[
+        str,
+        choice(
+            "second",
+            "joint",
+            option="--labels",
+            help="Choose relations when the tree is known, or let them have a say in the tree as well.",
+        ),
+    ] = "second",
     threads: Threads = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -180,13 +189,13 @@ def train(
     began = time.perf_counter()
     standard_input_once(treebank, dev)
     store.check_place(save)  # before the work
-    with compiling(f"parse-train-{tags}-{trainer}-{order}", quiet, "90 s"):
+    with compiling(f"parse-train-{tags}-{labels}-{trainer}-{order}", quiet, "90 s"):
         from isogloss.tasks.parse import DependencyParser
 
         parser = DependencyParser(
             projective=projective, order=order, factors=factors.split(",") if factors else None, trainer=trainer,
             decoder=decoder, constraint=constraint, rounds=rounds, prune=prune, iterations=iterations, rate=rate, l2=l2,
-            min_count=min_count, support=support, tags=tags, seed=seed, threads=threads,
+            min_count=min_count, support=support, labels=labels, tags=tags, seed=seed, threads=threads,
         )  # fmt: skip
         text = read_treebank(treebank, encoding, errors)
         held_out = None if dev is None else read_treebank(dev, encoding, errors)

@@ -15,8 +15,10 @@ from isogloss.structures.tree_parts import FAMILIES, Candidates
 from isogloss.tasks.parse.features import FILTER_TEMPLATES
 from isogloss.tasks.parse.filtering import BASE, LinkFilter
 from isogloss.tasks.parse.inference import Shape
+from isogloss.tasks.parse.labelled import JointScorer, LabelScorer
 from isogloss.tasks.parse.labels import Labeller
 from isogloss.tasks.parse.scoring import FeatureSet, PartScorer
+from isogloss.tasks.parse.tuning import Scorer
 from isogloss.tasks.parse.words import Columns, Words
 
 if TYPE_CHECKING:
@@ -38,8 +40,14 @@ class Fitted:
     weights: NDArray[np.float32]
     scorer: PartScorer
     filter: LinkFilter | None = None
+    joint: LabelScorer | None = None
     labeller: Labeller | None = None
     tagger: Tagger | None = None
+
+    @property
+    def tree_scorer(self) -> Scorer:
+        """What scores trees: parts, with labels summed out of links if they are joint."""
+        return self.scorer if self.joint is None else JointScorer(self.scorer, self.joint)
 
     @classmethod
     def of(
@@ -63,6 +71,8 @@ class Fitted:
         if self.filter is not None:
             arrays |= {"filter.keys": self.filter.scorer.table.keys, "filter.weights": self.filter.weights}
             meta["filter"] = {"shape": asdict(self.filter.shape), "threshold": self.filter.threshold}
+        if self.joint is not None:
+            arrays |= {f"joint.{name}": array for name, array in self.joint.to_arrays().items()}
         if self.labeller is not None:
             arrays |= {f"label.{name}": array for name, array in self.labeller.to_arrays().items()}
         if self.tagger is not None:
@@ -84,13 +94,14 @@ class Fitted:
                 FeatureSet.of(columns, (), FILTER_TEMPLATES, base=BASE), arrays["filter.keys"],
                 arrays["filter.weights"], _shape(meta["filter"]["shape"]), float(meta["filter"]["threshold"]),
             )  # fmt: skip
-        labels, tagger = _own(arrays, "label."), None
+        joint, labels, tagger = _own(arrays, "joint."), _own(arrays, "label."), None
         if meta.get("tagger") is not None:
             from isogloss.tasks.tag import Tagger
 
             tagger = Tagger.from_parts(meta["tagger"]["options"], _own(arrays, "tagger."), meta["tagger"]["meta"])
         return cls.of(
             columns, _shape(meta["shape"]), templates, arrays["keys"], arrays["weights"], filter=chosen,
+            joint=LabelScorer.from_arrays(joint, columns) if joint else None,
             labeller=Labeller.from_arrays(labels, columns) if labels else None, tagger=tagger,
         )  # fmt: skip
 

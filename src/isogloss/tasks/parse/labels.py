@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from isogloss.tasks.parse.scoring import Gradient, Table
 from isogloss.tasks.parse.training import Steps
 from isogloss.tasks.parse.words import Columns, Words
 
-__all__ = ["Labeller", "gold_labels"]
+__all__ = ["LabelWeights", "Labeller", "gold_labels"]
 
 SENTENCES_PER_BLOCK = 64
 
@@ -34,13 +35,8 @@ def gold_labels(treebank: Treebank) -> tuple[tuple[str, ...], NDArray[np.int64]]
 
 
 @dataclass(frozen=True, eq=False)
-class Labeller:
-    r"""Chooses the label of each link of a tree.
-
-    .. math:: p(r \mid h \to c) \propto \exp \sum_{f} w[f, r]
-
-    over features of the words, their neighbours, the head of the head, the siblings beside the child and its outermost
-    children [1]_; a feature has weights for the labels it was met with.
+class LabelWeights:
+    """Features of links that have weights for some labels, those they were met with.
 
     Parameters
     ----------
@@ -53,11 +49,6 @@ class Labeller:
         Where the weights of each feature begin.
     labels : int16[n_weights]
     weights : float32[n_weights]
-
-    References
-    ----------
-    .. [1] McDonald, Lerman and Pereira, Multilingual dependency analysis with a two-stage discriminative parser,
-       CoNLL 2006. We differ: labels are independent of each other given the tree, so that each has a probability.
     """
 
     names: tuple[str, ...]
@@ -66,6 +57,82 @@ class Labeller:
     rows: NDArray[np.int64]
     labels: NDArray[np.int16]
     weights: NDArray[np.float32]
+
+    TEMPLATES: ClassVar[tuple[str, ...]] = LABEL_TEMPLATES
+    BASE: ClassVar[int] = 1
+
+    @classmethod
+    def templates_for(cls, columns: Columns) -> Templates:
+        """The templates that say something with these columns."""
+        return Templates.of(cls.TEMPLATES, columns, base=cls.BASE)
+
+    @classmethod
+    def of_pairs(
+        cls, names: tuple[str, ...], templates: Templates, slots: NDArray[np.uint64], tags: NDArray[np.int16]
+    ) -> Self:
+        """With weights of 0 for pairs of a key and a label, as kernels collect them; keys of 0 are none."""
+        at = np.flatnonzero(slots)
+        keys, labels = slots[at], tags[at]
+        order = np.lexsort((labels, keys))
+        keys, labels = keys[order], labels[order]
+        first = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])) if len(keys) else np.zeros(0, np.int64)
+        rows = np.append(first, len(keys)).astype(np.int64)
+        return cls(names, templates, Table.of(keys[first]), rows, labels, np.zeros(len(keys), np.float32))
+
+    def compact(self, least: float) -> Self:
+        """The same without weights of at most `least`, and features that have no other."""
+        held = np.abs(self.weights) > least
+        before = np.concatenate([[0], np.cumsum(held)])
+        sizes = np.diff(before[self.rows])
+        rows = np.concatenate([[0], np.cumsum(sizes[sizes > 0])]).astype(np.int64)
+        table = Table.of(self.table.keys[sizes > 0])
+        return type(self)(self.names, self.templates, table, rows, self.labels[held], self.weights[held])
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """For `isogloss.store`."""
+        blob, offsets = pack_strings(self.names)
+        arrays: dict[str, NDArray[Any]] = {"names": blob, "name_offsets": offsets, "keys": self.table.keys}
+        return arrays | {"rows": self.rows, "labels": self.labels, "weights": self.weights}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], columns: Columns) -> Self:
+        """The inverse of `to_arrays`; arrays that do not belong together are refused."""
+        names = tuple(unpack_strings(arrays["names"], arrays["name_offsets"]))
+        keys, rows, labels, weights = (arrays[name] for name in ("keys", "rows", "labels", "weights"))
+        sound = len(rows) == len(keys) + 1 and rows[0] == 0 and rows[-1] == len(labels) == len(weights)
+        sound = sound and not (np.diff(rows) < 0).any() and bool(names)
+        if not sound or (len(labels) and not 0 <= labels.min() <= labels.max() < len(names)):
+            raise ModelError("the labels of the saved parser do not belong together. Train it again, or copy it whole")
+        return cls(names, cls.templates_for(columns), Table.of(keys), rows, labels, weights)
+
+    @abstractmethod
+    def predict_proba(
+        self, words: Words, heads: NDArray[np.int32], offsets: NDArray[np.int64]
+    ) -> NDArray[np.float32]:  # fmt: skip
+        """float32[n_words, n_labels]: the probability of each label of each word's link."""
+
+    def predict(
+        self, words: Words, heads: NDArray[np.int32], offsets: NDArray[np.int64]
+    ) -> tuple[Column, NDArray[np.float32]]:  # fmt: skip
+        """The most probable label of each word's link, and its probability."""
+        chances = self.predict_proba(words, heads, offsets)
+        best = chances.argmax(axis=1).astype(np.int32)
+        return Column(best, Vocabulary(self.names)), chances[np.arange(len(best)), best]
+
+
+class Labeller(LabelWeights):
+    r"""Chooses the label of each link of a tree.
+
+    .. math:: p(r \mid h \to c) \propto \exp \sum_{f} w[f, r]
+
+    over features of the words, their neighbours, the head of the head, the siblings beside the child and its outermost
+    children [1]_.
+
+    References
+    ----------
+    .. [1] McDonald, Lerman and Pereira, Multilingual dependency analysis with a two-stage discriminative parser,
+       CoNLL 2006. We differ: labels are independent of each other given the tree, so that each has a probability.
+    """
 
     @classmethod
     def fit(
@@ -128,17 +195,10 @@ class Labeller:
         """The features that fire on gold links, with the labels that they fire with."""
         from isogloss.tasks.parse._numba.labels import collect_labels
 
-        templates = Templates.of(LABEL_TEMPLATES, columns, base=1)
+        templates = cls.templates_for(columns)
         given = (words.starts, words.lengths, (words.codes, words.features), _numbers(templates))
         slots, tags = np.zeros(1 << 12, np.uint64), np.zeros(1 << 12, np.int16)
-        slots, tags = collect_labels(*given, heads, gold, offsets, slots, tags)
-        at = np.flatnonzero(slots)
-        keys, labels = slots[at], tags[at]
-        order = np.lexsort((labels, keys))
-        keys, labels = keys[order], labels[order]
-        first = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])) if len(keys) else np.zeros(0, np.int64)
-        rows = np.append(first, len(keys)).astype(np.int64)
-        return cls(names, templates, Table.of(keys[first]), rows, labels, np.zeros(len(keys), np.float32))
+        return cls.of_pairs(names, templates, *collect_labels(*given, heads, gold, offsets, slots, tags))
 
     def predict_proba(
         self, words: Words, heads: NDArray[np.int32], offsets: NDArray[np.int64]
@@ -151,42 +211,6 @@ class Labeller:
         learnt = (self.table.slots, self.rows, self.labels, self.weights, np.ascontiguousarray(heads), offsets)
         run_blocks(predict_labels, max(1, len(words) // SENTENCES_PER_BLOCK), *given, *learnt, out)
         return out
-
-    def predict(
-        self, words: Words, heads: NDArray[np.int32], offsets: NDArray[np.int64]
-    ) -> tuple[Column, NDArray[np.float32]]:  # fmt: skip
-        """The most probable label of each word's link, and its probability."""
-        chances = self.predict_proba(words, heads, offsets)
-        best = chances.argmax(axis=1).astype(np.int32)
-        return Column(best, Vocabulary(self.names)), chances[np.arange(len(best)), best]
-
-    # --- keeping
-
-    def compact(self, least: float) -> Labeller:
-        """The same without weights of at most `least`, and features that have no other."""
-        held = np.abs(self.weights) > least
-        before = np.concatenate([[0], np.cumsum(held)])
-        sizes = np.diff(before[self.rows])
-        rows = np.concatenate([[0], np.cumsum(sizes[sizes > 0])]).astype(np.int64)
-        table = Table.of(self.table.keys[sizes > 0])
-        return Labeller(self.names, self.templates, table, rows, self.labels[held], self.weights[held])
-
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """For `isogloss.store`."""
-        blob, offsets = pack_strings(self.names)
-        arrays: dict[str, NDArray[Any]] = {"names": blob, "name_offsets": offsets, "keys": self.table.keys}
-        return arrays | {"rows": self.rows, "labels": self.labels, "weights": self.weights}
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], columns: Columns) -> Labeller:
-        """The inverse of `to_arrays`; arrays that do not belong together are refused."""
-        names = tuple(unpack_strings(arrays["names"], arrays["name_offsets"]))
-        keys, rows, labels, weights = (arrays[name] for name in ("keys", "rows", "labels", "weights"))
-        sound = len(rows) == len(keys) + 1 and rows[0] == 0 and rows[-1] == len(labels) == len(weights)
-        sound = sound and not (np.diff(rows) < 0).any() and bool(names)
-        if not sound or (len(labels) and not 0 <= labels.min() <= labels.max() < len(names)):
-            raise ModelError("the labels of the saved parser do not belong together. Train it again, or copy it whole")
-        return cls(names, Templates.of(LABEL_TEMPLATES, columns, base=1), Table.of(keys), rows, labels, weights)
 
 
 def _numbers(templates: Templates) -> tuple[Any, ...]:

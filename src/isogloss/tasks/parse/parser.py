@@ -24,6 +24,7 @@ from isogloss.tasks.parse.features import LINK_TEMPLATES, Templates
 from isogloss.tasks.parse.filtering import PASSES, LinkFilter
 from isogloss.tasks.parse.fitted import Fitted
 from isogloss.tasks.parse.inference import DECODERS, Shape, best_trees, chances_of
+from isogloss.tasks.parse.labelled import LabelLearner
 from isogloss.tasks.parse.labels import Labeller
 from isogloss.tasks.parse.scoring import SUPPORTS, FeatureSet, PartScorer, Table, count_keys, in_order
 from isogloss.tasks.parse.training import OBJECTIVES, Settings, learn
@@ -37,6 +38,7 @@ __all__ = ["DependencyParser"]
 
 CROSSING = 1.0
 """Words whose link crosses another, in percent, above which trees may cross unless something else is asked for."""
+LABELS = ("second", "joint")
 LABEL_PASSES = 5
 LEAST = 1e-3
 """Weights of relations up to this size are not kept."""
@@ -90,6 +92,10 @@ class DependencyParser:
     support : "gold", "tags" or "all"
         Which features have weights: those that fire on gold parts; of other parts also those that do not look at words;
         or all.
+    labels : "second" or "joint"
+        Whether relations are chosen when the tree is known, or have a say in the tree: a link then has a score for each
+        relation, and trees are found with relations summed out (`isogloss.tasks.parse.labelled`). By likelihood only.
+        What is written is chosen in the second stage in either case, which sees the whole tree.
     tags : "gold" or "predicted"
         Whether tags and features are taken as they are given, or predicted by a tagger that the parser carries along.
         Lemmas are then not looked at.
@@ -125,7 +131,7 @@ class DependencyParser:
     _kind: ClassVar[str] = "parse.dependency"
     OPTIONS: ClassVar[tuple[str, ...]] = (
         "projective", "order", "factors", "trainer", "decoder", "constraint", "single_root", "rounds", "prune",
-        "iterations", "rate", "l2", "batch", "min_count", "support", "tags", "templates", "seed",
+        "iterations", "rate", "l2", "batch", "min_count", "support", "labels", "tags", "templates", "seed",
     )  # fmt: skip
 
     def __init__(
@@ -146,6 +152,7 @@ class DependencyParser:
         batch: int = 16,
         min_count: int = 1,
         support: str = "tags",
+        labels: str = "second",
         tags: str = "gold",
         templates: Sequence[str] | None = None,
         seed: int = 0,
@@ -156,14 +163,14 @@ class DependencyParser:
         self.constraint, self.single_root, self.rounds, self.prune = constraint, single_root, rounds, prune
         self.iterations, self.l2, self.batch, self.min_count = iterations, l2, batch, min_count
         self.rate = RATES.get(trainer, 0.0) if rate is None else rate
-        self.support, self.tags, self.seed, self.threads = support, tags, seed, threads
+        self.support, self.labels, self.tags, self.seed, self.threads = support, labels, tags, seed, threads
         self.templates = tuple(LINK_TEMPLATES if templates is None else templates)
         self._check_options()
 
     def _check_options(self) -> None:
         allowed: dict[str, tuple[Any, ...]] = {
             "order": (1, 2), "trainer": tuple(OBJECTIVES), "decoder": DECODERS, "tags": ("gold", "predicted"),
-            "support": SUPPORTS, "constraint": (None, *CONSTRAINTS),
+            "support": SUPPORTS, "constraint": (None, *CONSTRAINTS), "labels": LABELS,
         }  # fmt: skip
         for name, words in allowed.items():
             if getattr(self, name) not in words:
@@ -171,6 +178,11 @@ class DependencyParser:
                     f"DependencyParser: {name} should be one of {', '.join(map(repr, words))}, not "
                     f"{getattr(self, name)!r}"
                 )
+        if self.labels == "joint" and self.trainer != "likelihood":
+            raise ParameterError(
+                f"DependencyParser: joint labels are learnt by likelihood, not by {self.trainer!r}. Take "
+                "trainer='likelihood', or labels='second'"
+            )
         unknown = sorted(set(self.factors or ()) - set(FAMILIES))
         if unknown or (self.factors and self.order == 1):
             raise ParameterError(
@@ -251,19 +263,26 @@ class DependencyParser:
             unseen = encode(held_out, columns)
             links = Candidates.all(unseen.lengths) if chosen is None else chosen.candidates(unseen)
             other = HeldOut(unseen, links, held_out.heads)
-        watch = Watch(scorer, other, shape, self.decoder, self.iterations, progress)
+        labels = None
+        if self.labels == "joint":
+            labels = LabelLearner.of(treebank, words, columns, heads, l2=float(self.l2))
+        watch = Watch(scorer, other, shape, self.decoder, self.iterations, progress, labels)
         settings = Settings(
             self.trainer, self.iterations, float(self.rate), float(self.l2), self.batch, self.seed
         )  # fmt: skip
-        weights = learn(scorer, words, candidates, heads, shape, settings, watch)
+        weights = learn(scorer, words, candidates, heads, shape, settings, watch, labels)
         self.trace_, self.tuning_ = np.array(watch.trace), np.array(watch.accuracies)
-        best = in_order(table.keys, weights if watch.best is None else watch.best)
+        weights, joint = watch.best or (weights, None if labels is None else labels.mean())
+        best = in_order(table.keys, weights)
         progress.start("Learning labels", LABEL_PASSES)
         labeller = Labeller.fit(
             words, treebank, columns, iterations=LABEL_PASSES, seed=self.seed, watch=progress.update
         )  # fmt: skip
         labeller = None if labeller is None else labeller.compact(LEAST)
-        return Fitted.of(columns, shape, self.templates, *best, filter=chosen, labeller=labeller, tagger=tagger)
+        joint = None if joint is None else joint.compact(LEAST)
+        return Fitted.of(
+            columns, shape, self.templates, *best, filter=chosen, joint=joint, labeller=labeller, tagger=tagger
+        )  # fmt: skip
 
     def _shape(self, treebank: Treebank) -> Shape:
         projective = self.projective
@@ -360,7 +379,7 @@ class DependencyParser:
         """Why a word gets its head and not another: what each feature adds to the score of either; plain data.
 
         With order 2, what larger parts add is the difference between the log-odds of a link and its score; they are
-        not told apart.
+        not told apart. What joint relations add is not shown, either.
 
         Parameters
         ----------
@@ -409,7 +428,7 @@ class DependencyParser:
     def _trees(self, words: Words) -> Iterator[LoopyTrees]:
         """Distributions over the trees of all sentences, some at a time."""
         learnt = self._learnt
-        return all_trees(learnt.scorer, words, learnt.candidates(words), learnt.shape)
+        return all_trees(learnt.tree_scorer, words, learnt.candidates(words), learnt.shape)
 
     @property
     def labels_(self) -> tuple[str, ...]:

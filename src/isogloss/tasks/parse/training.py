@@ -8,7 +8,7 @@ trees and gold heads, and know nothing of features.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,10 @@ from isogloss.tasks.parse.inference import Shape, best_trees
 from isogloss.tasks.parse.scoring import Gradient, PartScorer
 from isogloss.tasks.parse.words import Words
 
-__all__ = ["OBJECTIVES", "Asked", "Settings", "Steps", "learn", "likelihood", "mira", "perceptron", "risk"]
+__all__ = [
+    "OBJECTIVES", "Asked", "LabelTerms", "Labels", "Settings", "Steps", "learn", "likelihood", "mira", "perceptron",
+    "risk", "with_links",
+]  # fmt: skip
 
 LEAST = 1e-3
 """Parts whose posterior is this close to what it should be are left alone."""
@@ -49,17 +52,56 @@ class Asked(NamedTuple):
     values : float64[n_parts]
         Derivative of the loss by the score of each part.
     losses : float64[n_sentences]
+    wanted : float64[n_parts], optional
+        Of likelihood: the posterior of each part among the trees that have all that is known.
     """
 
     values: Array
     losses: NDArray[np.float64]
+    wanted: Array | None = None
 
 
 Objective = Callable[[LoopyTrees, NDArray[np.int32]], Asked]
 
 
-def likelihood(trees: LoopyTrees, heads: NDArray[np.int32]) -> Asked:
-    r"""Minus the log probability of the known heads, :math:`-\log \sum_{y \ni known} p(y \mid x)`.
+class LabelTerms(NamedTuple):
+    """What labels add to the links of a minibatch.
+
+    Parameters
+    ----------
+    sums : float64[n_links]
+        Log of the sum over labels, a part of the score of the link.
+    known : float64[n_links]
+        What the score of the link loses when labels other than the known one of its child are ruled out; at most 0.
+    chances : float64[n_links, n_labels]
+        Probability of each label if the link is there.
+    """
+
+    sums: Array
+    known: Array
+    chances: Array
+
+
+class Labels(Protocol):
+    """A scorer of labels that learns together with trees, see `isogloss.tasks.parse.labelled.LabelLearner`."""
+
+    def terms(self, words: Words, sentences: NDArray[np.int64], parts: TreeParts) -> LabelTerms:
+        """What labels add to links, with the weights of now."""
+        ...
+
+    def take(
+        self, words: Words, sentences: NDArray[np.int64], parts: TreeParts, terms: LabelTerms, asked: Asked
+    ) -> None:
+        """One step."""
+
+    def forget(self) -> None:
+        """Let the mean of the weights begin here."""
+
+
+def likelihood(trees: LoopyTrees, heads: NDArray[np.int32], labels: Array | None = None) -> Asked:
+    r"""Minus the log probability of the known heads, :math:`-\log \sum_{y \ni known} p(y \mid x)`, and of known labels.
+
+    `labels` is the `known` of `LabelTerms`, where labels are part of the trees.
 
     Its derivative is the posterior of a part less the posterior among the trees that have the known heads; where all
     are known that is 1 or 0, also if no tree of this kind has them (a projective model of crossing links). With larger
@@ -68,17 +110,27 @@ def likelihood(trees: LoopyTrees, heads: NDArray[np.int32]) -> Asked:
     total, marginals = trees.log_partition(), trees.marginals().values
     parts = trees.layout
     wanted = parts.indicate(heads)
-    gold = _sums(wanted * trees.scores.values, np.diff(parts.offsets))
+    labelled = trees
+    if labels is not None:
+        labelled = trees.with_scores(trees.scores.like(with_links(parts, trees.scores.values, labels)))
+    gold = _sums(wanted * labelled.scores.values, np.diff(parts.offsets))
     partial = _sums((heads < 0).astype(np.float64), parts.lengths) > 0
     if partial.any():
-        clamped = _restricted(trees, heads)
+        clamped = _restricted(labelled, heads)
         values, beliefs = clamped.partitions_and_beliefs()
         impossible = partial & ~(values > -np.inf)  # a sentence that no tree fits asks for nothing
         gold = np.where(partial, np.where(impossible, total, values), gold)
-        every = np.repeat(partial, np.diff(parts.offsets))
+        every, none = (np.repeat(some, np.diff(parts.offsets)) for some in (partial, impossible))
         wanted = np.where(every, beliefs, wanted)
-        wanted = np.where(np.repeat(impossible, np.diff(parts.offsets)), marginals, wanted)
-    return Asked(marginals - wanted, total - gold)
+        return Asked(np.where(none, 0.0, marginals - wanted), total - gold, np.where(none, 0.0, wanted))
+    return Asked(marginals - wanted, total - gold, wanted)
+
+
+def with_links(parts: TreeParts, scores: Array, values: Array) -> Array:
+    """float64[n_parts]: scores of parts, with a value added to each link."""
+    added = scores.copy()
+    added[parts.link_places] += values
+    return kept(added)
 
 
 def _restricted(trees: LoopyTrees, heads: NDArray[np.int32]) -> LoopyTrees:
@@ -222,6 +274,7 @@ def learn(
     shape: Shape,
     settings: Settings,
     watch: Callable[[int, float, Callable[[], NDArray[np.float32]] | None], bool],
+    labels: Labels | None = None,
 ) -> NDArray[np.float32]:
     """Learn weights of parts.
 
@@ -236,6 +289,8 @@ def learn(
     watch : callable
         Told the pass, and the mean loss of a word in it; after the pass also a function that gives the weights so far.
         When it says True, learning ends.
+    labels : Labels, optional
+        Learns its weights together with those of parts, by likelihood.
 
     Returns
     -------
@@ -255,8 +310,13 @@ def learn(
         for start in range(0, len(mixed), settings.batch):
             sentences = mixed[start : start + settings.batch]
             parts = TreeParts.of(candidates, shape.families, sentences)
-            trees = shape.trees(parts, scorer.scores(words, sentences, parts))
-            asked = objective(trees, _heads_of(heads, candidates.offsets, sentences))
+            scores, gold = scorer.scores(words, sentences, parts), _heads_of(heads, candidates.offsets, sentences)
+            if labels is None:
+                asked = objective(shape.trees(parts, scores), gold)
+            else:
+                terms = labels.terms(words, sentences, parts)
+                asked = likelihood(shape.trees(parts, with_links(parts, scores, terms.sums)), gold, terms.known)
+                labels.take(words, sentences, parts, terms, asked)
             steps.take(scorer.gradient(words, sentences, parts, asked.values, least=LEAST), asked.losses)
             lost += float(asked.losses.sum())
             if start // settings.batch % 16 == 0:
@@ -265,6 +325,8 @@ def learn(
             break
         if number == 0 and settings.iterations > 1:
             steps.forget()  # the first pass is far from where the others are
+            if labels is not None:
+                labels.forget()
     return steps.mean()
 
 

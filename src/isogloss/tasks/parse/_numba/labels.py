@@ -12,7 +12,9 @@ from numba import njit
 from isogloss.tasks.parse._numba.codes import mix
 from isogloss.tasks.parse._numba.features import PAD, find, key_of
 
-__all__ = ["collect_labels", "emit_labels", "keys_of_label", "predict_labels"]
+__all__ = [
+    "add_pairs", "bin_of_label", "collect_labels", "emit_labels", "keys_of_label", "normalise", "predict_labels",
+]  # fmt: skip
 
 N_ROLES = 7
 MISSING = -1
@@ -81,7 +83,7 @@ def bin_of_label(p, c):
 
 
 @njit(cache=True, nogil=True)
-def _place(slots, tags, key, label):
+def _slot(slots, tags, key, label):
     """The slot of a key with a label, or the free one where it would be."""
     mask = len(slots) - 1
     i = np.int64(mix(key + np.uint64(label) * _ODD) & np.uint64(mask))
@@ -96,9 +98,27 @@ def _wider(slots, tags):
     keys, labels = np.zeros(2 * len(slots), np.uint64), np.zeros(2 * len(slots), np.int16)
     for k in range(len(slots)):
         if slots[k] != _ZERO:
-            i = _place(keys, labels, slots[k], tags[k])
+            i = _slot(keys, labels, slots[k], tags[k])
             keys[i], labels[i] = slots[k], tags[k]
     return keys, labels
+
+
+@njit(cache=True, nogil=True)
+def add_pairs(slots, tags, used, codes, m, bin_, label):
+    """Put the keys of *m* codes and their variants, each with a label, into tables; the tables, and how full they are.
+
+    Tables are made wider where needed.
+    """
+    while 2 * (used + 2 * m) > len(slots):
+        slots, tags = _wider(slots, tags)
+    for t in range(m):
+        for variant in range(2):
+            key = key_of(codes[t], bin_ * variant)
+            i = _slot(slots, tags, key, label)
+            if slots[i] == _ZERO:
+                slots[i], tags[i] = key, label
+                used += 1
+    return slots, tags, used
 
 
 @njit(cache=True, nogil=True)
@@ -117,15 +137,7 @@ def collect_labels(starts, lengths, words, templates, heads, gold, offsets, slot
             places_of(c, lengths[s], tree, places)
             m = keys_of_label(starts[s] + PAD, places, words[0], words[1], begin, terms, factors, extra, found)
             bin_ = bin_of_label(tree[c - 1], c)
-            while 2 * (used + 2 * m) > len(slots):
-                slots, tags = _wider(slots, tags)
-            for t in range(m):
-                for variant in range(2):
-                    key = key_of(found[t], bin_ * variant)
-                    i = _place(slots, tags, key, label)
-                    if slots[i] == _ZERO:
-                        slots[i], tags[i] = key, label
-                        used += 1
+            slots, tags, used = add_pairs(slots, tags, used, found, m, bin_, label)
     return slots, tags
 
 
@@ -152,7 +164,7 @@ def _scores(first, n, c, tree, words, templates, table, rows, labels, weights, f
 
 
 @njit(cache=True, nogil=True)
-def _normalise(scores):
+def normalise(scores):
     """Probabilities in place; log Z."""
     top = scores.max()
     total = 0.0
@@ -175,7 +187,7 @@ def predict_labels(block, blocks, starts, lengths, words, templates, table, rows
         for c in range(1, lengths[s] + 1):
             _scores(starts[s] + PAD, lengths[s], c, tree, words, templates, table, rows, labels, weights,
                     found, places, hits, scores)  # fmt: skip
-            _normalise(scores)
+            normalise(scores)
             for y in range(len(scores)):
                 out[offsets[s] + c - 1, y] = scores[y]
 
@@ -200,7 +212,7 @@ def emit_labels(
             n_hits = _scores(starts[s] + PAD, lengths[s], c, tree, words, templates, table, rows, labels, weights,
                              found, places, hits, scores)  # fmt: skip
             own = scores[right]
-            losses[k] += _normalise(scores) - own
+            losses[k] += normalise(scores) - own
             scores[right] -= 1.0
             for h in range(n_hits):
                 for e in range(rows[hits[h]], rows[hits[h] + 1]):
