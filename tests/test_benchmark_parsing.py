@@ -11,7 +11,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.quality.parsing import __main__ as main
-from benchmarks.quality.parsing import paired, run, speed, studies, texts, verdicts
+from benchmarks.quality.parsing import decode, orderings, paired, run, search, sections, speed, studies, texts, verdicts
 from benchmarks.quality.parsing.models import MALT, UDPIPE, Model, NotHere
 
 from isogloss import samples
@@ -121,6 +121,78 @@ def test_a_trained_model_is_used_again_only_for_the_same_text(monkeypatch: pytes
         given = texts.Given(tmp_path / "a", None, tmp_path / "c", digest)
         run.train(job, given, 1, "1.0", again=again)
     assert len(calls) == 3
+    given = texts.Given(tmp_path / "a", None, tmp_path / "c", "b")
+    run.train(job, given, 2, "1.0", any_threads=True)
+    assert len(calls) == 3
+    run.train(job, given, 2, "1.0")
+    assert len(calls) == 4
+
+
+def test_rows_that_decode_otherwise_borrow_a_model_and_keep_their_own_trees(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(run, "KEPT", tmp_path)
+    own = studies.Job("hu", texts.GOLD, studies.FIRST)
+    for model in (studies.decoded(1, "map"), studies.TREE, studies.constrained("not-2", training=False)):
+        job = studies.Job("hu", texts.GOLD, model)
+        assert run.model_of(job) == run.model_of(own) and run.trees_of(job) != run.trees_of(own)
+    for text, model in (("el", studies.TREE), ("hu", studies.constrained("not-2", training=True))):
+        job = studies.Job(text, texts.GOLD, model)
+        assert studies.learner_of(job) == job
+    assert studies.learner_of(studies.Job("hu", texts.GOLD, studies.margins("mbr"))).model == studies.trained("mira")
+    steps = list(studies.FACTORS.values())
+    assert len({run.model_of(studies.Job("hu", texts.GOLD, model)) for model in steps}) == len(steps)
+
+
+def test_links_cross_where_the_option_to_let_them_is_taken_for_granted() -> None:
+    from isogloss.tasks.parse.parser import CROSSING
+
+    try:
+        shares = [100 * texts.gold(text, texts.TRAIN).crossing.mean() for text in studies.CROSSING]
+    except (SystemExit, OSError):
+        pytest.skip("no treebanks here")
+    assert min(shares) > CROSSING
+
+
+def test_kept_models_parse_in_other_ways(tmp_path: Path, trees: Treebank) -> None:
+    from isogloss.tasks.parse import DependencyParser
+
+    parser = DependencyParser(iterations=1, projective=False).fit(trees)
+    parser.save(tmp_path / "model")
+    trees.write(tmp_path / "test.conllu")
+    for way in ("decoder=map", "constraint=not-2", "rounds=1,decoder=map"):
+        given: dict[str, Any] = dict(decode.ways(way))
+        decode.main(*(str(tmp_path / name) for name in ("model", "test.conllu", "out.conllu")), way, "1")
+        expected = parser.with_inference(**given).predict(trees).heads
+        assert Treebank.read(tmp_path / "out.conllu").heads.tolist() == expected.tolist()
+    command = studies.decoded(1, "map").apply(tmp_path / "t", texts.GOLD, tmp_path, tmp_path / "o", 1)
+    assert "decoder=map" in command and "decoder=map" in studies.decoded(1, "map").shown(
+        texts.GOLD, dev=True, threads=1
+    )
+
+
+def test_rows_without_newer_columns_are_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(run, "FOLDER", tmp_path)
+    job = studies.choose("hu/peers", "malt", "gold")[0]
+    old = {name: str(value) for name, value in run.key_of(job).items() if name != "decode"} | {"UAS": "74.1"}
+    (tmp_path / "parsing.csv").write_text(f"{','.join(old)}\n{','.join(old.values())}\n")
+    (found,) = run.results().read()
+    assert found["decode"] == found["crossing"] == ""
+    assert verdicts.Find([found], [])(job) == found
+    (tmp_path / "parsing.csv").rename(tmp_path / "other.csv")
+    monkeypatch.chdir(tmp_path)
+    run.results().put([run.key_of(job) | {"UAS": 1.0, "decode": "rounds=1"}])
+    assert run.merge(tmp_path / "other.csv") == 1
+    assert sorted((each["decode"], each["UAS"]) for each in run.results().read()) == [
+        ("", "74.1"),
+        ("rounds=1", "1.000"),
+    ]
+
+
+def test_crossing_links_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    straight, crossed = ([("a", "X", h, "dep") for h in heads] for heads in ((0, 1, 2, 3), (3, 4, 0, 3)))
+    monkeypatch.setattr(run, "gold", lambda text: Treebank.of([straight]))
+    assert run.crossing("hu", Treebank.of([crossed])) == {"crossing": 75.0, "gold_crossing": 0.0}
 
 
 # --- verdicts
@@ -144,7 +216,10 @@ def test_the_mean_is_over_treebanks_that_both_have_with_the_same_tags() -> None:
     find = verdicts.Find(found, [])
     assert find.common(texts.GOLD, (ours, peer)) == ["el", "hu"]
     verdict = verdicts.better_on_the_mean(find, texts.GOLD, ours, peer)
-    assert verdict == "yes: UAS 85.00 and 79.50, LAS 77.50 and 73.00 (2 of 8 treebanks so far)"
+    assert verdict == "so far: UAS 85.00 and 79.50, LAS 77.50 and 73.00 (2 of 8 treebanks)"
+    every = [row(source.name, each, uas, uas) for source in texts.MAIN for each, uas in ((ours, 80), (peer, 70))]
+    verdict = verdicts.better_on_the_mean(verdicts.Find(every, []), texts.GOLD, ours, peer)
+    assert verdict == "yes: UAS 80.00 and 70.00, LAS 80.00 and 70.00"
     worse = verdicts.Find([row("hu", ours, 80, 70), row("hu", peer, 79, 71)], [])
     assert verdicts.better_on_the_mean(worse, texts.GOLD, ours, peer).startswith("**no**")
     assert verdicts.better_on_the_mean(find, texts.GOLD, ours, studies.MALTPARSER) == verdicts.NOT_YET
@@ -153,7 +228,7 @@ def test_the_mean_is_over_treebanks_that_both_have_with_the_same_tags() -> None:
 def test_only_significant_losses_count() -> None:
     ours, peer = studies.SECOND, studies.UDPIPE_1
     fine = [outcome("hu", "uas", -0.3, 0.2), outcome("hu", "las", 2.0, 0.001)]
-    assert verdicts.nowhere_worse(verdicts.Find([], fine), texts.GOLD, ours, peer).startswith("yes")
+    assert verdicts.nowhere_worse(verdicts.Find([], fine), texts.GOLD, ours, peer).startswith("so far")
     bad = [*fine, outcome("el", "las", -1.0, 0.01)]
     verdict = verdicts.nowhere_worse(verdicts.Find([], bad), texts.GOLD, ours, peer)
     assert verdict.startswith("**no**: el LAS -1.00")
@@ -176,3 +251,71 @@ def test_trees_that_are_not_those_of_the_row_are_not_compared(
     trees.write(run.trees_of(job))
     assert paired._trees(job, {"UAS": "100", "LAS": "100"}) is not None
     assert paired._trees(job, {"UAS": "99", "LAS": "99"}) is None
+
+
+# --- orderings
+
+
+def shares(text: str, model: Model, uas: float, crossing: float) -> dict[str, str]:
+    return row(text, model, uas, uas) | {"crossing": str(crossing), "gold_crossing": "4.0"}
+
+
+def test_orderings_say_where_they_hold_and_where_rows_are_missing() -> None:
+    tree, nocross, full = studies.TREE, orderings.NOCROSS, studies.FULL
+    found = [row("got", each, uas, 0) for each, uas in ((tree, 70), (nocross, 71), (full, 72))]
+    found += [row("hu", each, uas, 0) for each, uas in ((tree, 70), (nocross, 70), (full, 72))]
+    lines = dict(orderings.all_of(verdicts.Find(found, []), []))
+    expected = (
+        "*open*: held on got (70.00 < 71.00 < 72.00); not on hu (70.00 = 70.00 < 72.00); not measured yet: grc, la"
+    )
+    assert lines["UAS: TREE < TREE+NOCROSS < full"] == expected
+    assert lines["UAS, MIRA: minimum risk < best tree"] == orderings.NOT_YET
+    assert orderings.verdict({"a": (False, "x"), "b": (True, "y")}).startswith("**no**")
+
+
+def test_rows_of_other_texts_are_in_no_ordering() -> None:
+    found = [row("got", studies.TREE, 70, 0), row("got", studies.FULL, 72, 0, "y")]
+    assert orderings.ascending(verdicts.Find(found, []), "got", (studies.TREE, studies.FULL)) is None
+
+
+def test_crossing_links_should_come_nearer_to_gold() -> None:
+    for nocross, holds in ((4.5, True), (3.5, True), (6.5, False), (1.0, False)):
+        found = [shares("got", studies.TREE, 70, 6), shares("got", orderings.NOCROSS, 70, nocross)]
+        seen = orderings.crossings(verdicts.Find(found, []), "got")
+        assert seen is not None and seen[0] == holds
+
+
+def test_weaker_constraints_should_hurt_and_not_two_most() -> None:
+    for scores, holds in (((60, 65, 66, 67), True), ((65, 60, 66, 67), False), ((60, 65, 66, 70.5), False)):
+        pairs = zip(studies.WEAKER, scores, strict=True)
+        found = [row("got", studies.constrained(name, training=True), uas, 0) for name, uas in pairs]
+        seen = orderings.weaker_is_worse(verdicts.Find([*found, row("got", studies.TREE, 70, 0)], []), "got")
+        assert seen is not None and seen[0] == holds
+
+
+def errors(values: list[float]) -> list[dict[str, str]]:
+    key = {"data": "hu", "factors": "grand", "longest": "30"}
+    pairs = zip(search.ROUNDS, values, strict=True)
+    return [key | {"rounds": str(rounds), "search_error": str(value)} for rounds, value in pairs]
+
+
+def test_search_errors_should_fall() -> None:
+    falling, rising = [2.0, 1.0, 0.6, 0.45, 0.4, 0.4], [0.1, 0.2, 0.4, 0.4, 0.4, 0.4]
+    assert orderings.searched(errors(falling), "grand", 0.4).startswith("yes: after 1, 2, 3, 5, 10, 20 rounds hu")
+    assert orderings.searched(errors(rising), "grand", 0.4).startswith("**no**")
+    assert orderings.searched(errors(falling)[:3], "grand", 0.4) == orderings.NOT_YET
+    assert orderings.searched(errors(falling), "grand,siblings", 2.4) == orderings.NOT_YET
+
+
+def test_tables_mark_missing_rows_and_significant_differences() -> None:
+    nothing = verdicts.Find([], [])
+    for section in (sections.factors, sections.constraints, sections.decoders, sections.trainers, sections.rounds):
+        assert section(nothing) == sections.NOT_YET
+    assert sections.searches([]) == sections.NOT_YET
+    found = [shares("got", studies.TREE, 70, 6), shares("got", orderings.NOCROSS, 71, 5)]
+    names = {"first": str(orderings.NOCROSS), "second": str(studies.TREE), "difference": "1.0", "p": "0.01"}
+    test = {"data": "got", "tags": texts.GOLD, "measure": "uas"} | names
+    table = sections.factors(verdicts.Find(found, [test]))
+    assert "| TREE | 70.00 / 70.00 | 6.0 | · | · |" in table
+    assert "| + NOCROSS | 71.00 / 71.00 \\* | 5.0 |" in table and "| *gold* |  | 4.0 |  | · |" in table
+    assert "| + NOCROSS against TREE | +1.00 (0.01) | · |" in table

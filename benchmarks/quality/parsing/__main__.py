@@ -6,6 +6,7 @@ python -m benchmarks.quality.parsing --only hu/peers             one study on on
 python -m benchmarks.quality.parsing --models malt --tags gold   one system in one setting
 python -m benchmarks.quality.parsing --stale                     also rows that other code or other tags have made
 python -m benchmarks.quality.parsing --speed                     clock parsing
+python -m benchmarks.quality.parsing --merge OTHER.csv           run nothing: take over rows made elsewhere
 python -m benchmarks.quality.parsing --table                     run nothing: write docs/benchmarks-parsing.md
 """
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from pathlib import Path
 
 from benchmarks.quality.parsing import run, texts
 from benchmarks.quality.parsing.models import NotHere
@@ -42,7 +44,11 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--speed", action="store_true", help="clock parsing instead, with models that are kept")
     parser.add_argument("--list", action="store_true", help="run nothing: say what would be run")
     parser.add_argument("--table", action="store_true", help="run nothing: compare the rows and write the page")
+    parser.add_argument("--merge", type=Path, help="run nothing: take over the rows of another file")
     arguments = parser.parse_args(argv)
+    if arguments.merge:
+        _say(f"{run.merge(arguments.merge)} rows from {arguments.merge}")
+        return
     if arguments.table:
         from benchmarks.quality.parsing import page
 

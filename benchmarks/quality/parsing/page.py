@@ -28,7 +28,10 @@ from benchmarks.quality.parsing.verdicts import NAMES, Find
 HERE = Path(__file__).parent
 PAGE = Path("docs/benchmarks-parsing.md")
 NOT_YET = "*No rows yet.*"
-ABOUT_MEANS = "Means are over the treebanks for which every system of the table has a row.\n"
+ABOUT_MEANS = (
+    "Means are over the treebanks for which every system that has rows in the table has one; empty cells are missing "
+    "rows.\n"
+)
 ABOUT_SPEED = f"""\
 The test part of en-ewt (2,077 sentences), gold tags, from CoNLL-U to CoNLL-U on two threads, the best of three. *Whole
 command* is one text with all that it takes to start; *running* is the rate of {speed.TIMES - 1} more texts of the same

@@ -43,6 +43,13 @@ def results() -> rows.Rows:
     return ParsingRows(FOLDER / "parsing.csv", COLUMNS, KEY)
 
 
+def merge(path: Path) -> int:
+    """Take over the rows of another file, of this harness or an earlier one; how many there were."""
+    found = ParsingRows(path, COLUMNS, KEY).read()
+    results().put(dict[str, object](row) for row in found)
+    return len(found)
+
+
 def key_of(job: Job) -> dict[str, object]:
     """The columns that say which run a row is of."""
     model = job.model

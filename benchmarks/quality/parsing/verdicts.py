@@ -72,8 +72,16 @@ def table(find: Find, speeds: list[rows.Row], searches: list[rows.Row]) -> str:
     return "\n".join(lines)
 
 
-def _holds(whether: bool) -> str:
+def _holds(whether: bool, count: int = 0, peer: Model | None = None) -> str:
+    """Yes or no; of some treebanks alone, a yes is but one so far."""
+    if peer is not None and whether and count < _asked(peer):
+        return "so far"
     return "yes" if whether else "**no**"
+
+
+def _asked(peer: Model) -> int:
+    """Treebanks on which a peer is compared."""
+    return len(WITH_XPOS) if peer == MALT_XPOS else len(MAIN)
 
 
 def _peers(find: Find) -> Iterator[tuple[str, str]]:
@@ -94,7 +102,7 @@ def better_on_the_mean(find: Find, tags: str, ours: Model, peer: Model) -> str:
     if not texts:
         return NOT_YET
     means = {name: [find.mean(texts, tags, each, name) for each in (ours, peer)] for name in map(str.upper, MEASURES)}
-    holds = _holds(all(own > other for own, other in means.values()))
+    holds = _holds(all(own > other for own, other in means.values()), len(texts), peer)
     shown = ", ".join(f"{name} {own:.2f} and {other:.2f}" for name, (own, other) in means.items())
     return f"{holds}: {shown}{_so_far(len(texts), peer)}"
 
@@ -107,12 +115,12 @@ def nowhere_worse(find: Find, tags: str, ours: Model, peer: Model) -> str:
         return NOT_YET
     worse = [row for row in known if float(row["difference"]) < 0 and float(row["p"]) < SIGNIFICANT]
     shown = ", ".join(f"{row['data']} {row['measure'].upper()} {float(row['difference']):+.2f}" for row in worse)
-    return f"{_holds(not worse)}{': ' + shown if shown else ''}{_so_far(len(known) // len(MEASURES), peer)}"
+    count = len(known) // len(MEASURES)
+    return f"{_holds(not worse, count, peer)}{': ' + shown if shown else ''}{_so_far(count, peer)}"
 
 
 def _so_far(count: int, peer: Model) -> str:
-    total = len(WITH_XPOS) if peer == MALT_XPOS else len(MAIN)
-    return "" if count == total else f" ({count} of {total} treebanks so far)"
+    return "" if count == _asked(peer) else f" ({count} of {_asked(peer)} treebanks)"
 
 
 def _other(find: Find) -> Iterator[tuple[str, str]]:
