@@ -92,4 +92,6 @@ def measure_all(models: str, *, again: bool) -> None:
             print(f"left out: {problem}", file=sys.stderr, flush=True)
             continue
         file.put([row])
-        print(f"{model!s:25} {row['per_second']:.0f} sentences a second", file=sys.stderr, flush=True)
+        rate = row["per_second"]
+        said = f"{rate:.0f} sentences a second" if isinstance(rate, float) else "too noisy for a rate"
+        print(f"{model!s:25} {said}", file=sys.stderr, flush=True)
