@@ -58,11 +58,9 @@ LINK_TEMPLATES = (
 )  # fmt: skip
 
 FILTER_TEMPLATES = (
-    "head.tag & child.tag", "head.fine & child.fine", "head.fine & child.tag", "head.tag & child.fine",
-    "head.tag & child.tag[-1] & child.tag", "head.tag & child.tag & child.tag[+1]",
-    "head.tag[-1] & head.tag & child.tag", "head.tag & head.tag[+1] & child.tag",
-    "head.tag & head.tag[+1] & child.tag[-1] & child.tag", "head.tag[-1] & head.tag & child.tag & child.tag[+1]",
-    "head.tag & child.lemma & child.tag", "head.lemma & head.tag & child.tag",
+    "head.tag & child.tag", "head.fine & child.fine", "head.tag & child.tag[-1] & child.tag",
+    "head.tag & child.tag & child.tag[+1]", "head.tag[-1] & head.tag & child.tag",
+    "head.tag & head.tag[+1] & child.tag",
 )  # fmt: skip
 """A few that are quick, to choose the links that all others are worth looking at for."""
 

@@ -19,7 +19,7 @@ from isogloss.tasks.parse.words import Columns, Words
 __all__ = ["LinkFilter", "with_heads"]
 
 PASSES = 3
-RATE = 0.05
+RATE = 0.1
 MOST = 16
 """Heads of a word that are looked at, at most."""
 BASE = 16

@@ -42,7 +42,7 @@ LABELS = ("second", "joint")
 LABEL_PASSES = 5
 LEAST = 1e-3
 """Weights of relations up to this size are not kept."""
-RATES = {"likelihood": 0.02, "risk": 0.02, "mira": 0.01, "perceptron": 1.0}
+RATES = {"likelihood": 0.05, "risk": 0.05, "mira": 0.01, "perceptron": 1.0}
 
 
 class DependencyParser:

@@ -13,8 +13,8 @@ from isogloss.structures._numba.lanes import prefetch
 
 __all__ = ["LAST", "TOTALS", "adagrad", "averaged", "margin_step"]
 
-_FLOOR = np.float32(1e-6)
-
+_FLOOR = np.float32(0.3)
+"""Added to the root of Σ g²: weights whose gradient is faint then stay small, in place of moving by a whole step."""
 
 GRADIENT, SQUARES, TOTALS, LAST = 0, 1, 2, 3
 """Columns of the state of a weight: its gradient in a minibatch, Σ g² so far, and, for the mean, the sum of all earlier
