@@ -48,6 +48,7 @@ KINDS = {
     "align.model2": "isogloss.tasks.align:Model2Aligner",
     "align.quadratic": "isogloss.tasks.align:QuadraticAligner",
     "parse.dependency": "isogloss.tasks.parse:DependencyParser",
+    "parse.joint": "isogloss.tasks.parse:JointMorphologyParser",
     "tag.crf": "isogloss.tasks.tag:CrfTagger",
     "tag.several": "isogloss.tasks.tag:Tagger",
 }

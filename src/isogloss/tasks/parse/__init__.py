@@ -6,11 +6,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from isogloss.tasks.parse.joint import JointMorphologyParser
     from isogloss.tasks.parse.parser import DependencyParser
 
-__all__ = ["DependencyParser"]
+__all__ = ["DependencyParser", "JointMorphologyParser"]
 
-_HOMES = {"DependencyParser": "parser"}
+_HOMES = {"DependencyParser": "parser", "JointMorphologyParser": "joint"}
 
 
 def __getattr__(name: str) -> Any:
