@@ -11,10 +11,14 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.quality.parsing import search
+from benchmarks.quality.parsing import exact, search
 
+from isogloss import samples
+from isogloss.data import Treebank
 from isogloss.structures import ProjectiveTree
+from isogloss.structures.base import kept
 from isogloss.structures.tree_parts import Candidates, TreeParts
+from isogloss.tasks.parse import DependencyParser
 
 FAMILIES = [("grand",), ("siblings",), ("grand", "siblings")]
 
@@ -44,7 +48,7 @@ def test_both_score_every_tree_alike(families: tuple[str, ...], seed: int) -> No
     parts, values = random_model(families, seed)
     starts = np.concatenate([[0], np.cumsum(parts.lengths)])
     for k in range(len(parts)):
-        one = search.dense(parts, values, k)
+        one = exact.dense(parts, values, k)
         tree = ProjectiveTree(one.scores, single_root=True, siblings=one.siblings, grandparents=one.grandparents)
         seen = 0
         for heads in all_trees(tree):
@@ -67,7 +71,7 @@ def test_the_program_gives_the_posteriors_of_enumeration(families: tuple[str, ..
     found = search.by_program(parts, values, single_root=True)
     at = 0
     for k in range(len(parts)):
-        one = search.dense(parts, values, k)
+        one = exact.dense(parts, values, k)
         tree = ProjectiveTree(one.scores, single_root=True, siblings=one.siblings, grandparents=one.grandparents)
         trees = [heads for heads in all_trees(tree) if np.isfinite(tree.score(np.array(heads)))]
         weights = np.exp([tree.score(np.array(heads)) for heads in trees])
@@ -80,6 +84,38 @@ def test_the_program_gives_the_posteriors_of_enumeration(families: tuple[str, ..
         worth = [posterior[list(heads), np.arange(1, tree.n + 1)].sum() for heads in trees]
         first = int(parts.lengths[:k].sum())
         assert tuple(found.heads[first : first + tree.n]) == trees[int(np.argmax(worth))]
+
+
+@pytest.mark.parametrize("families", FAMILIES)
+def test_posteriors_of_all_parts_are_those_of_enumeration(families: tuple[str, ...]) -> None:
+    parts, values = random_model(families, 11)
+    trees = exact.ExactShape("projective", True, families).trees(parts, kept(values))
+    log_z, beliefs = trees.partitions_and_beliefs()
+    starts = np.concatenate([[0], np.cumsum(parts.lengths)])
+    for k in range(len(parts)):
+        here = slice(parts.offsets[k], parts.offsets[k + 1])
+        one = exact.dense(parts, values, k)
+        tree = ProjectiveTree(one.scores, single_root=True)
+        total, expected = 0.0, np.zeros(parts.offsets[k + 1] - parts.offsets[k])
+        for heads in all_trees(tree):
+            if np.isfinite(tree.score(np.array(heads))):
+                whole = np.full(int(parts.lengths.sum()), -1)
+                whole[starts[k] : starts[k + 1]] = heads
+                used = parts.indicate(whole)[here]
+                weight = np.exp(used @ values[here])
+                total, expected = total + weight, expected + weight * used
+        assert log_z[k] == pytest.approx(np.log(total), abs=1e-9)
+        np.testing.assert_allclose(beliefs[here], expected / total, atol=1e-9)
+
+
+def test_a_parser_that_learnt_with_exact_sums_is_as_any_other(tmp_path: Path) -> None:
+    trees = Treebank.from_bytes(samples.trees("en-de", "target").encode(), "de.conllu")
+    trees = trees.take(search.projective(trees))
+    parser = exact.ExactParser(projective=True, order=2, factors=["grand", "siblings"], iterations=2).fit(trees)
+    assert parser.trace_[1] < parser.trace_[0]
+    parser.save(tmp_path / "model")
+    again = DependencyParser.load(tmp_path / "model")
+    assert again.families_ == ("grand", "siblings") and again.n_features_ == parser.n_features_
 
 
 def test_beliefs_are_exact_where_larger_parts_say_nothing() -> None:
@@ -104,4 +140,4 @@ def test_the_error_is_a_mean_over_sentences() -> None:
 def test_other_factors_are_refused() -> None:
     parts, values = random_model(("grand", "valence"), 0)
     with pytest.raises(SystemExit, match="valence"):
-        search.dense(parts, values, 0)
+        exact.dense(parts, values, 0)

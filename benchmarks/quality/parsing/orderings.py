@@ -30,6 +30,7 @@ NOCROSS = FACTORS["+ NOCROSS"]
 SEARCHED = {"grand": ("LINK+GRAND", 0.4), "grand,siblings": ("LINK+GRAND+CHILDSEQ", 2.4)}
 """Search errors in percent that the specification reports after ten rounds."""
 REPORTED_ROUNDS = 10
+SUMS = {search.EXACT: "exact sums, as there", search.BELIEFS: "beliefs"}
 Finder = Callable[[Job], rows.Row | None]
 Seen = tuple[bool, str] | None
 
@@ -54,7 +55,8 @@ def all_of(find: Finder, searches: list[rows.Row]) -> Iterator[tuple[str, str]]:
     yield title, verdict({text: ascending(find, text, few) for text in CROSSING})
     for factors, (name, reported) in SEARCHED.items():
         title = f"search error of {name} falls with rounds to about {reported}% at {REPORTED_ROUNDS}"
-        yield title, searched(searches, factors, reported)
+        for learnt in search.LEARNERS:
+            yield f"{title}; learnt with {SUMS[learnt]}", searched(searches, factors, learnt, reported)
 
 
 def verdict(found: dict[str, Seen], least: int = LEAST) -> str:
@@ -142,11 +144,11 @@ def decoding_alone(find: Finder) -> str:
     return "; ".join(parts + ([f"not measured yet: {', '.join(missing)}"] if missing else []))
 
 
-def searched(searches: list[rows.Row], factors: str, reported: float) -> str:
+def searched(searches: list[rows.Row], factors: str, learnt: str, reported: float) -> str:
     """Search errors by rounds; it holds if the error falls, up to a tenth of a point, to what was reported or less."""
     by_run: dict[tuple[str, str], dict[int, float]] = {}
     for row in searches:
-        if row["factors"] == factors:
+        if (row["factors"], row["learnt"]) == (factors, learnt):
             by_run.setdefault((row["data"], row["longest"]), {})[int(row["rounds"])] = float(row["search_error"])
     shown, holds = [], []
     for (text, longest), errors in by_run.items():

@@ -29,8 +29,8 @@ HERE = Path(__file__).parent
 PAGE = Path("docs/benchmarks-parsing.md")
 NOT_YET = "*No rows yet.*"
 ABOUT_MEANS = (
-    "Means are over the treebanks for which every system that has rows in the table has one; empty cells are missing "
-    "rows.\n"
+    "Means are over the treebanks for which every system that has rows in the table has one; an empty cell "
+    "has no row.\n"
 )
 ABOUT_SPEED = f"""\
 The test part of en-ewt (2,077 sentences), gold tags, from CoNLL-U to CoNLL-U on two threads, the best of three. *Whole
