@@ -15,14 +15,17 @@ from isogloss.structures.factorgraph import FactorGraph, FactorGraphs
 from isogloss.structures.itg import Itg
 from isogloss.structures.itg_batch import Itgs
 from isogloss.structures.itg_parts import Blocks, Terminal
+from isogloss.structures.loopy import LoopyTrees
 from isogloss.structures.matching import Fertility, Matching, Matchings, Pairs, neighbour_pairs
 from isogloss.structures.projective import ProjectiveTree
 from isogloss.structures.projective_batch import ProjectiveTrees
 from isogloss.structures.spanning import SpanningTree, SpanningTrees
+from isogloss.structures.tree_parts import Candidates, TreeParts
 
 __all__ = [
     "AlignmentChain",
     "Blocks",
+    "Candidates",
     "Chain",
     "Chains",
     "FactorGraph",
@@ -34,6 +37,7 @@ __all__ = [
     "InfeasibleError",
     "Itg",
     "Itgs",
+    "LoopyTrees",
     "Matching",
     "Matchings",
     "Pairs",
@@ -44,5 +48,6 @@ __all__ = [
     "Stack",
     "Structure",
     "Terminal",
+    "TreeParts",
     "neighbour_pairs",
 ]
