@@ -54,8 +54,8 @@ ABOUT_SEARCH = """\
 Projective second-order parsers, which learnt with exact sums or with beliefs (five rounds), on test sentences in which
 no links cross: 1 − the share of links of the exact tree (most right heads in expectation, by the exact program over the
 same scores) that belief propagation finds, in percent, a mean over sentences. *Posteriors*: probability that is on
-other links, in percent. *UAS* of belief propagation, and of the exact program over the same scores. Seconds are of inference
-alone.
+other links, in percent. *UAS* of belief propagation, and of the exact program over the same scores. Seconds are of
+inference alone.
 """
 Table = list[str]
 
