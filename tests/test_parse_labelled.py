@@ -228,7 +228,7 @@ def test_threads_give_the_same(trees: Treebank) -> None:
 
 
 def test_labels_change_what_is_learnt_of_trees(trees: Treebank, parser: DependencyParser) -> None:
-    other = DependencyParser(iterations=6).fit(trees)
+    other = DependencyParser(iterations=6, labels="second").fit(trees)
     assert other._learnt.joint is None
     assert not np.array_equal(parser.predict_proba(trees).values, other.predict_proba(trees).values)
     chances = parser.predict_proba(trees)
@@ -276,6 +276,8 @@ def test_options_are_checked_and_the_command_line_has_them(trees: Treebank, tmp_
     for options in ({"labels": "third"}, {"labels": "joint", "trainer": "mira"}):
         with pytest.raises(ParameterError, match=r"labels"):
             DependencyParser(**options)
+    usual = {trainer: DependencyParser(trainer=trainer).labels for trainer in ("likelihood", "mira", "risk")}
+    assert usual == {"likelihood": "joint", "mira": "second", "risk": "second"}
     trees.write(tmp_path / "train.conllu")
     given = ["parse", "train", str(tmp_path / "train.conllu"), "--save", str(tmp_path / "model")]
     assert cli.main([*given, "--labels", "joint", "--iterations", "2", "-q"]) == 0

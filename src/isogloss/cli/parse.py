@@ -78,14 +78,14 @@ def train(
         ),
     ] = "gold",
     labels: Annotated[
-        str,
+        str | None,
         choice(
-            "second",
             "joint",
+            "second",
             option="--labels",
-            help="Choose relations when the tree is known, or let them have a say in the tree as well.",
+            help="Relations have a say in the tree, or are chosen when it is known; joint, if learnt by likelihood.",
         ),
-    ] = "second",
+    ] = None,
     threads: Threads = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -189,7 +189,7 @@ def train(
     began = time.perf_counter()
     standard_input_once(treebank, dev)
     store.check_place(save)  # before the work
-    with compiling(f"parse-train-{tags}-{labels}-{trainer}-{order}", quiet, "90 s"):
+    with compiling(f"parse-train-{tags}-{labels or 'usual'}-{trainer}-{order}", quiet, "90 s"):
         from isogloss.tasks.parse import DependencyParser
 
         parser = DependencyParser(

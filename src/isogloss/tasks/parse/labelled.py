@@ -22,7 +22,7 @@ from isogloss.tasks.parse.words import Columns, Words
 
 __all__ = ["JointScorer", "LabelLearner", "LabelScorer"]
 
-RATE = 0.03
+RATE = 0.06
 """Length of steps; chosen on held-out training sentences."""
 
 

@@ -92,10 +92,11 @@ class DependencyParser:
     support : "gold", "tags" or "all"
         Which features have weights: those that fire on gold parts; of other parts also those that do not look at words;
         or all.
-    labels : "second" or "joint"
-        Whether relations are chosen when the tree is known, or have a say in the tree: a link then has a score for each
-        relation, and trees are found with relations summed out (`isogloss.tasks.parse.labelled`). By likelihood only.
-        What is written is chosen in the second stage in either case, which sees the whole tree.
+    labels : "joint" or "second", optional
+        Whether relations have a say in the tree, or are chosen when it is known. Joint, a link has a score for each
+        relation, and trees are found with relations summed out (`isogloss.tasks.parse.labelled`), which gives better
+        trees; the relations of the tree that is found are then chosen by the second stage in either case, since it sees
+        the whole tree. Joint for likelihood if not given; other trainers have the second stage only.
     tags : "gold" or "predicted"
         Whether tags and features are taken as they are given, or predicted by a tagger that the parser carries along.
         Lemmas are then not looked at.
@@ -152,7 +153,7 @@ class DependencyParser:
         batch: int = 16,
         min_count: int = 1,
         support: str = "tags",
-        labels: str = "second",
+        labels: str | None = None,
         tags: str = "gold",
         templates: Sequence[str] | None = None,
         seed: int = 0,
@@ -163,7 +164,8 @@ class DependencyParser:
         self.constraint, self.single_root, self.rounds, self.prune = constraint, single_root, rounds, prune
         self.iterations, self.l2, self.batch, self.min_count = iterations, l2, batch, min_count
         self.rate = RATES.get(trainer, 0.0) if rate is None else rate
-        self.support, self.labels, self.tags, self.seed, self.threads = support, labels, tags, seed, threads
+        self.support, self.tags, self.seed, self.threads = support, tags, seed, threads
+        self.labels = labels or ("joint" if trainer == "likelihood" else "second")
         self.templates = tuple(LINK_TEMPLATES if templates is None else templates)
         self._check_options()
 
