@@ -148,7 +148,7 @@ def measure(
     single_root, sentences = learnt.shape.single_root, np.arange(len(words))
     with using_threads(threads):
         parts = TreeParts.of(learnt.candidates(words), learnt.shape.families)
-        values = learnt.scorer.scores(words, sentences, parts)
+        values = learnt.tree_scorer.scores(words, sentences, parts)
         few = TreeParts.of(learnt.candidates(words), learnt.shape.families, sentences[:1])
         by_beliefs(few, values[: few.n_parts], 1, single_root=single_root)  # kernels are compiled before they are timed
         by_program(few, values[: few.n_parts], single_root=single_root)

@@ -78,9 +78,11 @@ def shaped(order: int, *, projective: bool) -> Model:
 
 
 def trained(trainer: str) -> Model:
-    """First order; margins are decoded by the best tree, which is what they are margins of."""
+    """First order, relations in a second stage for all; margins are decoded by the best tree, which they are of."""
     decoder = " --decoder map" if trainer in ("mira", "perceptron") else ""
-    return Model(ISOGLOSS, "--order 1" + ("" if trainer == "likelihood" else f" --trainer {trainer}{decoder}"))
+    return Model(
+        ISOGLOSS, "--order 1 --labels second" + ("" if trainer == "likelihood" else f" --trainer {trainer}{decoder}")
+    )
 
 
 def learner_of(job: Job) -> Job:
