@@ -257,7 +257,8 @@ def test_scores_are_sums_of_weights_and_packed_ones_the_same(trees: Treebank) ->
     parts, sentences = TreeParts.of(every, FAMILIES), np.arange(3)
     found = scorer.scores(words, sentences, parts)
     packed = PartScorer.packed(scorer.features, scorer.table.keys, scorer.weights).scores(words, sentences, parts)
-    assert np.array_equal(found, packed)
+    assert found == pytest.approx(packed, abs=0.05)  # weights up to 0.001 are not kept
+    assert np.abs(found - packed).mean() < 1e-3
     links = parts.of_links(found[parts.link_places], 0.0)
     for s in range(3):
         for head, child in itertools.product(range(len(links[s])), range(1, len(links[s]))):
@@ -497,11 +498,10 @@ def test_scores_posteriors_entropy_and_confidence(trees: Treebank, parser: Depen
 
 def test_threads_and_seeds(trees: Treebank, parser: DependencyParser) -> None:
     one, two = (DependencyParser(iterations=2, threads=n).fit(trees) for n in (1, 2))
-    assert np.array_equal(one._learnt.keys, two._learnt.keys)
-    assert np.array_equal(one._learnt.weights, two._learnt.weights)
+    assert np.array_equal(one._learnt.scorer.table.slots, two._learnt.scorer.table.slots)
     assert np.array_equal(one._learnt.labeller.weights, two._learnt.labeller.weights)
     other = DependencyParser(iterations=2, seed=1).fit(trees)
-    assert not np.array_equal(one._learnt.weights, other._learnt.weights)
+    assert not np.array_equal(one._learnt.scorer.table.slots, other._learnt.scorer.table.slots)
     with using_threads(1):
         assert parser.predict(trees).to_bytes() == parser.predict(trees).to_bytes()
 
@@ -541,11 +541,15 @@ def test_saved_parsers_are_the_same(trees: Treebank, parser: DependencyParser, t
     assert again.predict(trees, confidence=True).to_bytes() == parser.predict(trees, confidence=True).to_bytes()
     assert isinstance(store.load(tmp_path / "model"), DependencyParser) and again.options_ == parser.options_
     saved = store.read(tmp_path / "model")
-    for name, array in (("weights", saved.arrays["weights"][:-1]), ("label.rows", saved.arrays["label.rows"][:-1])):
-        arrays = {**saved.arrays, name: array}
+    for name, least in (("table", 2), ("filter.table", 100), ("label.table", 1), ("label.rows", 1), ("joint.rows", 1)):
+        arrays = {**saved.arrays, name: saved.arrays[name][:-least]}
         store.save(tmp_path / "bad", kind=saved.kind, options=saved.options, arrays=arrays, meta=saved.meta)
-        with pytest.raises(ModelError, match=r"bad.*belong together"):
+        with pytest.raises(ModelError, match=r"bad.*(belong together|no table)"):
             DependencyParser.load(tmp_path / "bad")
+    full = {**saved.arrays, "table": np.ones_like(saved.arrays["table"])}  # a search in it would never end
+    store.save(tmp_path / "bad", kind=saved.kind, options=saved.options, arrays=full, meta=saved.meta)
+    with pytest.raises(ModelError, match="no table"):
+        DependencyParser.load(tmp_path / "bad")
     store.save(tmp_path / "bad", kind=saved.kind, options=saved.options, arrays=saved.arrays, meta={})
     with pytest.raises(ModelError, match="damaged"):
         DependencyParser.load(tmp_path / "bad")

@@ -12,7 +12,7 @@ from isogloss.structures.batch import run_sentences
 from isogloss.structures.tree_parts import Candidates, TreeParts
 from isogloss.tasks.parse.features import FILTER_TEMPLATES
 from isogloss.tasks.parse.inference import Shape, best_trees, pieces
-from isogloss.tasks.parse.scoring import FeatureSet, PartScorer, Table, count_keys, in_order
+from isogloss.tasks.parse.scoring import FeatureSet, PartScorer, Table, count_keys
 from isogloss.tasks.parse.training import Settings, learn
 from isogloss.tasks.parse.words import Columns, Words
 
@@ -33,7 +33,6 @@ class LinkFilter:
     Parameters
     ----------
     scorer : PartScorer
-    weights : float32[n_features]
     shape : Shape
     threshold : float
         Links below this share of the posterior of the word's best link are left out. Links of the best tree always
@@ -46,21 +45,8 @@ class LinkFilter:
     """
 
     scorer: PartScorer
-    weights: NDArray[np.float32]
     shape: Shape
     threshold: float
-
-    @classmethod
-    def of(
-        cls,
-        features: FeatureSet,
-        keys: NDArray[np.uint64],
-        weights: NDArray[np.float32],
-        shape: Shape,
-        threshold: float,
-    ) -> LinkFilter:
-        """With weights packed into a table."""
-        return cls(PartScorer.packed(features, keys, weights), weights, shape, threshold)
 
     @classmethod
     def fit(
@@ -86,7 +72,7 @@ class LinkFilter:
             return False
 
         weights = learn(scorer, words, every, heads, first, Settings("likelihood", PASSES, RATE, seed=seed), told)
-        return cls.of(features, *in_order(table.keys, weights), first, threshold)
+        return cls(PartScorer.packed(features, table.keys, weights), first, threshold)
 
     def candidates(self, words: Words, heads: NDArray[np.int32] | None = None) -> Candidates:
         """The links to look at; with `heads`, those to gold heads as well, whatever their posterior."""

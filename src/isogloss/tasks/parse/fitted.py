@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from isogloss.errors import ModelError
@@ -35,9 +34,6 @@ class Fitted:
 
     columns: Columns
     shape: Shape
-    templates: tuple[str, ...]
-    keys: NDArray[np.uint64]
-    weights: NDArray[np.float32]
     scorer: PartScorer
     filter: LinkFilter | None = None
     joint: LabelScorer | None = None
@@ -49,15 +45,6 @@ class Fitted:
         """What scores trees: parts, with labels summed out of links if they are joint."""
         return self.scorer if self.joint is None else JointScorer(self.scorer, self.joint)
 
-    @classmethod
-    def of(
-        cls, columns: Columns, shape: Shape, templates: tuple[str, ...], keys: NDArray[np.uint64],
-        weights: NDArray[np.float32], **others: Any,
-    ) -> Fitted:  # fmt: skip
-        """With weights packed into a table."""
-        features = FeatureSet.of(columns, shape.families, templates)
-        return cls(columns, shape, templates, keys, weights, PartScorer.packed(features, keys, weights), **others)
-
     def candidates(self, words: Words) -> Candidates:
         """The links that are looked at."""
         return Candidates.all(words.lengths) if self.filter is None else self.filter.candidates(words)
@@ -66,10 +53,10 @@ class Fitted:
 
     def to_parts(self) -> tuple[Arrays, dict[str, Any]]:
         """Arrays and a header for `isogloss.store`."""
-        arrays: Arrays = {"keys": self.keys, "weights": self.weights}
+        arrays: Arrays = {"table": self.scorer.table.slots}
         meta: dict[str, Any] = {"columns": self.columns._asdict(), "shape": asdict(self.shape), "filter": None}
         if self.filter is not None:
-            arrays |= {"filter.keys": self.filter.scorer.table.keys, "filter.weights": self.filter.weights}
+            arrays["filter.table"] = self.filter.scorer.table.slots
             meta["filter"] = {"shape": asdict(self.filter.shape), "threshold": self.filter.threshold}
         if self.joint is not None:
             arrays |= {f"joint.{name}": array for name, array in self.joint.to_arrays().items()}
@@ -90,17 +77,18 @@ class Fitted:
         columns = Columns(given["tag"], given["fine"], given["lemma"], tuple(given["attributes"]))
         chosen = None
         if meta["filter"] is not None:
-            chosen = LinkFilter.of(
-                FeatureSet.of(columns, (), FILTER_TEMPLATES, base=BASE), arrays["filter.keys"],
-                arrays["filter.weights"], _shape(meta["filter"]["shape"]), float(meta["filter"]["threshold"]),
-            )  # fmt: skip
+            quick = FeatureSet.of(columns, (), FILTER_TEMPLATES, base=BASE)
+            scorer = PartScorer.ready(quick, arrays["filter.table"], "filter.table")
+            chosen = LinkFilter(scorer, _shape(meta["filter"]["shape"]), float(meta["filter"]["threshold"]))
         joint, labels, tagger = _own(arrays, "joint."), _own(arrays, "label."), None
         if meta.get("tagger") is not None:
             from isogloss.tasks.tag import Tagger
 
             tagger = Tagger.from_parts(meta["tagger"]["options"], _own(arrays, "tagger."), meta["tagger"]["meta"])
-        return cls.of(
-            columns, _shape(meta["shape"]), templates, arrays["keys"], arrays["weights"], filter=chosen,
+        shape = _shape(meta["shape"])
+        features = FeatureSet.of(columns, shape.families, templates)
+        return cls(
+            columns, shape, PartScorer.ready(features, arrays["table"], "table"), filter=chosen,
             joint=LabelScorer.from_arrays(joint, columns) if joint else None,
             labeller=Labeller.from_arrays(labels, columns) if labels else None, tagger=tagger,
         )  # fmt: skip

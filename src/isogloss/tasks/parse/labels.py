@@ -91,19 +91,22 @@ class LabelWeights:
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """For `isogloss.store`."""
         blob, offsets = pack_strings(self.names)
-        arrays: dict[str, NDArray[Any]] = {"names": blob, "name_offsets": offsets, "keys": self.table.keys}
+        arrays: dict[str, NDArray[Any]] = {"names": blob, "name_offsets": offsets, "table": self.table.slots}
         return arrays | {"rows": self.rows, "labels": self.labels, "weights": self.weights}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], columns: Columns) -> Self:
         """The inverse of `to_arrays`; arrays that do not belong together are refused."""
         names = tuple(unpack_strings(arrays["names"], arrays["name_offsets"]))
-        keys, rows, labels, weights = (arrays[name] for name in ("keys", "rows", "labels", "weights"))
-        sound = len(rows) == len(keys) + 1 and rows[0] == 0 and rows[-1] == len(labels) == len(weights)
+        table = Table.ready(arrays["table"], "table")
+        rows, labels, weights = (arrays[name] for name in ("rows", "labels", "weights"))
+        used = table.slots[1::2][table.slots[::2] != 0]
+        sound = len(rows) == len(used) + 1 and rows[0] == 0 and rows[-1] == len(labels) == len(weights)
+        sound = sound and used.max(initial=0) < max(1, len(used))
         sound = sound and not (np.diff(rows) < 0).any() and bool(names)
         if not sound or (len(labels) and not 0 <= labels.min() <= labels.max() < len(names)):
             raise ModelError("the labels of the saved parser do not belong together. Train it again, or copy it whole")
-        return cls(names, cls.templates_for(columns), Table.of(keys), rows, labels, weights)
+        return cls(names, cls.templates_for(columns), table, rows, labels, weights)
 
     @abstractmethod
     def predict_proba(

@@ -26,7 +26,7 @@ from isogloss.tasks.parse.fitted import Fitted
 from isogloss.tasks.parse.inference import DECODERS, Shape, best_trees, chances_of
 from isogloss.tasks.parse.labelled import LabelLearner
 from isogloss.tasks.parse.labels import Labeller
-from isogloss.tasks.parse.scoring import SUPPORTS, FeatureSet, PartScorer, Table, count_keys, in_order
+from isogloss.tasks.parse.scoring import SUPPORTS, FeatureSet, PartScorer, Table, count_keys
 from isogloss.tasks.parse.training import OBJECTIVES, Settings, learn
 from isogloss.tasks.parse.tuning import HeldOut, Watch, all_trees
 from isogloss.tasks.parse.words import Words, columns_of, encode
@@ -275,16 +275,14 @@ class DependencyParser:
         weights = learn(scorer, words, candidates, heads, shape, settings, watch, labels)
         self.trace_, self.tuning_ = np.array(watch.trace), np.array(watch.accuracies)
         weights, joint = watch.best or (weights, None if labels is None else labels.mean())
-        best = in_order(table.keys, weights)
+        packed = PartScorer.packed(features, table.keys, weights)
         progress.start("Learning labels", LABEL_PASSES)
         labeller = Labeller.fit(
             words, treebank, columns, iterations=LABEL_PASSES, seed=self.seed, watch=progress.update
         )  # fmt: skip
         labeller = None if labeller is None else labeller.compact(LEAST)
         joint = None if joint is None else joint.compact(LEAST)
-        return Fitted.of(
-            columns, shape, self.templates, *best, filter=chosen, joint=joint, labeller=labeller, tagger=tagger
-        )  # fmt: skip
+        return Fitted(columns, shape, packed, chosen, joint, labeller, tagger)
 
     def _shape(self, treebank: Treebank) -> Shape:
         projective = self.projective
@@ -451,7 +449,7 @@ class DependencyParser:
     @property
     def n_features_(self) -> int:
         """How many weights links and larger parts have."""
-        return len(self._learnt.keys)
+        return self._learnt.scorer.n_features
 
     @property
     def _learnt(self) -> Fitted:

@@ -25,10 +25,12 @@ from isogloss.tasks.parse.features import (
 )
 from isogloss.tasks.parse.words import Columns, Words
 
-__all__ = ["SUPPORTS", "FeatureSet", "Gradient", "PartScorer", "Table", "count_keys", "in_order"]
+__all__ = ["SUPPORTS", "FeatureSet", "Gradient", "PartScorer", "Table", "count_keys"]
 
 SUPPORTS = ("gold", "tags", "all")
 """Which features are kept: those that fire on gold parts; of wrong parts also what does not look at words; or all."""
+LEAST = 1e-3
+"""Weights up to this size are not kept."""
 SENTENCES = 256
 """Sentences whose parts are listed at a time while features are collected."""
 
@@ -57,6 +59,15 @@ class Table:
         slots = np.zeros(2 * size, np.uint32)
         build(keys, np.arange(len(keys), dtype=np.uint32) if payload is None else payload, slots)
         return cls(keys, slots)
+
+    @classmethod
+    def ready(cls, slots: NDArray[np.uint32], place: str) -> Table:
+        """One that was kept as it is; what is no table is refused. Its keys are not known."""
+        size = len(slots) // 2
+        sound = slots.dtype == np.uint32 and slots.shape == (2 * size,) and size >= 64 and not size & (size - 1)
+        if not sound or np.count_nonzero(slots[::2]) > size // 2:
+            raise ModelError(f"{place} of the saved parser is no table of features. Train it again, or copy it whole")
+        return cls(np.zeros(0, np.uint64), slots)
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -120,18 +131,6 @@ class FeatureSet:
         return 2 * most_keys(len(self.links), n_attributes), 2 * max(len(own) for own in self.parts.values())
 
 
-def in_order(
-    keys: NDArray[np.uint64], weights: NDArray[np.float32]
-) -> tuple[NDArray[np.uint64], NDArray[np.float32]]:  # fmt: skip
-    """Without weights of 0, in the order of their places in a table, which is then filled from one end to the other."""
-    keys, weights = keys[weights != 0], weights[weights != 0]
-    size = 64
-    while size < 2 * len(keys):
-        size *= 2
-    order = np.argsort(keys & np.uint64(size - 1), kind="stable")
-    return keys[order], np.ascontiguousarray(weights[order])
-
-
 def count_keys(
     words: Words,
     features: FeatureSet,
@@ -175,10 +174,19 @@ class PartScorer:
 
     @classmethod
     def packed(cls, features: FeatureSet, keys: NDArray[np.uint64], weights: NDArray[np.float32]) -> PartScorer:
-        """One that is fast, and does not learn."""
-        if keys.shape != weights.shape or keys.dtype != np.uint64 or weights.dtype != np.float32:
-            raise ModelError("the arrays of the saved parser do not belong together. Train it again, or copy it whole")
-        return cls(features, Table.of(keys, weights.view(np.uint32)))
+        """One that is fast, and does not learn; weights up to `LEAST` are left out."""
+        held = np.abs(weights) > LEAST
+        return cls(features, Table.of(keys[held], np.ascontiguousarray(weights[held]).view(np.uint32)))
+
+    @classmethod
+    def ready(cls, features: FeatureSet, slots: NDArray[np.uint32], place: str) -> PartScorer:
+        """The same, of the slots of its table."""
+        return cls(features, Table.ready(slots, place))
+
+    @property
+    def n_features(self) -> int:
+        """How many features have weights."""
+        return int(np.count_nonzero(self.table.slots[::2]))
 
     def _given(self, words: Words, sentences: NDArray[np.int64]) -> tuple[Any, ...]:
         return sentences, words.starts, words.lengths, words.arrays, *self._numbers, self.table.slots

@@ -3,8 +3,8 @@
 A template gives a link a 64-bit code *h*. Its variants (bin 0: as it is; 1, 2, …: with direction and length) have keys
 that differ in the fingerprint (upper half) and lie within one line of 8 slots (lowest three bits), so that looking up
 two variants touches memory once. A table is uint32[2 · size]: fingerprint, 0 where a slot is free, and a payload, the
-number of the weight while learning, the weight itself (as float32) afterwards. A variant is in a table only together
-with bin 0: it is not looked for where that is missing.
+number of the weight while learning, the weight itself (as float32) afterwards. While learning, a variant is in a table
+only together with bin 0: it is not looked for where that is missing.
 """
 
 from __future__ import annotations

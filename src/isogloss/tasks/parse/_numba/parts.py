@@ -200,10 +200,11 @@ def score_parts(
                 for t in range(m):
                     if family != VALENCE:
                         i = find(table, mask, key_of(found[t], 0))
-                        if i < 0:  # then no variant is in the table either
+                        if i >= 0:
+                            which[hits] = i
+                            hits += 1
+                        elif not packed:  # then no variant is in the table either
                             continue
-                        which[hits] = i
-                        hits += 1
                     if part[3] > 0:
                         i = find(table, mask, key_of(found[t], part[3]))
                         if i >= 0:
