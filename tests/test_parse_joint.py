@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from isogloss.data.bitext import Text
 from isogloss.data.treebank import Treebank
-from isogloss.errors import ModelError, ParameterError, TreebankError, UsageError
+from isogloss.errors import DataError, ModelError, ParameterError, TreebankError, UsageError
 from isogloss.structures import Chain, FactorGraph, SpanningTree
 from isogloss.tasks.parse.joint import JointMorphologyParser, Schema, TagDictionary
 from isogloss.tasks.parse.joint._numba.build import build
@@ -535,3 +535,28 @@ def test_latin_is_learnt():
     )
     scores = parser.score(trees.part(150, 200))
     assert scores["uas"] > 40 and scores["upos"] > 70
+
+
+# --- the command line -------------------------------------------------------------------------------------------------
+
+
+def test_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from isogloss import cli, samples
+
+    train, model, words, out = (tmp_path / name for name in ("train.conllu", "model", "words.tsv", "out.conllu"))
+    train.write_text(samples.trees("en-de", "target"), encoding="utf-8")
+    words.write_text("# from a dictionary\nFrau\tNOUN\t_\nliest\tVERB\n", encoding="utf-8")
+    asked = ["parse", "train-joint", str(train), "--save", str(model), "--dictionary", str(words), "--iterations", "2"]
+    assert cli.main(asked) == 0
+    assert "upos and trees" in capsys.readouterr().err
+    (tmp_path / "plain.txt").write_text("Die Frau liest ein Buch .\n", encoding="utf-8")
+    assert cli.main(["parse", "apply", str(model), str(tmp_path / "plain.txt"), "-o", str(out), "-q"]) == 0
+    found = Treebank.read(out)
+    assert found.strings("upos", 0)[:3] == ("DET", "NOUN", "VERB") and found.heads.tolist() == [2, 3, 0, 5, 3, 3]
+
+
+@pytest.mark.parametrize(("text", "finding"), [("Frau NOUN\n", "line 1"), ("\n", "no word"), ("Fra\xfc\n", "UTF-8")])
+def test_dictionaries_that_cannot_be_read_are_named(tmp_path: Path, text: str, finding: str) -> None:
+    (tmp_path / "words.tsv").write_text(text, encoding="latin-1")
+    with pytest.raises(DataError, match=rf"words\.tsv.*{finding}"):
+        TagDictionary.read(tmp_path / "words.tsv")

@@ -37,7 +37,9 @@ COMMANDS = {
     "train-aligner": Command("isogloss.cli.train_aligner", "Learn to align from sentences that were aligned by hand."),
     "suggest": Command("isogloss.cli.suggest", "Say which sentences to align by hand next."),
     "score": Command("isogloss.cli.score", "Score links against gold: precision, recall, F and AER with intervals."),
-    "view": Command("isogloss.cli.view", "Look at links: one self-contained page, or grids in the terminal."),
+    "view": Command(
+        "isogloss.cli.view", "Look at links, or at trees: one self-contained page, or drawings in the terminal."
+    ),
     "lexicon": Command("isogloss.cli.lexicon", "Write a probabilistic lexicon from a model or from links."),
     "phrases": Command("isogloss.cli.phrases", "Write a phrase table from a text and its links."),
     "filter": Command("isogloss.cli.filter", "Score sentence pairs with a model and drop bad ones."),

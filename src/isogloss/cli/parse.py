@@ -34,12 +34,13 @@ from isogloss.cli._treebanks import (
     score_files,
     standard_input_once,
 )
+from isogloss.errors import UsageError
 
 if TYPE_CHECKING:
     from isogloss.data.treebank import Treebank
-    from isogloss.tasks.parse import DependencyParser
+    from isogloss.tasks.parse import DependencyParser, JointMorphologyParser
 
-__all__ = ["COMMANDS", "apply", "score", "train"]
+__all__ = ["COMMANDS", "apply", "score", "train", "train_joint"]
 
 LEARNING = "Learning"
 MEASURES = ("uas", "las", "clas", "upos", "xpos", "ufeats")
@@ -233,6 +234,63 @@ def _summary(parser: DependencyParser, text: Treebank, save: str, seconds: float
     }
 
 
+def train_joint(
+    treebank: TrainFile,
+    save: Annotated[str, typer.Option("--save", metavar="MODEL", help="Keep the parser in this folder.")],
+    dev: Annotated[
+        str | None,
+        typer.Option("--dev", metavar="DEV", help="Other sentences with trees: choose the number of passes on them."),
+    ] = None,
+    dictionary: Annotated[
+        str | None,
+        typer.Option(
+            "--dictionary",
+            metavar="TSV",
+            help="Which tags words may have: lines of form, UPOS and features; or `train`, for those seen there.",
+        ),
+    ] = None,
+    projective: Annotated[
+        bool, typer.Option("--projective/--nonprojective", help="Whether no links may cross.")
+    ] = False,
+    pipeline: Annotated[
+        bool, typer.Option("--pipeline", help="First tags, then trees, with the same features; for comparison.")
+    ] = False,
+    threads: Threads = None,
+    quiet: Quiet = False,
+    iterations: Annotated[
+        int,
+        typer.Option("--iterations", metavar="N", min=1, rich_help_panel=LEARNING, help="Passes over the treebank."),
+    ] = 5,
+    seed: Seed = 0,
+    encoding: Encoding = "utf-8",
+    errors: Errors = "strict",
+) -> None:
+    """Learn tags, morphology and trees together, for languages in which they depend on each other.
+
+    Words are all that the parser then needs; relations are left open. See docs/parse-joint.md.
+    """
+    from isogloss import store
+
+    began = time.perf_counter()
+    standard_input_once(treebank, dev)
+    store.check_place(save)  # before the work
+    with compiling("parse-train-joint", quiet, "90 s"):
+        from isogloss.tasks.parse.joint import JointMorphologyParser, TagDictionary
+
+        lexicon = TagDictionary.read(dictionary) if dictionary and dictionary != "train" else dictionary
+        parser = JointMorphologyParser(
+            joint=not pipeline, dictionary=lexicon, projective=projective, iterations=iterations, seed=seed,
+            threads=threads,
+        )  # fmt: skip
+        text = read_treebank(treebank, encoding, errors)
+        held_out = None if dev is None else read_treebank(dev, encoding, errors)
+        parser.fit(text, held_out, progress_for(quiet))
+    parser.save(save)
+    best = f"; UAS {parser.tuning_.max():.2f} on {dev}" if len(parser.tuning_) else ""
+    say(f"{', '.join(parser.values_)} and trees, from {len(text):,} sentences, {text.n_words:,} words{best}", quiet)
+    say(f"saved in {save}, {time.perf_counter() - began:.1f} s", quiet)
+
+
 def apply(
     model: Annotated[
         str, typer.Argument(metavar="MODEL", show_default=False, help="A folder by `isogloss parse train`.")
@@ -257,15 +315,24 @@ def apply(
     began = time.perf_counter()
     check_output(output, [text])
     with compiling("parse-apply", quiet):
-        from isogloss.tasks.parse import DependencyParser
-
-        parser = DependencyParser.load(model)
+        parser = _load(model)
         parser.threads = threads
         given = read_any(text, format, encoding, errors)
         parsed = parser.predict(given, confidence=confidence)
         write_result(output, parsed.to_bytes())
     seconds = time.perf_counter() - began
     say(f"{len(given):,} sentences, {given.n_words:,} words parsed, {seconds:.1f} s", quiet)
+
+
+def _load(model: str) -> DependencyParser | JointMorphologyParser:
+    """A saved parser of either kind."""
+    from isogloss import store
+
+    kind = store.read_header(model)["kind"]
+    if kind not in ("parse.dependency", "parse.joint"):
+        raise UsageError(f"{model}: a model of kind {kind!r}, not a parser. Give a folder by `isogloss parse train`")
+    loaded: DependencyParser | JointMorphologyParser = store.load(model)
+    return loaded
 
 
 def score(
@@ -286,5 +353,5 @@ def score(
     score_files(found, gold, MEASURES, output, encoding, errors, json=json, quiet=quiet, breakdown=breakdown)
 
 
-COMMANDS = {"train": train, "apply": apply, "score": score}
+COMMANDS = {"train": train, "train-joint": train_joint, "apply": apply, "score": score}
 """The commands of this group: ``isogloss parse train`` and so on."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from isogloss.structures._numba.lanes import prefetch
 from isogloss.tasks.parse._numba.codes import mix
 from isogloss.tasks.parse._numba.features import PAD, find, key_of
 
@@ -149,17 +150,23 @@ def _scores(first, n, c, tree, words, templates, table, rows, labels, weights, f
     places_of(c, n, tree, places)
     m = keys_of_label(first, places, words[0], words[1], begin, terms, factors, extra, found)
     bin_ = bin_of_label(tree[c - 1], c)
-    scores[:] = 0.0
+    for t in range(m):
+        prefetch(table, np.int64(2) * np.int64(found[t] & mask))
     n_hits = 0
     for t in range(m):
         for variant in range(2):
             i = find(table, mask, key_of(found[t], bin_ * variant))
             if i >= 0:
-                r = table[2 * i + 1]
-                hits[n_hits] = r
+                hits[n_hits] = table[2 * i + 1]
+                prefetch(rows, hits[n_hits])
                 n_hits += 1
-                for e in range(rows[r], rows[r + 1]):
-                    scores[labels[e]] += weights[e]
+    for h in range(n_hits):
+        prefetch(labels, rows[hits[h]])
+        prefetch(weights, rows[hits[h]])
+    scores[:] = 0.0
+    for h in range(n_hits):
+        for e in range(rows[hits[h]], rows[hits[h] + 1]):
+            scores[labels[e]] += weights[e]
     return n_hits
 
 

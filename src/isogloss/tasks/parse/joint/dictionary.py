@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isogloss.data.treebank import Treebank
-from isogloss.errors import ParameterError
+from isogloss.errors import DataError, ParameterError
 from isogloss.tasks.parse.joint.schema import Schema
 
 __all__ = ["TagDictionary"]
@@ -45,6 +46,30 @@ class TagDictionary:
                     )
             if pairs:
                 self._analyses[form] = tuple(dict.fromkeys((str(pair[0]), str(pair[1])) for pair in pairs))
+
+    @classmethod
+    def read(cls, path: str | PathLike[str]) -> TagDictionary:
+        """Lines of a form, a part of speech and a bundle of features (``_`` for none), with tabs between."""
+        from isogloss.data.formats.files import pieces
+
+        listed: dict[str, list[Analysis]] = {}
+        try:
+            lines = b"".join(pieces(path)).decode().splitlines()
+        except UnicodeDecodeError as error:
+            raise DataError(f"{path}: not UTF-8 at byte {error.start}; convert it first (iconv -t utf-8)") from error
+        for number, line in enumerate(lines, 1):
+            fields = line.split("\t")
+            if not line.strip() or line.startswith("#"):
+                continue
+            if len(fields) not in (2, 3) or not all(fields[:2]):
+                raise DataError(
+                    f"{path}, line {number}: {line[:60]!r} should be a form, a part of speech and features, with tabs "
+                    "between, as in 'arma\\tNOUN\\tCase=Acc|Number=Plur'"
+                )
+            listed.setdefault(fields[0], []).append((fields[1], fields[2] if len(fields) == 3 else "_"))
+        if not listed:
+            raise DataError(f"{path}: no word is listed. Is it the right file?")
+        return cls(listed)
 
     @classmethod
     def of_treebank(cls, treebank: Treebank, threshold: int = 5) -> TagDictionary:
