@@ -601,7 +601,7 @@ def test_what_cannot_be_learnt_is_refused(trees: Treebank, parser: DependencyPar
 
 @pytest.mark.parametrize(
     "options",
-    [{"order": 3}, {"factors": ["grand"]}, {"order": 2, "factors": ["uncles"]}, {"constraint": "forest"},
+    [{"order": 3}, {"order": 1, "factors": ["grand"]}, {"order": 2, "factors": ["uncles"]}, {"constraint": "forest"},
      {"prune": 1.0}, {"support": "most"}, {"rounds": 0}, {"trainer": "em"}, {"decoder": "best"}, {"tags": "none"},
      {"iterations": 0}, {"rate": 0.0}, {"l2": -1.0}, {"templates": ["head.colour"]}, {"templates": ["head.tag[+3]"]}],
 )  # fmt: skip
@@ -677,7 +677,7 @@ def test_bad_treebanks_are_named(
 def test_wrong_calls(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     train = files / "train.conllu.gz"
     assert run("parse", "train", train, "--save", files / "model", "--order", 3) == 2
-    assert run("parse", "train", train, "--save", files / "model", "--factors", "grand") == 2
+    assert run("parse", "train", train, "--save", files / "model", "--order", 1, "--factors", "grand") == 2
     assert "order 2" in capsys.readouterr().err
     assert run("parse", "train", train, "--save", files / "none" / "model") == 2
     assert run("parse", "apply", files / "model", train, "-o", files / "out.conllu") == 2

@@ -62,7 +62,7 @@ def train(
             max=2,
             help="Score links one by one (fast), or with those above and beside them (better).",
         ),
-    ] = 1,
+    ] = 2,
     projective: Annotated[
         bool | None,
         typer.Option(

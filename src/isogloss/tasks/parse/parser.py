@@ -139,7 +139,7 @@ class DependencyParser:
         self,
         *,
         projective: bool | None = None,
-        order: int = 1,
+        order: int = 2,
         factors: Sequence[str] | None = None,
         trainer: str = "likelihood",
         decoder: str = "mbr",
