@@ -13,11 +13,13 @@ import pytest
 
 from isogloss import cli, samples, store
 from isogloss.data import Text, Treebank, features_of
+from isogloss.data.formats import IsoglossWarning
 from isogloss.engine.threads import using_threads
 from isogloss.errors import ModelError, ParameterError, TreebankError, UsageError
 from isogloss.structures.tree_parts import FAMILIES, Candidates, TreeParts
 from isogloss.tasks.parse import DependencyParser
 from isogloss.tasks.parse._numba import features as kernels
+from isogloss.tasks.parse.cutting import LONGEST, cut
 from isogloss.tasks.parse.explaining import features_of_link
 from isogloss.tasks.parse.features import LINK_TEMPLATES, PART_ROLES, PART_TEMPLATES, Templates, splitmix
 from isogloss.tasks.parse.filtering import LinkFilter, with_heads
@@ -508,6 +510,7 @@ def test_threads_and_seeds(trees: Treebank, parser: DependencyParser) -> None:
 
 def test_inference_can_be_another_than_in_training(trees: Treebank) -> None:
     parser = DependencyParser(order=2, iterations=3, rounds=5).fit(trees)
+    assert parser.projective_
     for constraint in ("tree", "exactly-one", "exactly-one-no-2-cycle", "at-most-one", "not-2"):
         other = parser.with_inference(constraint=constraint, rounds=2, decoder="map")
         assert np.mean(other.predict(trees).heads == trees.heads) > 0.9
@@ -580,6 +583,33 @@ def test_sentences_of_no_word_and_of_one(parser: DependencyParser) -> None:
     assert found.heads.tolist() == [0] and len(found) == 3
     assert len(parser.predict(Treebank.of([]))) == 0
     assert parser.entropy(Treebank.of([])).shape == (0,)
+
+
+def test_very_long_sentences_are_parsed_in_pieces(parser: DependencyParser, trees: Treebank) -> None:
+    words = [("Die", "DET"), ("Frau", "NOUN"), ("liest", "VERB"), (".", "PUNCT")] * 350
+    found = parser.predict(Treebank.of([words[:4], words, words[:5]]))
+    found.check_trees()
+    assert found.heads[:4].tolist() == parser.predict(Treebank.of([words[:4]])).heads.tolist()
+    long = found.part(1, 2)
+    pieces = cut(long.offsets)
+    assert np.diff(pieces).max() <= LONGEST and len(pieces) == 5
+    assert np.count_nonzero(long.heads == 0) == 1
+    with pytest.warns(IsoglossWarning, match="1 of 25 sentences"):
+        odd = [("x", "X", 0, "root")] + [("y", "X", 1, "dep")] * LONGEST
+        assert DependencyParser(order=1, iterations=1).fit(Treebank.of([*rows_of(trees), odd])).n_features_ > 0
+
+
+def rows_of(trees: Treebank) -> list[list[tuple[str, str, int, str]]]:
+    """Sentences as lists of (form, tag, head, relation)."""
+    return [
+        list(
+            zip(
+                trees.words(s), trees.strings("upos", s), trees.heads[trees.offsets[s] : trees.offsets[s + 1]].tolist(),
+                trees.strings("deprel", s), strict=True,
+            )
+        )
+        for s in range(len(trees))
+    ]  # fmt: skip
 
 
 def test_what_cannot_be_learnt_is_refused(trees: Treebank, parser: DependencyParser) -> None:

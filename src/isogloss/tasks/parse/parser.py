@@ -19,6 +19,7 @@ from isogloss.progress import Progress, QuietProgress
 from isogloss.structures.batch import Stack
 from isogloss.structures.loopy import CONSTRAINTS, LoopyTrees
 from isogloss.structures.tree_parts import FAMILIES, Candidates
+from isogloss.tasks.parse.cutting import cut, joined, without_long
 from isogloss.tasks.parse.explaining import explain
 from isogloss.tasks.parse.features import LINK_TEMPLATES, Templates
 from isogloss.tasks.parse.filtering import PASSES, LinkFilter
@@ -226,6 +227,7 @@ class DependencyParser:
             raise TreebankError(
                 f"{treebank.name}: no word has a head, so there is nothing to learn. Is it the right file?"
             )
+        treebank, dev = without_long(treebank), None if dev is None else without_long(dev)
         tagger, seen, held_out = self._tagged(treebank, dev, progress)  # has threads of its own
         try:
             with using_threads(self.threads):
@@ -316,9 +318,12 @@ class DependencyParser:
         """The treebank with predicted heads and relations (and tags, if the parser carries a tagger).
 
         With `confidence`, MISC gets ``Confidence``, the posterior of each link, and ``LabelConfidence``, that of its
-        relation if the link is right.
+        relation if the link is right. Sentences of more than `isogloss.tasks.parse.cutting.LONGEST` words are parsed in
+        pieces, and the roots of later pieces hung on that of the first.
         """
-        learnt, seen, words = self._seen(treebank)
+        learnt, seen = self._given(treebank)
+        offsets = cut(seen.offsets)
+        words = encode(seen, learnt.columns, offsets)
         heads, chances = [np.zeros(0, np.int32)], [np.zeros(0)]
         with using_threads(self.threads):
             for trees in self._trees(words):
@@ -327,9 +332,11 @@ class DependencyParser:
                 if confidence:
                     chances.append(chances_of(trees.beliefs_of_links(), found))
             tree = np.concatenate(heads)
-            parsed, sure = seen.with_columns(heads=tree), None
+            whole, roots = joined(tree, offsets, seen.offsets)
+            parsed, sure = seen.with_columns(heads=whole), None
             if learnt.labeller is not None:
-                labels, sure = learnt.labeller.predict(words, tree, seen.offsets)
+                labels, sure = learnt.labeller.predict(words, tree, offsets)
+                labels.ids[roots] = max(labels.vocabulary.index_of("parataxis"), 0)
                 parsed = parsed.with_columns(deprel=labels)
         if confidence:
             parsed = parsed.with_misc("Confidence", [f"{p:.4f}" for p in np.concatenate(chances).tolist()])
@@ -407,12 +414,20 @@ class DependencyParser:
         options |= {name: value for name, value in (("rounds", rounds), ("decoder", decoder)) if value is not None}
         made = DependencyParser(**options)
         shape = replace(learnt.shape, constraint=constraint or learnt.shape.constraint, rounds=made.rounds)
-        made._fitted = replace(learnt, shape=shape)
+        chosen = learnt.filter
+        if chosen is not None and shape.constraint in ("tree", "projective"):  # it keeps a tree of the same kind
+            chosen = replace(chosen, shape=replace(chosen.shape, constraint=shape.constraint))
+        made._fitted = replace(learnt, shape=shape, filter=chosen)
         made.trace_, made.tuning_ = self.trace_, self.tuning_
         return made
 
     def _seen(self, text: Treebank | Text) -> tuple[Fitted, Treebank, Words]:
         """What was learnt, the sentences with the tags that the parser looks at, and their codes."""
+        learnt, treebank = self._given(text)
+        return learnt, treebank, encode(treebank, learnt.columns)
+
+    def _given(self, text: Treebank | Text) -> tuple[Fitted, Treebank]:
+        """What was learnt, and the sentences with the tags that the parser looks at."""
         learnt = self._learnt
         treebank = Treebank.from_text(text) if isinstance(text, Text) else text
         if learnt.tagger is not None:
@@ -423,7 +438,7 @@ class DependencyParser:
                 f"{treebank.name}: no word has a tag in column {learnt.columns.tag}, and this parser learnt from tags "
                 "that were given. Tag the text first (isogloss tag apply), or train with predicted tags"
             )
-        return learnt, treebank, encode(treebank, learnt.columns)
+        return learnt, treebank
 
     def _trees(self, words: Words) -> Iterator[LoopyTrees]:
         """Distributions over the trees of all sentences, some at a time."""

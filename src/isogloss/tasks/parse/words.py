@@ -170,14 +170,15 @@ def _between(tag: str, form: str) -> str:
     return f"{tag}|{form.lower()}" if tag in ("PUNCT", "CCONJ", "SCONJ") else tag
 
 
-def encode(treebank: Treebank, columns: Columns) -> Words:
-    """A treebank as codes."""
+def encode(treebank: Treebank, columns: Columns, offsets: NDArray[np.int64] | None = None) -> Words:
+    """A treebank as codes; `offsets` say where sentences begin and end, if it is not as in the treebank."""
     from isogloss.tasks.parse._numba.codes import marker_codes
 
-    lengths = np.ascontiguousarray(treebank.lengths)
-    starts = np.ascontiguousarray(treebank.offsets[:-1] + (2 * PAD + 1) * np.arange(len(treebank)))
-    n_rows = treebank.n_words + (2 * PAD + 1) * len(treebank)
-    at = np.arange(treebank.n_words) + np.repeat(starts + PAD + 1 - treebank.offsets[:-1], lengths)
+    offsets = treebank.offsets if offsets is None else offsets
+    lengths, count = np.ascontiguousarray(np.diff(offsets)), len(offsets) - 1
+    starts = np.ascontiguousarray(offsets[:-1] + (2 * PAD + 1) * np.arange(count))
+    n_rows = treebank.n_words + (2 * PAD + 1) * count
+    at = np.arange(treebank.n_words) + np.repeat(starts + PAD + 1 - offsets[:-1], lengths)
     edges = _codes(["before", "after", "root", "none"], "edge")
     codes = np.full((n_rows, len(ATOMS)), edges[1], np.uint64)
     features = np.zeros((n_rows, len(columns.attributes)), np.uint64)
