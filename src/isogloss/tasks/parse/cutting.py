@@ -15,7 +15,7 @@ from isogloss.data.treebank import Treebank
 
 __all__ = ["LONGEST", "cut", "joined", "without_long"]
 
-LONGEST = 400
+LONGEST = 250
 
 Offsets = NDArray[np.int64]
 
@@ -26,7 +26,7 @@ def cut(offsets: Offsets) -> Offsets:
     Examples
     --------
     >>> cut(np.array([0, 3, 903]))
-    array([  0,   3, 303, 603, 903])
+    array([  0,   3, 228, 453, 678, 903])
     """
     lengths = np.diff(offsets)
     if lengths.max(initial=0) <= LONGEST:
