@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,31 +18,23 @@ from isogloss.errors import ModelError, ParameterError, TreebankError, UsageErro
 from isogloss.progress import Progress, QuietProgress
 from isogloss.structures.batch import Stack
 from isogloss.structures.loopy import CONSTRAINTS, LoopyTrees
-from isogloss.structures.tree_parts import FAMILIES, Candidates
-from isogloss.tasks.parse.cutting import cut, joined, without_long
+from isogloss.structures.tree_parts import FAMILIES
+from isogloss.tasks.parse.cutting import cut, joined
 from isogloss.tasks.parse.explaining import explain
 from isogloss.tasks.parse.features import LINK_TEMPLATES, Templates
-from isogloss.tasks.parse.filtering import PASSES, LinkFilter
 from isogloss.tasks.parse.fitted import Fitted
 from isogloss.tasks.parse.inference import DECODERS, Shape, best_trees, chances_of
-from isogloss.tasks.parse.labelled import LabelLearner
-from isogloss.tasks.parse.labels import Labeller
-from isogloss.tasks.parse.scoring import SUPPORTS, FeatureSet, PartScorer, Table, count_keys
-from isogloss.tasks.parse.training import OBJECTIVES, Settings, learn
-from isogloss.tasks.parse.tuning import HeldOut, Watch, all_trees
-from isogloss.tasks.parse.words import Words, columns_of, encode
-
-if TYPE_CHECKING:
-    from isogloss.tasks.tag import Tagger
+from isogloss.tasks.parse.lesson import Lesson, checked
+from isogloss.tasks.parse.scoring import SUPPORTS
+from isogloss.tasks.parse.training import OBJECTIVES
+from isogloss.tasks.parse.tuning import all_trees
+from isogloss.tasks.parse.words import Words, encode
 
 __all__ = ["DependencyParser"]
 
 CROSSING = 1.0
 """Words whose link crosses another, in percent, above which trees may cross unless something else is asked for."""
 LABELS = ("second", "joint")
-LABEL_PASSES = 5
-LEAST = 1e-3
-"""Weights of relations up to this size are not kept."""
 RATES = {"likelihood": 0.05, "risk": 0.05, "mira": 0.01, "perceptron": 1.0}
 
 
@@ -220,71 +212,20 @@ class DependencyParser:
         progress : Progress, optional
         """
         progress = progress or QuietProgress()
-        for given in (treebank, dev):
-            if given is not None:
-                _check_trees(given, self.single_root)
+        treebank = checked(treebank, self.single_root)
+        held_out = None if dev is None else checked(dev, self.single_root)
         if not (treebank.heads >= 0).any():
             raise TreebankError(
                 f"{treebank.name}: no word has a head, so there is nothing to learn. Is it the right file?"
             )
-        treebank, dev = without_long(treebank), None if dev is None else without_long(dev)
-        tagger, seen, held_out = self._tagged(treebank, dev, progress)  # has threads of its own
+        lesson = Lesson.of(self, treebank, held_out, progress)  # taggers have threads of their own
         try:
             with using_threads(self.threads):
-                self._fitted = self._fit(treebank, seen, held_out, tagger, progress)
+                self._fitted, watch = lesson.learn(self._shape(treebank), progress)
         finally:
             progress.finish()
-        return self
-
-    def _fit(
-        self,
-        treebank: Treebank,
-        seen: Treebank,
-        held_out: Treebank | None,
-        tagger: Tagger | None,
-        progress: Progress,
-    ) -> Fitted:
-        """Learn from heads and relations of `treebank`, looking at the tags of `seen`."""
-        columns, shape = columns_of(seen, lemma=tagger is None), self._shape(treebank)
-        words, heads = encode(seen, columns), _usable(treebank, shape.projective)
-        chosen = None
-        if self.prune:
-            progress.start("Choosing links", PASSES)
-            chosen = LinkFilter.fit(
-                words, columns, heads, shape, threshold=float(self.prune), seed=self.seed, watch=progress.update
-            )  # fmt: skip
-        candidates = Candidates.all(words.lengths) if chosen is None else chosen.candidates(words, heads)
-        progress.start("Collecting features", 1)
-        features = FeatureSet.of(columns, shape.families, self.templates)
-        table = Table.of(
-            count_keys(
-                words, features, candidates, shape.families, heads, min_count=self.min_count, support=self.support
-            )
-        )
-        scorer = PartScorer(features, table, np.zeros(len(table), np.float32))
-        other = None
-        if held_out is not None:
-            unseen = encode(held_out, columns)
-            links = Candidates.all(unseen.lengths) if chosen is None else chosen.candidates(unseen)
-            other = HeldOut(unseen, links, held_out.heads)
-        labels = None
-        if self.labels == "joint":
-            labels = LabelLearner.of(treebank, words, columns, heads, l2=float(self.l2))
-        watch = Watch(scorer, other, shape, self.decoder, self.iterations, progress, labels)
-        settings = Settings(
-            self.trainer, self.iterations, float(self.rate), float(self.l2), self.batch, self.seed
-        )  # fmt: skip
-        weights = learn(scorer, words, candidates, heads, shape, settings, watch, labels)
         self.trace_, self.tuning_ = np.array(watch.trace), np.array(watch.accuracies)
-        weights, joint = watch.best or (weights, None if labels is None else labels.mean())
-        packed = PartScorer.packed(features, table.keys, weights)
-        progress.start("Learning labels", LABEL_PASSES)
-        labeller = Labeller.fit(
-            words, treebank, columns, iterations=LABEL_PASSES, seed=self.seed, watch=progress.update
-        )  # fmt: skip
-        labeller = None if labeller is None else labeller.compact(LEAST)
-        joint = None if joint is None else joint.compact(LEAST)
-        return Fitted(columns, shape, packed, chosen, joint, labeller, tagger)
+        return self
 
     def _shape(self, treebank: Treebank) -> Shape:
         projective = self.projective
@@ -296,21 +237,6 @@ class DependencyParser:
             usual = [name for name in FAMILIES if name != "crossing" or constraint != "projective"]
             families = tuple(name for name in FAMILIES if name in (usual if self.factors is None else self.factors))
         return Shape(constraint, self.single_root, families, self.rounds)
-
-    def _tagged(
-        self, treebank: Treebank, dev: Treebank | None, progress: Progress
-    ) -> tuple[Tagger | None, Treebank, Treebank | None]:
-        """The tagger, if there is to be one, and the sentences with the tags that the parser is to see."""
-        if self.tags == "gold":
-            return None, treebank, dev
-        from isogloss.tasks.tag import Tagger, jackknife
-
-        found = columns_of(treebank)
-        names = [found.tag] + (["xpos"] if found.fine == "xpos" else []) + (["feats"] if found.attributes else [])
-        tagger = Tagger(names, seed=self.seed, threads=self.threads)
-        seen = jackknife(treebank, tagger, min(5, max(2, len(treebank))), progress=progress, threads=self.threads)
-        tagger.fit(treebank, None, progress)
-        return tagger, seen, None if dev is None else tagger.predict(dev)
 
     # --- predicting
 
@@ -503,22 +429,3 @@ class DependencyParser:
         except (KeyError, TypeError, ValueError, ParameterError) as error:
             raise ModelError(f"the saved parser is damaged or of another version ({error}). Train it again") from error
         return parser
-
-
-def _check_trees(treebank: Treebank, single_root: bool) -> None:
-    """Two roots (if there may be but one) and cycles are refused, with their place."""
-    if single_root:
-        treebank.check_trees()
-        return
-    rooted = np.where(treebank.heads == 0, -1, treebank.heads)  # any number of roots is well
-    treebank.with_columns(heads=rooted).check_trees()
-
-
-def _usable(treebank: Treebank, projective: bool) -> NDArray[np.int32]:
-    """Gold heads; in sentences where some are unknown, those that no projective tree has count as unknown."""
-    heads = treebank.heads.copy()
-    if projective and (heads < 0).any():
-        sentence_of = np.repeat(np.arange(len(treebank)), treebank.lengths)
-        partial = np.bincount(sentence_of[heads < 0], minlength=len(treebank)) > 0
-        heads[treebank.crossing & partial[sentence_of]] = -1
-    return heads

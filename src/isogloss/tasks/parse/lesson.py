@@ -1,0 +1,137 @@
+"""What a dependency parser learns from: treebanks with the tags it will see, and the steps from there to weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isogloss.data.treebank import Treebank
+from isogloss.progress import Progress
+from isogloss.structures.tree_parts import Candidates
+from isogloss.tasks.parse.cutting import without_long
+from isogloss.tasks.parse.filtering import PASSES, LinkFilter
+from isogloss.tasks.parse.fitted import Fitted
+from isogloss.tasks.parse.inference import Shape
+from isogloss.tasks.parse.labelled import LabelLearner
+from isogloss.tasks.parse.labels import Labeller
+from isogloss.tasks.parse.scoring import FeatureSet, PartScorer, Table, count_keys
+from isogloss.tasks.parse.training import Settings, learn
+from isogloss.tasks.parse.tuning import HeldOut, Watch
+from isogloss.tasks.parse.words import columns_of, encode
+
+if TYPE_CHECKING:
+    from isogloss.tasks.parse.parser import DependencyParser
+    from isogloss.tasks.tag import Tagger
+
+__all__ = ["Lesson", "checked"]
+
+LABEL_PASSES = 5
+LEAST = 1e-3
+"""Weights of relations up to this size are not kept."""
+
+
+def checked(treebank: Treebank, single_root: bool) -> Treebank:
+    """A treebank without very long sentences; two roots (if there may be but one) and cycles are refused by place."""
+    if single_root:
+        treebank.check_trees()
+    else:
+        rooted = np.where(treebank.heads == 0, -1, treebank.heads)  # any number of roots is well
+        treebank.with_columns(heads=rooted).check_trees()
+    return without_long(treebank)
+
+
+@dataclass(frozen=True, eq=False)
+class Lesson:
+    """What is learnt from.
+
+    Parameters
+    ----------
+    parser : DependencyParser
+        Says how.
+    treebank : Treebank
+        With gold heads and relations.
+    seen : Treebank
+        The same sentences with the tags that the parser is to see.
+    held_out : Treebank, optional
+        Other sentences, with the same kind of tags, on which the number of passes is chosen.
+    tagger : Tagger, optional
+        Where tags are predicted.
+    """
+
+    parser: DependencyParser
+    treebank: Treebank
+    seen: Treebank
+    held_out: Treebank | None
+    tagger: Tagger | None
+
+    @classmethod
+    def of(
+        cls, parser: DependencyParser, treebank: Treebank, dev: Treebank | None, progress: Progress
+    ) -> Lesson:  # fmt: skip
+        """With tags as they are given, or as they are predicted for sentences that a tagger has not seen."""
+        if parser.tags == "gold":
+            return cls(parser, treebank, treebank, dev, None)
+        from isogloss.tasks.tag import Tagger, jackknife
+
+        found = columns_of(treebank)
+        names = [found.tag] + (["xpos"] if found.fine == "xpos" else []) + (["feats"] if found.attributes else [])
+        tagger = Tagger(names, seed=parser.seed, threads=parser.threads)
+        folds = min(5, max(2, len(treebank)))
+        seen = jackknife(treebank, tagger, folds, progress=progress, threads=parser.threads)
+        tagger.fit(treebank, None, progress)
+        return cls(parser, treebank, seen, None if dev is None else tagger.predict(dev), tagger)
+
+    def learn(self, shape: Shape, progress: Progress) -> tuple[Fitted, Watch]:
+        """Candidates, features, weights of parts and of relations; in this order."""
+        parser, treebank = self.parser, self.treebank
+        columns = columns_of(self.seen, lemma=self.tagger is None)
+        words, heads = encode(self.seen, columns), _usable(treebank, shape.projective)
+        chosen = None
+        if parser.prune:
+            progress.start("Choosing links", PASSES)
+            chosen = LinkFilter.fit(
+                words, columns, heads, shape, threshold=float(parser.prune), seed=parser.seed, watch=progress.update
+            )  # fmt: skip
+        candidates = Candidates.all(words.lengths) if chosen is None else chosen.candidates(words, heads)
+        progress.start("Collecting features", 1)
+        features = FeatureSet.of(columns, shape.families, parser.templates)
+        found = count_keys(
+            words, features, candidates, shape.families, heads, min_count=parser.min_count, support=parser.support
+        )  # fmt: skip
+        table = Table.of(found)
+        scorer = PartScorer(features, table, np.zeros(len(table), np.float32))
+        other = None
+        if self.held_out is not None:
+            unseen = encode(self.held_out, columns)
+            links = Candidates.all(unseen.lengths) if chosen is None else chosen.candidates(unseen)
+            other = HeldOut(unseen, links, self.held_out.heads)
+        labels = None
+        if parser.labels == "joint":
+            labels = LabelLearner.of(treebank, words, columns, heads, l2=float(parser.l2))
+        watch = Watch(scorer, other, shape, parser.decoder, parser.iterations, progress, labels)
+        settings = Settings(
+            parser.trainer, parser.iterations, float(parser.rate), float(parser.l2), parser.batch, parser.seed
+        )  # fmt: skip
+        weights = learn(scorer, words, candidates, heads, shape, settings, watch, labels)
+        weights, joint = watch.best or (weights, None if labels is None else labels.mean())
+        packed = PartScorer.packed(features, table.keys, weights)
+        progress.start("Learning labels", LABEL_PASSES)
+        labeller = Labeller.fit(
+            words, treebank, columns, iterations=LABEL_PASSES, seed=parser.seed, watch=progress.update
+        )  # fmt: skip
+        labeller = None if labeller is None else labeller.compact(LEAST)
+        joint = None if joint is None else joint.compact(LEAST)
+        return Fitted(columns, shape, packed, chosen, joint, labeller, self.tagger), watch
+
+
+def _usable(treebank: Treebank, projective: bool) -> NDArray[np.int32]:
+    """Gold heads; in sentences where some are unknown, those that no projective tree has count as unknown."""
+    heads = treebank.heads.copy()
+    if projective and (heads < 0).any():
+        sentence_of = np.repeat(np.arange(len(treebank)), treebank.lengths)
+        partial = np.bincount(sentence_of[heads < 0], minlength=len(treebank)) > 0
+        heads[treebank.crossing & partial[sentence_of]] = -1
+    return heads
