@@ -17,7 +17,8 @@ import shutil
 import stat
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from glob import escape
 from importlib import import_module
@@ -32,7 +33,9 @@ from isogloss._version import __version__
 from isogloss.data.ragged import Ragged
 from isogloss.errors import DataError, ModelError, UsageError
 
-__all__ = ["Saved", "data_hash", "discard", "load", "pack_strings", "read", "read_header", "save", "unpack_strings"]
+__all__ = [
+    "Saved", "data_hash", "discard", "load", "named", "pack_strings", "read", "read_header", "save", "unpack_strings",
+]  # fmt: skip
 
 FORMAT = "isogloss-model"
 FORMAT_VERSION = 1
@@ -437,7 +440,18 @@ def load(path: Place) -> Any:
             f"Isogloss {__version__} knows {', '.join(sorted(KINDS))}. Update Isogloss"
         )
     module, name = KINDS[kind].split(":")
-    return getattr(import_module(module), name)._from_saved(read(path, kind=kind))
+    saved = read(path, kind=kind)
+    with named(path):
+        return getattr(import_module(module), name)._from_saved(saved)
+
+
+@contextmanager
+def named(path: Place) -> Iterator[None]:
+    """What goes wrong with a saved model is said with the name of its folder."""
+    try:
+        yield
+    except ModelError as problem:
+        raise ModelError(f"{os.fspath(path)}: {problem}") from None
 
 
 # --- strings and hashes -----------------------------------------------------------------------------------------------

@@ -14,24 +14,20 @@ if TYPE_CHECKING:
     from isogloss.data.treebank import Treebank
 
 __all__ = [
-    "Breakdown",
-    "Found",
-    "Gold",
-    "InFormat",
-    "TrainFile",
-    "breakdown_lines",
-    "breakdown_of",
-    "read_any",
-    "read_treebank",
-    "score_files",
-    "standard_input_once",
-]
+    "Breakdown", "DevFile", "Found", "Gold", "InFormat", "SaveFolder", "TrainFile", "breakdown_lines",
+    "breakdown_of", "read_any", "read_treebank", "score_files", "standard_input_once",
+]  # fmt: skip
 
 _MOST_KINDS = 15
 _MOST_CONFUSIONS = 10
 
 TrainFile = Annotated[
     str, typer.Argument(metavar="TRAIN", show_default=False, help="A treebank in CoNLL-U (or CoNLL-X, CoNLL-2009).")
+]
+SaveFolder = Annotated[str, typer.Option("--save", metavar="MODEL", help="Keep what is learnt in this folder.")]
+DevFile = Annotated[
+    str | None,
+    typer.Option("--dev", metavar="DEV", help="Other sentences like these: choose the number of passes on them."),
 ]
 Found = Annotated[str, typer.Argument(metavar="OUT", show_default=False, help="A treebank with what was predicted.")]
 Gold = Annotated[str, typer.Argument(metavar="GOLD", show_default=False, help="The same words with the right ones.")]

@@ -25,9 +25,11 @@ from isogloss.cli._common import (
 )
 from isogloss.cli._treebanks import (
     Breakdown,
+    DevFile,
     Found,
     Gold,
     InFormat,
+    SaveFolder,
     TrainFile,
     read_any,
     read_treebank,
@@ -48,11 +50,8 @@ MEASURES = ("uas", "las", "clas", "upos", "xpos", "ufeats")
 
 def train(
     treebank: TrainFile,
-    save: Annotated[str, typer.Option("--save", metavar="MODEL", help="Keep the parser in this folder.")],
-    dev: Annotated[
-        str | None,
-        typer.Option("--dev", metavar="DEV", help="Other sentences with trees: choose the number of passes on them."),
-    ] = None,
+    save: SaveFolder,
+    dev: DevFile = None,
     order: Annotated[
         int,
         typer.Option(
@@ -236,11 +235,8 @@ def _summary(parser: DependencyParser, text: Treebank, save: str, seconds: float
 
 def train_joint(
     treebank: TrainFile,
-    save: Annotated[str, typer.Option("--save", metavar="MODEL", help="Keep the parser in this folder.")],
-    dev: Annotated[
-        str | None,
-        typer.Option("--dev", metavar="DEV", help="Other sentences with trees: choose the number of passes on them."),
-    ] = None,
+    save: SaveFolder,
+    dev: DevFile = None,
     dictionary: Annotated[
         str | None,
         typer.Option(

@@ -24,9 +24,11 @@ from isogloss.cli._common import (
     write_result,
 )
 from isogloss.cli._treebanks import (
+    DevFile,
     Found,
     Gold,
     InFormat,
+    SaveFolder,
     TrainFile,
     read_any,
     read_treebank,
@@ -58,11 +60,8 @@ def _columns(value: str) -> str:
 
 def train(
     treebank: TrainFile,
-    save: Annotated[str, typer.Option("--save", metavar="MODEL", help="Keep the tagger in this folder.")],
-    dev: Annotated[
-        str | None,
-        typer.Option("--dev", metavar="DEV", help="Other sentences with tags: choose the number of passes on them."),
-    ] = None,
+    save: SaveFolder,
+    dev: DevFile = None,
     column: Annotated[
         str,
         typer.Option(

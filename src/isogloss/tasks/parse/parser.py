@@ -415,10 +415,8 @@ class DependencyParser:
     def load(cls, path: str | PathLike[str]) -> Self:
         """What `save` wrote; `ModelError` names the folder if that cannot be read."""
         saved = store.read(path, kind=cls._kind)
-        try:
+        with store.named(path):
             return cls._from_saved(saved)
-        except ModelError as error:
-            raise ModelError(f"{path}: {error}") from error
 
     @classmethod
     def _from_saved(cls, saved: store.Saved) -> Self:

@@ -421,7 +421,7 @@ class SupervisedAligner(ABC):
         A file cannot hold functions: a model that was trained with `extra` is given the same ones again, in that order.
         """
         saved = store.read(path, kind=f"align.{cls._kind}")
-        with keeping.named(path):
+        with store.named(path):
             saved = replace(saved, options={**saved.options, "extra": tuple(extra)})
             return cls._from_saved(saved)
 

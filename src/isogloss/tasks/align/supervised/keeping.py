@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from os import PathLike, fspath
+from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -17,7 +15,7 @@ from isogloss.tasks.align.supervised.training import Setting
 if TYPE_CHECKING:
     from isogloss.tasks.align.supervised.base import SupervisedAligner
 
-__all__ = ["check_options", "given_options", "named", "restore", "save"]
+__all__ = ["check_options", "given_options", "restore", "save"]
 
 Aligner = TypeVar("Aligner", bound="SupervisedAligner")
 EXTRACTOR = "extractor."
@@ -66,15 +64,6 @@ def save(aligner: SupervisedAligner, path: str | PathLike[str]) -> None:
         "n_gold": aligner.n_gold_, "tuning": aligner.tuning_,
     }  # fmt: skip
     store.save(path, kind=f"align.{aligner._kind}", options=given_options(aligner), arrays=arrays, meta=meta)
-
-
-@contextmanager
-def named(path: str | PathLike[str]) -> Iterator[None]:
-    """What goes wrong with a saved model is said with the name of its folder."""
-    try:
-        yield
-    except ModelError as problem:
-        raise ModelError(f"{fspath(path)}: {problem}") from None
 
 
 def restore(kind: type[Aligner], saved: store.Saved) -> Aligner:

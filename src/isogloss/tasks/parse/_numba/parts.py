@@ -116,26 +116,19 @@ def _role_sums(codes, first, n, templates):
 
 
 @njit(cache=True, nogil=True)
-def _tables(k, s, starts, lengths, words, links, families, begins):
-    """What words add to the codes of links and of the other families."""
-    n, first = lengths[s], starts[s] + PAD
-    n_links = len(links[0])
-    heads, children = np.empty((n + 1, n_links), np.uint64), np.empty((n + 1, n_links), np.uint64)
+def _prepared(k, n, first, words, links, families, layout):
+    """What words add to the codes of links and of the other families, and all parts of the k-th sentence."""
+    b = layout[10][k]
+    heads, children = np.empty((n + 1, len(links[0])), np.uint64), np.empty((n + 1, len(links[0])), np.uint64)
     sides(words[0], first, n, links[0], links[1], links[2], heads, children)
     nothing = np.zeros((3, 0, 0), np.uint64)
-    grand = _role_sums(words[0], first, n, families[0]) if begins[k, 2] > begins[k, 1] else nothing
-    siblings = _role_sums(words[0], first, n, families[1]) if begins[k, 3] > begins[k, 2] else nothing
-    valence = _role_sums(words[0], first, n, families[2]) if begins[k, 4] > begins[k, 3] else nothing
-    crossing = _role_sums(words[0], first, n, families[3]) if begins[k, 5] > begins[k, 4] else nothing
-    return heads, children, (grand, siblings, valence, crossing)
-
-
-@njit(cache=True, nogil=True)
-def _family_of(k, at, begins):
-    family = 0
-    while at >= begins[k, family + 1]:
-        family += 1
-    return family
+    grand = _role_sums(words[0], first, n, families[0]) if b[2] > b[1] else nothing
+    siblings = _role_sums(words[0], first, n, families[1]) if b[3] > b[2] else nothing
+    valence = _role_sums(words[0], first, n, families[2]) if b[4] > b[3] else nothing
+    crossing = _role_sums(words[0], first, n, families[3]) if b[5] > b[4] else nothing
+    listed = np.empty((b[5] - b[0], 4), np.int64)
+    list_parts(k, n, layout, listed)
+    return (heads, children, (grand, siblings, valence, crossing)), listed
 
 
 @njit(cache=True, nogil=True)
@@ -185,9 +178,7 @@ def score_parts(
     for k in range(block, len(sentences), blocks):
         s = sentences[k]
         n, first = lengths[s], starts[s] + PAD
-        tables = _tables(k, s, starts, lengths, words, links, families, begins)
-        listed = np.empty((begins[k, 5] - begins[k, 0], 4), np.int64)
-        list_parts(k, n, layout, listed)
+        tables, listed = _prepared(k, n, first, words, links, families, layout)
         for family in range(N_FAMILIES):
             for at in range(begins[k, family], begins[k, family + 1]):
                 part = listed[at - begins[k, 0]]
@@ -248,9 +239,7 @@ def emit_parts(
     for k in range(block, len(sentences), blocks):
         s = sentences[k]
         n, first, out = lengths[s], starts[s] + PAD, places[k]
-        tables = _tables(k, s, starts, lengths, words, links, families, begins)
-        listed = np.empty((begins[k, 5] - begins[k, 0], 4), np.int64)
-        list_parts(k, n, layout, listed)
+        tables, listed = _prepared(k, n, first, words, links, families, layout)
         for family in range(N_FAMILIES):
             for at in range(begins[k, family], begins[k, family + 1]):
                 part = listed[at - begins[k, 0]]
@@ -283,9 +272,7 @@ def collect_parts(
     for k in range(len(sentences)):
         s = sentences[k]
         n, first = lengths[s], starts[s] + PAD
-        tables = _tables(k, s, starts, lengths, words, links, families, begins)
-        listed = np.empty((begins[k, 5] - begins[k, 0], 4), np.int64)
-        list_parts(k, n, layout, listed)
+        tables, listed = _prepared(k, n, first, words, links, families, layout)
         for family in range(N_FAMILIES):
             for at in range(begins[k, family], begins[k, family + 1]):
                 part = listed[at - begins[k, 0]]
