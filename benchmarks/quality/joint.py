@@ -39,7 +39,11 @@ MODELS: dict[str, dict[str, Any]] = {
     "pipeline": {"joint": False},
     "joint": {},
     "gold pipeline": {"joint": False, "tags": "gold"},
+    "pipeline, government": {"joint": False, "government": True},
+    "joint, government": {"government": True},
 }
+AGAINST = {"joint": "pipeline", "gold pipeline": "pipeline", "joint, government": "pipeline, government"}
+"""What a model is compared with."""
 COLUMNS = (
     "date", "machine", "version", "commit", "text", "part", "model", "options", "n_train", "n_test", "words", "measure",
     "all", "non_null", "n_non_null", "difference", "better", "worse", "p", "train_cpu_seconds", "predict_cpu_seconds",
@@ -98,7 +102,9 @@ def measure(name: str, *, held_out: bool) -> list[dict[str, object]]:
         "date": rows.today(), "machine": rows.machine(), "version": __version__, "commit": commit(), "text": name,
         "part": "held out" if held_out else "test", "n_train": len(train), "n_test": len(test), "words": test.n_words,
     }  # fmt: skip
-    fresh, pipeline, like = [], None, None
+    fresh: list[dict[str, object]] = []
+    parsed: dict[str, Treebank] = {}
+    like = None
     for model, options in MODELS.items():
         start = time.process_time()
         parser = JointMorphologyParser(**options, threads=2).fit(train, like=like)  # all with the same tagger
@@ -107,31 +113,32 @@ def measure(name: str, *, held_out: bool) -> list[dict[str, object]]:
         found = parser.predict(test)
         spent = {"train_cpu_seconds": middle - start, "predict_cpu_seconds": time.process_time() - middle}
         shown = " ".join(f"{key}={value}" for key, value in parser.options_.items())
-        pipeline = found if pipeline is None else pipeline
+        parsed[model] = found
         names = ["uas"] if model == "gold pipeline" else ["uas", *parser.values_]
         for each in names:
             good, there = right(found, test, each)
             row = {**base, **spent, "model": model, "options": shown, "measure": each, "all": 100 * float(good.mean())}
             row["non_null"] = 100 * float(good[there].mean()) if there.any() else ""
             row["n_non_null"] = int(there.sum())
-            if found is not pipeline:
-                row |= compared(good, right(pipeline, test, each)[0])
+            if model in AGAINST:
+                row |= compared(good, right(parsed[AGAINST[model]], test, each)[0])
             fresh.append(row)
         uas = next(row["all"] for row in fresh if row["model"] == model and row["measure"] == "uas")
         print(f"{name} {model}: UAS {uas:.2f}, {middle - start:.0f} CPU s", file=sys.stderr, flush=True)
     return fresh
 
 
+AGAINST_GOVERNMENT = ("pipeline, government", "joint, government")
 SHOWN = ("uas", "upos", "Case", "Number", "Gender", "Person", "Tense", "Mood", "Voice", "VerbForm", "Degree")
 
 
-def table() -> str:
+def table(pipeline: str = "pipeline", joint: str = "joint", shown: tuple[str, ...] = SHOWN) -> str:
     """Pipeline and joint model of each treebank, all words / words that have a value, and the test of the former."""
     found = {tuple(row[name] for name in KEY): row for row in results().read()}
     lines = []
     for name in TEXTS:
-        for each in SHOWN:
-            first, second = (found.get((name, "test", model, each)) for model in ("pipeline", "joint"))
+        for each in shown:
+            first, second = (found.get((name, "test", model, each)) for model in (pipeline, joint))
             if first is None or second is None:
                 continue
             cells = [f"{float(row['all']):.2f} / {float(row['non_null']):.2f}" for row in (first, second)]
@@ -153,6 +160,7 @@ def main(argv: list[str] | None = None) -> None:
     arguments = parser.parse_args(argv)
     if arguments.table:
         print(table())
+        print("\nwith government\n\n" + table(*AGAINST_GOVERNMENT, ("uas", "Case", "Number", "Gender")))
         return
     file, part = results(), "held out" if arguments.held_out else "test"
     for name in arguments.only.split(",") if arguments.only else TEXTS:

@@ -61,7 +61,8 @@ class LinkFilter:
         watch: Callable[[float], object] = lambda done: None,
     ) -> LinkFilter:
         """Learn from gold heads; `watch` is told how many of `PASSES` are done."""
-        words, first = words.without_features(), replace(shape, families=())
+        constraint = shape.constraint if shape.constraint == "projective" else "tree"  # links are chosen by trees always
+        words, first = words.without_features(), replace(shape, families=(), constraint=constraint)
         features = FeatureSet.of(columns, (), FILTER_TEMPLATES, base=BASE)
         every = Candidates.all(words.lengths)
         table = Table.of(count_keys(words, features, every, (), heads))

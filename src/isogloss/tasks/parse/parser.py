@@ -39,7 +39,7 @@ RATES = {"likelihood": 0.05, "risk": 0.05, "mira": 0.01, "perceptron": 1.0}
 
 
 class DependencyParser:
-    r"""Parses sentences by scores of links, learnt from a treebank alone.
+    r"""Parses sentences by scores of links and larger parts, learnt from a treebank alone.
 
     .. math:: p(y \mid x) \propto \exp \sum_{part \in y} w \cdot f(x, part)
 
@@ -81,7 +81,7 @@ class DependencyParser:
     batch : int
         Sentences of a step.
     min_count : int
-        Features that fire less often on gold links are left out.
+        Features that fire less often, where `support` counts them, are left out.
     support : "gold", "tags" or "all"
         Which features have weights: those that fire on gold parts; of other parts also those that do not look at words;
         or all.
