@@ -61,7 +61,7 @@ class LinkFilter:
         watch: Callable[[float], object] = lambda done: None,
     ) -> LinkFilter:
         """Learn from gold heads; `watch` is told how many of `PASSES` are done."""
-        constraint = shape.constraint if shape.constraint == "projective" else "tree"  # links are chosen by trees always
+        constraint = shape.constraint if shape.constraint == "projective" else "tree"  # whatever is compared
         words, first = words.without_features(), replace(shape, families=(), constraint=constraint)
         features = FeatureSet.of(columns, (), FILTER_TEMPLATES, base=BASE)
         every = Candidates.all(words.lengths)
