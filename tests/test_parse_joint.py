@@ -505,6 +505,8 @@ def test_wrong_options_and_data_are_named():
         JointMorphologyParser().predict(toy(1))
     with pytest.raises(TreebankError, match="nothing to learn"):
         JointMorphologyParser(iterations=1, tag_iterations=1).fit(Treebank.of([[("a", "X")]] * 3))
+    with pytest.raises(TreebankError, match="nothing to learn"):
+        JointMorphologyParser().fit(Treebank.of([]))
     with pytest.raises(TreebankError):
         JointMorphologyParser(iterations=1).fit(Treebank.of([[("a", "X", 2), ("b", "X", 1)]]))
 

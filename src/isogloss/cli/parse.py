@@ -16,12 +16,28 @@ from isogloss.cli._common import (
     Seed,
     Threads,
     check_output,
-    choice,
     compiling,
     progress_for,
     say,
     write_json,
     write_result,
+)
+from isogloss.cli._parse_options import (
+    L2,
+    Constraint,
+    Decoder,
+    Factors,
+    Iterations,
+    Labels,
+    MinCount,
+    Order,
+    Projective,
+    Prune,
+    Rate,
+    Rounds,
+    Support,
+    Tags,
+    Trainer,
 )
 from isogloss.cli._treebanks import (
     Breakdown,
@@ -44,7 +60,6 @@ if TYPE_CHECKING:
 
 __all__ = ["COMMANDS", "apply", "score", "train", "train_joint"]
 
-LEARNING = "Learning"
 MEASURES = ("uas", "las", "clas", "upos", "xpos", "ufeats")
 
 
@@ -52,129 +67,24 @@ def train(
     treebank: TrainFile,
     save: SaveFolder,
     dev: DevFile = None,
-    order: Annotated[
-        int,
-        typer.Option(
-            "--order",
-            metavar="1|2",
-            min=1,
-            max=2,
-            help="Score links one by one (fast), or with those above and beside them (better).",
-        ),
-    ] = 2,
-    projective: Annotated[
-        bool | None,
-        typer.Option(
-            "--projective/--nonprojective", help="Whether no links may cross; as it is in TRAIN without either."
-        ),
-    ] = None,
-    tags: Annotated[
-        str,
-        choice(
-            "gold",
-            "predicted",
-            option="--tags",
-            help="Take tags and features as they are given, or learn a tagger as well, which the parser carries along.",
-        ),
-    ] = "gold",
-    labels: Annotated[
-        str | None,
-        choice(
-            "joint",
-            "second",
-            option="--labels",
-            help="Relations have a say in the tree, or are chosen when it is known; joint, if learnt by likelihood.",
-        ),
-    ] = None,
+    order: Order = 2,
+    projective: Projective = None,
+    tags: Tags = "gold",
+    labels: Labels = None,
     threads: Threads = None,
     json: Json = False,
     quiet: Quiet = False,
-    trainer: Annotated[
-        str,
-        choice(
-            "likelihood",
-            "risk",
-            "mira",
-            "perceptron",
-            option="--trainer",
-            panel=LEARNING,
-            help="Learn probabilities of trees, the fewest errors in expectation, or margins.",
-        ),
-    ] = "likelihood",
-    decoder: Annotated[
-        str,
-        choice(
-            "mbr",
-            "map",
-            option="--decoder",
-            panel=LEARNING,
-            help="The tree with the most right heads in expectation, or the most probable one.",
-        ),
-    ] = "mbr",
-    iterations: Annotated[
-        int,
-        typer.Option("--iterations", metavar="N", min=1, rich_help_panel=LEARNING, help="Passes over the treebank."),
-    ] = 6,
-    rate: Annotated[
-        float | None,
-        typer.Option("--rate", metavar="X", rich_help_panel=LEARNING, show_default=False, help="Length of steps."),
-    ] = None,
-    l2: Annotated[
-        float,
-        typer.Option("--l2", metavar="X", min=0, rich_help_panel=LEARNING, help="Decay; more, smaller weights."),
-    ] = 0.0,
-    min_count: Annotated[
-        int,
-        typer.Option(
-            "--min-count", metavar="N", min=1, rich_help_panel=LEARNING, help="Leave out features met less often."
-        ),
-    ] = 1,
-    support: Annotated[
-        str,
-        choice(
-            "gold",
-            "tags",
-            "all",
-            option="--support",
-            panel=LEARNING,
-            help="Features of gold links alone; of others, too, what does not look at words; or all.",
-        ),
-    ] = "tags",
-    factors: Annotated[
-        str | None,
-        typer.Option(
-            "--factors",
-            metavar="A,B",
-            rich_help_panel=LEARNING,
-            show_default=False,
-            help="Of order 2, some of grand, siblings, valence, crossing; all without it.",
-        ),
-    ] = None,
-    constraint: Annotated[
-        str | None,
-        typer.Option(
-            "--constraint",
-            metavar="NAME",
-            rich_help_panel=LEARNING,
-            show_default=False,
-            help="What is demanded of all links together in place of a tree, for comparison: exactly-one, "
-            "exactly-one-no-2-cycle, at-most-one or not-2.",
-        ),
-    ] = None,
-    rounds: Annotated[
-        int,
-        typer.Option("--rounds", metavar="N", min=1, rich_help_panel=LEARNING, help="Of belief propagation, at most."),
-    ] = 5,
-    prune: Annotated[
-        float,
-        typer.Option(
-            "--prune",
-            metavar="X",
-            min=0,
-            rich_help_panel=LEARNING,
-            help="Do not look at links that a quick first parser gives less than this share of the best; 0 for none.",
-        ),
-    ] = 3e-3,
+    trainer: Trainer = "likelihood",
+    decoder: Decoder = "mbr",
+    iterations: Iterations = 6,
+    rate: Rate = None,
+    l2: L2 = 0.0,
+    min_count: MinCount = 1,
+    support: Support = "tags",
+    factors: Factors = None,
+    constraint: Constraint = None,
+    rounds: Rounds = 5,
+    prune: Prune = 3e-3,
     seed: Seed = 0,
     encoding: Encoding = "utf-8",
     errors: Errors = "strict",
@@ -202,16 +112,20 @@ def train(
         parser.fit(text, held_out, progress_for(quiet))
     parser.save(save)
     seconds = time.perf_counter() - began
-    kind = "projective trees" if parser.projective_ else "trees that may cross"
-    line = f"{kind}, {len(parser.labels_):,} relations, {parser.n_features_:,} weights, from "
-    line += f"{len(text):,} sentences, {text.n_words:,} words"
-    if held_out is not None:
-        passes = int(parser.tuning_.argmax()) + 1
-        line += f"; UAS {parser.tuning_.max():.2f} on {dev} (best of {len(parser.tuning_)} passes: {passes})"
-    say(line, quiet)
+    say(_described(parser, text, dev), quiet)
     say(f"saved in {save}, {seconds:.1f} s", quiet)
     if json:
         write_json(_summary(parser, text, save, seconds))
+
+
+def _described(parser: DependencyParser, text: Treebank, dev: str | None) -> str:
+    kind = "projective trees" if parser.projective_ else "trees that may cross"
+    line = f"{kind}, {len(parser.labels_):,} relations, {parser.n_features_:,} weights, from "
+    line += f"{len(text):,} sentences, {text.n_words:,} words"
+    if not len(parser.tuning_):
+        return line
+    passes = int(parser.tuning_.argmax()) + 1
+    return f"{line}; UAS {parser.tuning_.max():.2f} on {dev} (best of {len(parser.tuning_)} passes: {passes})"
 
 
 def _summary(parser: DependencyParser, text: Treebank, save: str, seconds: float) -> dict[str, Any]:
@@ -253,10 +167,7 @@ def train_joint(
     ] = False,
     threads: Threads = None,
     quiet: Quiet = False,
-    iterations: Annotated[
-        int,
-        typer.Option("--iterations", metavar="N", min=1, rich_help_panel=LEARNING, help="Passes over the treebank."),
-    ] = 5,
+    iterations: Iterations = 5,
     seed: Seed = 0,
     encoding: Encoding = "utf-8",
     errors: Errors = "strict",

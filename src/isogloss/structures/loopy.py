@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isogloss.errors import ParameterError
-from isogloss.structures.base import Array, Distribution, InfeasibleError, kept
+from isogloss.structures.base import Array, InfeasibleError, kept
 from isogloss.structures.batch import Batch, Stack, run_sentences
 from isogloss.structures.heads import Heads
 from isogloss.structures.tree_parts import Candidates, TreeParts
@@ -98,10 +98,7 @@ class LoopyTrees(Batch[Heads]):
         """All links of sentences with these lengths."""
         return cls(TreeParts.of(Candidates.all(lengths), families), scores, **options)
 
-    def __getitem__(self, s: int) -> Distribution[Heads]:
-        self._refuse()
-
-    def _refuse(self) -> NoReturn:
+    def __getitem__(self, s: int) -> NoReturn:
         raise ParameterError("LoopyTrees: sentences are worked on together; take marginals() and look at one of them")
 
     def _remake(self, scores: Stack) -> Self:

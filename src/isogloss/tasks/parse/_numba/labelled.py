@@ -9,9 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from isogloss.structures._numba.lanes import prefetch
-from isogloss.tasks.parse._numba.features import PAD, find, key_of, keys_of_link, most_keys, sides
-from isogloss.tasks.parse._numba.labels import add_pairs, bin_of_label, normalise
+from isogloss.tasks.parse._numba.features import PAD, keys_of_link, most_keys, sides
+from isogloss.tasks.parse._numba.labels import add_pairs, add_rows, bin_of_label, normalise, rows_of
 
 __all__ = ["collect_link_labels", "emit_link_labels", "score_link_labels"]
 
@@ -24,20 +23,10 @@ def _sides(first, n, words, links):
 
 
 @njit(cache=True, nogil=True)
-def _rows_of(p, c, first, n, words, links, tables, table, found, which, hits):
+def _rows_of_link(p, c, first, n, words, links, tables, table, rows, found, which, hits):
     """The rows that the features of a link have; how many."""
     m = keys_of_link(p, c, first, n, words, tables[0], tables[1], links[3], links[4], found, which)
-    mask, bin_ = np.uint64(len(table) // 2 - 1), bin_of_label(p, c)
-    for t in range(m):
-        prefetch(table, np.int64(2) * np.int64(found[t] & mask))
-    n_hits = 0
-    for t in range(m):
-        for variant in range(2):
-            i = find(table, mask, key_of(found[t], bin_ * variant))
-            if i >= 0:
-                hits[n_hits] = table[2 * i + 1]
-                n_hits += 1
-    return n_hits
+    return rows_of(found, m, bin_of_label(p, c), table, rows, hits)
 
 
 @njit(cache=True, nogil=True)
@@ -55,16 +44,8 @@ def score_link_labels(
         n, first = lengths[s], starts[s] + PAD
         tables = _sides(first, n, words, links)
         for a in range(link_offsets[k], link_offsets[k + 1]):
-            n_hits = _rows_of(head[a], child[a], first, n, words, links, tables, table, found, which, hits)
-            for h in range(n_hits):
-                prefetch(rows, hits[h])
-            for h in range(n_hits):
-                prefetch(labels, rows[hits[h]])
-                prefetch(weights, rows[hits[h]])
-            scores[:] = 0.0
-            for h in range(n_hits):
-                for e in range(rows[hits[h]], rows[hits[h] + 1]):
-                    scores[labels[e]] += weights[e]
+            n_hits = _rows_of_link(head[a], child[a], first, n, words, links, tables, table, rows, found, which, hits)
+            add_rows(hits, n_hits, rows, labels, weights, scores)
             sums[a] = normalise(scores)
             best[a] = scores.max()
             if len(chances):
@@ -87,7 +68,7 @@ def emit_link_labels(
         for a in range(link_offsets[k], link_offsets[k + 1]):
             if not (np.abs(values[a]) > least).any():
                 continue
-            n_hits = _rows_of(head[a], child[a], first, n, words, links, tables, table, found, which, hits)
+            n_hits = _rows_of_link(head[a], child[a], first, n, words, links, tables, table, rows, found, which, hits)
             for h in range(n_hits):
                 for e in range(rows[hits[h]], rows[hits[h] + 1]):
                     value = values[a, labels[e]]

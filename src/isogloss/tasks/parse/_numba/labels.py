@@ -14,7 +14,8 @@ from isogloss.tasks.parse._numba.codes import mix
 from isogloss.tasks.parse._numba.features import PAD, find, key_of
 
 __all__ = [
-    "add_pairs", "bin_of_label", "collect_labels", "emit_labels", "keys_of_label", "normalise", "predict_labels",
+    "add_pairs", "add_rows", "bin_of_label", "collect_labels", "emit_labels", "keys_of_label", "normalise",
+    "predict_labels", "rows_of",
 ]  # fmt: skip
 
 N_ROLES = 7
@@ -143,13 +144,9 @@ def collect_labels(starts, lengths, words, templates, heads, gold, offsets, slot
 
 
 @njit(cache=True, nogil=True)
-def _scores(first, n, c, tree, words, templates, table, rows, labels, weights, found, places, hits, scores):
-    """Scores of the labels of one link, and the rows that they come from; how many rows."""
-    begin, terms, factors, extra = templates
+def rows_of(found, m, bin_, table, rows, hits):
+    """The rows that *m* codes and their variants have; how many."""
     mask = np.uint64(len(table) // 2 - 1)
-    places_of(c, n, tree, places)
-    m = keys_of_label(first, places, words[0], words[1], begin, terms, factors, extra, found)
-    bin_ = bin_of_label(tree[c - 1], c)
     for t in range(m):
         prefetch(table, np.int64(2) * np.int64(found[t] & mask))
     n_hits = 0
@@ -160,6 +157,12 @@ def _scores(first, n, c, tree, words, templates, table, rows, labels, weights, f
                 hits[n_hits] = table[2 * i + 1]
                 prefetch(rows, hits[n_hits])
                 n_hits += 1
+    return n_hits
+
+
+@njit(cache=True, nogil=True)
+def add_rows(hits, n_hits, rows, labels, weights, scores):
+    """Scores of all labels: the sum of some rows."""
     for h in range(n_hits):
         prefetch(labels, rows[hits[h]])
         prefetch(weights, rows[hits[h]])
@@ -167,6 +170,16 @@ def _scores(first, n, c, tree, words, templates, table, rows, labels, weights, f
     for h in range(n_hits):
         for e in range(rows[hits[h]], rows[hits[h] + 1]):
             scores[labels[e]] += weights[e]
+
+
+@njit(cache=True, nogil=True)
+def _scores(first, n, c, tree, words, templates, table, rows, labels, weights, found, places, hits, scores):
+    """Scores of the labels of one link, and the rows that they come from; how many rows."""
+    begin, terms, factors, extra = templates
+    places_of(c, n, tree, places)
+    m = keys_of_label(first, places, words[0], words[1], begin, terms, factors, extra, found)
+    n_hits = rows_of(found, m, bin_of_label(tree[c - 1], c), table, rows, hits)
+    add_rows(hits, n_hits, rows, labels, weights, scores)
     return n_hits
 
 

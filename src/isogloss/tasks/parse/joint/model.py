@@ -239,6 +239,12 @@ class JointMorphologyParser:
     def _fit(
         self, treebank: Treebank, dev: Treebank | None, progress: Progress, like: JointMorphologyParser | None
     ) -> None:
+        wanted = _complete(treebank)
+        if not wanted:
+            raise TreebankError(
+                f"{treebank.name}: no sentence has heads for all words, so there is nothing to learn. Is it the right "
+                "file?"
+            )
         schema, seen = Schema.of(treebank, self.attributes), see(treebank)
         features, gold = known_features(seen), schema.numbers(treebank)
         nothing = np.zeros(0, np.uint64)
@@ -256,9 +262,6 @@ class JointMorphologyParser:
             tagger, chances = self._jackknifed
             allowed, context = self._candidates(chances, schema, gold if self.joint else None)
             prior = self._prior(chances)
-        wanted = _complete(treebank)
-        if not wanted:
-            raise TreebankError(f"{treebank.name}: no sentence has heads for all words, so there is nothing to learn")
         fixed = gold if self.joint or self.tags == "gold" else np.full_like(gold, -1)
         sentences = sentences_of(treebank, seen, features, schema, allowed, context, fixed, wanted, prior)
         progress.start("Collecting features", 1)
