@@ -15,7 +15,7 @@ from isogloss.data.bitext import Text
 from isogloss.data.treebank import Treebank
 from isogloss.errors import DataError, ModelError, ParameterError, TreebankError, UsageError
 from isogloss.structures import Chain, FactorGraph, SpanningTree
-from isogloss.tasks.parse.joint import JointMorphologyParser, Schema, TagDictionary
+from isogloss.tasks.parse.joint import AnalysisDictionary, JointMorphologyParser, Schema
 from isogloss.tasks.parse.joint._numba.build import build
 from isogloss.tasks.parse.joint._numba.learn import beliefs, bethe, gold_score, gradient
 from isogloss.tasks.parse.joint._numba.propagate import propagate, tree_marginals
@@ -462,13 +462,13 @@ def test_attributes_can_be_chosen_and_may_be_absent():
 def test_dictionaries_never_forbid_what_is_right():
     trees = toy(20)
     schema = Schema.of(trees)
-    lexicon = TagDictionary.of_treebank(trees, 5)
+    lexicon = AnalysisDictionary.of_treebank(trees, 5)
     allowed, gold = lexicon.allowed(trees, schema), schema.numbers(trees)
     rows = np.arange(trees.n_words)[:, None]
     assert allowed[rows, schema.starts[:-1] + gold].all()
     unseen = lexicon.allowed(Treebank.of([[("ignotus",)]]), schema)
     assert unseen.all()
-    wrong = TagDictionary({"rex": [("VERB", "_")]})
+    wrong = AnalysisDictionary({"rex": [("VERB", "_")]})
     assert not wrong.allowed(trees, schema)[rows, schema.starts[:-1] + gold].all()
     more = wrong.with_treebank(trees)
     assert more.allowed(trees, schema)[rows, schema.starts[:-1] + gold].all() and ("VERB", "_") in more["rex"]
@@ -486,7 +486,7 @@ def test_one_analysis_is_certain():
 
 def test_threshold_of_words_seen():
     trees = Treebank.of([[("a", "X", 0)]] * 5 + [[("b", "Y", 0)]] * 4)
-    lexicon = TagDictionary.of_treebank(trees, 5)
+    lexicon = AnalysisDictionary.of_treebank(trees, 5)
     assert "a" in lexicon and "b" not in lexicon
     parser = JointMorphologyParser(iterations=2, tag_iterations=2, dictionary="train", threads=1).fit(trees)
     assert parser.predict_proba(Treebank.of([[("a",)]])).tags["upos"][0].tolist() == [1.0, 0.0]
@@ -500,7 +500,7 @@ def test_wrong_options_and_data_are_named():
         with pytest.raises(ParameterError, match=next(iter(options))):
             JointMorphologyParser(**options)
     with pytest.raises(ParameterError, match="pairs"):
-        TagDictionary({"a": ["NOUN"]})
+        AnalysisDictionary({"a": ["NOUN"]})
     with pytest.raises(UsageError, match="fit"):
         JointMorphologyParser().predict(toy(1))
     with pytest.raises(TreebankError, match="nothing to learn"):
@@ -561,4 +561,4 @@ def test_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
 def test_dictionaries_that_cannot_be_read_are_named(tmp_path: Path, text: str, finding: str) -> None:
     (tmp_path / "words.tsv").write_text(text, encoding="latin-1")
     with pytest.raises(DataError, match=rf"words\.tsv.*{finding}"):
-        TagDictionary.read(tmp_path / "words.tsv")
+        AnalysisDictionary.read(tmp_path / "words.tsv")

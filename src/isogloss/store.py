@@ -53,6 +53,9 @@ KINDS = {
     "parse.dependency": "isogloss.tasks.parse:DependencyParser",
     "parse.joint": "isogloss.tasks.parse:JointMorphologyParser",
     "tag.crf": "isogloss.tasks.tag:CrfTagger",
+    "tag.dictionary": "isogloss.tasks.tag:DictionaryTagger",
+    "tag.graph": "isogloss.tasks.tag:GraphTagger",
+    "tag.projected": "isogloss.tasks.tag:ProjectedTagger",
     "tag.several": "isogloss.tasks.tag:Tagger",
 }
 """Where the class of each kind lives, as `module:class`; its `_from_saved` makes the object."""

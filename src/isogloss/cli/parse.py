@@ -182,9 +182,9 @@ def train_joint(
     standard_input_once(treebank, dev)
     store.check_place(save)  # before the work
     with compiling("parse-train-joint", quiet, "90 s"):
-        from isogloss.tasks.parse.joint import JointMorphologyParser, TagDictionary
+        from isogloss.tasks.parse.joint import AnalysisDictionary, JointMorphologyParser
 
-        lexicon = TagDictionary.read(dictionary) if dictionary and dictionary != "train" else dictionary
+        lexicon = AnalysisDictionary.read(dictionary) if dictionary and dictionary != "train" else dictionary
         parser = JointMorphologyParser(
             joint=not pipeline, dictionary=lexicon, projective=projective, iterations=iterations, seed=seed,
             threads=threads,

@@ -6,13 +6,25 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from isogloss.tasks.tag.base import ColumnTagger
     from isogloss.tasks.tag.crf import CrfTagger
+    from isogloss.tasks.tag.dictionary import DictionaryTagger
+    from isogloss.tasks.tag.graph import GraphTagger
     from isogloss.tasks.tag.jackknifing import jackknife
+    from isogloss.tasks.tag.projected import ProjectedTagger
     from isogloss.tasks.tag.several import Tagger
 
-__all__ = ["CrfTagger", "Tagger", "jackknife"]
+__all__ = ["ColumnTagger", "CrfTagger", "DictionaryTagger", "GraphTagger", "ProjectedTagger", "Tagger", "jackknife"]
 
-_HOMES = {"CrfTagger": "crf", "Tagger": "several", "jackknife": "jackknifing"}
+_HOMES = {
+    "ColumnTagger": "base",
+    "CrfTagger": "crf",
+    "DictionaryTagger": "dictionary",
+    "GraphTagger": "graph",
+    "ProjectedTagger": "projected",
+    "Tagger": "several",
+    "jackknife": "jackknifing",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,22 +11,22 @@ from numpy.typing import NDArray
 
 from isogloss import store
 from isogloss.data.bitext import Text
-from isogloss.data.treebank import Column, Treebank
+from isogloss.data.treebank import Treebank
 from isogloss.data.vocabulary import Vocabulary
 from isogloss.engine.threads import threads as count_threads
 from isogloss.engine.threads import using_threads
-from isogloss.errors import ModelError, ParameterError, TreebankError, UsageError
+from isogloss.errors import ModelError, ParameterError, TreebankError
 from isogloss.learners.features import Index, Templates, positions
 from isogloss.learners.sparse import Sparse
 from isogloss.progress import Progress, QuietProgress
+from isogloss.tasks.tag.base import COLUMNS, ColumnTagger, as_treebank
 from isogloss.tasks.tag.explaining import explain
 from isogloss.tasks.tag.labels import Units, units_of
 from isogloss.tasks.tag.learning import Decoded, Learning, Rows, Settings, Weights, decode, rows_of
 from isogloss.tasks.tag.words import TEMPLATES, word_axis
 
-__all__ = ["COLUMNS", "CrfTagger", "as_treebank"]
+__all__ = ["CrfTagger"]
 
-COLUMNS = ("upos", "xpos", "feats")
 DENSE = 10
 """Attributes met this often have weights for all labels, when labels are few."""
 FEW_LABELS = 30
@@ -44,7 +43,7 @@ class _Fitted:
     weights: Weights
 
 
-class CrfTagger:
+class CrfTagger(ColumnTagger):
     r"""Tags words by a conditional random field of order 1 or 2, learnt from a treebank alone.
 
     .. math:: p(y \mid x) \propto \exp \sum_t \Big(\sum_a w[a, y_t] + v[y_{t-1}, y_t] + u[y_{t-2}, y_{t-1}, y_t]\Big)
@@ -197,12 +196,8 @@ class CrfTagger:
 
     # --- predicting
 
-    def predict(self, treebank: Treebank | Text) -> Treebank:
-        """The treebank with predicted tags in its column; what stood there is not looked at."""
-        treebank = as_treebank(treebank)
-        labels = self._decode(treebank, hard=self.decoder == "viterbi").labels
-        found: dict[str, Any] = {self.column: Column(labels, Vocabulary(self.labels_))}
-        return treebank.with_columns(**found)
+    def _best(self, treebank: Treebank) -> NDArray[np.int32]:
+        return self._decode(treebank, hard=self.decoder == "viterbi").labels
 
     def predict_proba(self, treebank: Treebank | Text) -> NDArray[np.float64]:
         """float64[n_words, n_labels]: the posterior of each of `labels_` for each word of all sentences."""
@@ -218,35 +213,16 @@ class CrfTagger:
         chances = self._decode(as_treebank(treebank)).chances
         return np.asarray(chances.max(axis=1, initial=0.0), np.float64)
 
-    def score(self, treebank: Treebank) -> dict[str, float]:
-        """Words with the right tag, in percent, under the name of the column; bundles are right as a whole."""
-        return {self.column: accuracy(self.predict(treebank), treebank, self.column)}
-
     def explain(
         self, treebank: Treebank | Text, sentence: int, word: int, *, rival: str | None = None
     ) -> dict[str, Any]:
-        """Why a word gets its tag and not another: what each attribute and each neighbour adds; plain data.
-
-        Parameters
-        ----------
-        treebank : Treebank or Text
-        sentence, word : int
-            From 0.
-        rival : str, optional
-            The tag to compare with; the second in probability without it.
-        """
+        """Why a word gets its tag and not another: what each attribute and each neighbour adds; plain data."""
         return explain(self, as_treebank(treebank), sentence, word, rival)
 
     @property
     def labels_(self) -> tuple[str, ...]:
         """What can be predicted."""
         return self._learnt.labels
-
-    @property
-    def _learnt(self) -> _Fitted:
-        if not hasattr(self, "_fitted"):
-            raise UsageError("this CrfTagger has learnt nothing yet: call fit first, or load a saved model")
-        return self._fitted
 
     def _attributes(self, treebank: Treebank, index: Index) -> Sparse:
         return self._templates.matrix(positions(word_axis(*_words(treebank))), index)
@@ -260,15 +236,6 @@ class CrfTagger:
 
     # --- keeping
 
-    @property
-    def options_(self) -> dict[str, Any]:
-        """Every option as it was used."""
-        return {name: getattr(self, name) for name in self.OPTIONS}
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write a folder with weights and a header; see `isogloss.store`."""
-        store.save(path, kind=self._kind, options=self.options_, arrays=self.to_arrays(), meta=self.to_meta())
-
     def to_meta(self) -> dict[str, Any]:
         """What else is remembered, for `isogloss.store`."""
         return {"trace": self.trace_.tolist(), "tuning": self.tuning_.tolist()}
@@ -281,33 +248,14 @@ class CrfTagger:
         arrays |= {"starts": learnt.rows.starts, "units": learnt.rows.units}
         return arrays | dict(vars(learnt.weights))
 
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
-        """What `save` wrote; `ModelError` names the folder if that cannot be read."""
-        return cls._from_saved(store.read(path, kind=cls._kind))
-
-    @classmethod
-    def _from_saved(cls, saved: store.Saved) -> Self:
-        return cls.from_parts(saved.options, saved.arrays, saved.meta)
-
-    @classmethod
-    def from_parts(
-        cls, options: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]
-    ) -> Self:
-        """The inverse of `options_`, `to_arrays` and `to_meta`."""
-        try:
-            tagger = cls(**options)
-            labels = tuple(store.unpack_strings(arrays["labels"], arrays["label_offsets"]))
-            units = units_of(labels, split=tagger.column == "feats")
-            rows, weights = Rows(arrays["starts"], arrays["units"]), Weights(
-                arrays["pruner"], arrays["nodes"], arrays["moves"], arrays["triples"]
-            )  # fmt: skip
-            tagger._fitted = _Fitted(labels, units, Index(arrays["keys"]), rows, weights)
-            tagger.trace_, tagger.tuning_ = np.array(meta["trace"]), np.array(meta["tuning"])
-        except (KeyError, TypeError, ParameterError) as error:
-            raise ModelError(f"the saved tagger is damaged or of another version ({error}). Train it again") from error
-        _check_parts(tagger._fitted)
-        return tagger
+    def _restore(self, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> None:
+        labels = tuple(store.unpack_strings(arrays["labels"], arrays["label_offsets"]))
+        units = units_of(labels, split=self.column == "feats")
+        rows = Rows(arrays["starts"], arrays["units"])
+        weights = Weights(arrays["pruner"], arrays["nodes"], arrays["moves"], arrays["triples"])
+        self._fitted = _Fitted(labels, units, Index(arrays["keys"]), rows, weights)
+        self.trace_, self.tuning_ = np.array(meta["trace"]), np.array(meta["tuning"])
+        _check_parts(self._fitted)
 
 
 _NOTHING = Weights(*(np.zeros(0, np.float32) for _ in range(4)))
@@ -356,21 +304,6 @@ class _Watch:
 def _words(treebank: Treebank) -> tuple[NDArray[np.int32], Sequence[str], NDArray[np.int64]]:
     ids, vocabulary = treebank.columns["form"]
     return ids, vocabulary.types, treebank.offsets
-
-
-def as_treebank(text: Treebank | Text) -> Treebank:
-    """A text as a treebank without tags; a treebank as it is."""
-    return Treebank.from_text(text) if isinstance(text, Text) else text
-
-
-def accuracy(found: Treebank, gold: Treebank, column: str) -> float:
-    """Words that have the same in a column, in percent."""
-    if found.n_words != gold.n_words:
-        raise TreebankError(f"{found.name} has {found.n_words} words and {gold.name} {gold.n_words}: not the same text")
-    ids, vocabulary = found.columns[column]
-    right, types = gold.columns[column]
-    same = types.encode(vocabulary)[ids] == right if len(ids) else np.zeros(0, np.bool_)
-    return 100 * float(same.mean()) if len(same) else float("nan")
 
 
 def _compact(fitted: _Fitted) -> _Fitted:

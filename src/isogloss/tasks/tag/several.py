@@ -11,13 +11,14 @@ from isogloss.data.bitext import Text
 from isogloss.data.treebank import Treebank
 from isogloss.errors import ModelError, ParameterError
 from isogloss.progress import Progress
-from isogloss.tasks.tag.crf import COLUMNS, CrfTagger, as_treebank
+from isogloss.tasks.tag.base import COLUMNS, ColumnTagger, as_treebank
+from isogloss.tasks.tag.crf import CrfTagger
 
 __all__ = ["Tagger"]
 
 
 class Tagger:
-    """Tags several columns, each by a `CrfTagger` of its own; one folder holds them all.
+    """Tags several columns, each by a tagger of its own; one folder holds them all.
 
     Parameters
     ----------
@@ -28,7 +29,7 @@ class Tagger:
 
     Attributes
     ----------
-    taggers : dict of str to CrfTagger
+    taggers : dict of str to ColumnTagger
         By column.
 
     Examples
@@ -43,11 +44,11 @@ class Tagger:
     def __init__(self, columns: Sequence[str] = ("upos", "feats"), **options: Any) -> None:
         if isinstance(columns, str) or not columns or len(set(columns)) < len(columns):
             raise ParameterError(f"Tagger: columns should be a list of different columns, not {columns!r}")
-        self.taggers = {column: CrfTagger(column, **options) for column in columns}
+        self.taggers: dict[str, Any] = {column: CrfTagger(column, **options) for column in columns}
 
     @classmethod
-    def of(cls, *taggers: CrfTagger) -> Self:
-        """From taggers with options of their own, fitted or not."""
+    def of(cls, *taggers: ColumnTagger) -> Self:
+        """From taggers with options of their own, fitted or not; one of any kind, or several that are `CrfTagger`."""
         made = cls([tagger.column for tagger in taggers])
         made.taggers = {tagger.column: tagger for tagger in taggers}
         return made
@@ -125,9 +126,10 @@ class Tagger:
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
-        """What `save` wrote, here or in `CrfTagger`; `ModelError` names the folder if that cannot be read."""
-        if store.read_header(path)["kind"] == CrfTagger._kind:
-            return cls.of(CrfTagger.load(path))
+        """What `save` wrote, here or in a tagger of one column; `ModelError` names the folder that cannot be read."""
+        kind = store.read_header(path)["kind"]
+        if kind != cls._kind and kind.startswith("tag."):
+            return cls.of(store.load(path))
         return cls._from_saved(store.read(path, kind=cls._kind))
 
     @classmethod

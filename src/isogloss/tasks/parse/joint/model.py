@@ -17,7 +17,7 @@ from isogloss.engine.threads import using_threads
 from isogloss.errors import ModelError, ParameterError, TreebankError, UsageError
 from isogloss.progress import Progress, QuietProgress
 from isogloss.structures.batch import Stack
-from isogloss.tasks.parse.joint.dictionary import TagDictionary
+from isogloss.tasks.parse.joint.analyses import AnalysisDictionary
 from isogloss.tasks.parse.joint.schema import Schema
 from isogloss.tasks.parse.joint.tagging import TAGGING, Known, allowed_values, best_values, jackknifed, spread
 from isogloss.tasks.parse.joint.text import clamped, known_features, see, sentences_of
@@ -55,7 +55,7 @@ class _Fitted:
     tagger: NDArray[np.float64]
     keys: NDArray[np.uint64]
     weights: NDArray[np.float64]
-    dictionary: TagDictionary | None
+    dictionary: AnalysisDictionary | None
 
 
 class JointMorphologyParser:
@@ -76,7 +76,7 @@ class JointMorphologyParser:
         Features to predict; all that one word in two thousand has, if not given.
     joint : bool
         Whether tags and trees are found together.
-    dictionary : "train", TagDictionary or mapping, optional
+    dictionary : "train", AnalysisDictionary or mapping, optional
         Which analyses words may have: those seen in training, for words seen often enough, or those of a dictionary,
         together with those of its words in training. Other words may have any.
     threshold : int
@@ -146,7 +146,7 @@ class JointMorphologyParser:
         attributes: Sequence[str] | None = None,
         *,
         joint: bool = True,
-        dictionary: str | TagDictionary | Mapping[str, Any] | None = None,
+        dictionary: str | AnalysisDictionary | Mapping[str, Any] | None = None,
         threshold: int = 5,
         iterations: int = 5,
         tag_iterations: int = 5,
@@ -196,7 +196,7 @@ class JointMorphologyParser:
             )
         if isinstance(self.dictionary, str) and self.dictionary != "train":
             raise ParameterError(
-                f"JointMorphologyParser: dictionary should be 'train', a TagDictionary or a mapping of forms to "
+                f"JointMorphologyParser: dictionary should be 'train', a AnalysisDictionary or a mapping of forms to "
                 f"analyses, not {self.dictionary!r}"
             )
 
@@ -290,12 +290,14 @@ class JointMorphologyParser:
         rounds = self.bp_iterations if self.joint else 1
         return Inference(True, self.joint, self.projective, self.single_root, rounds)
 
-    def _lexicon(self, treebank: Treebank) -> TagDictionary | None:
+    def _lexicon(self, treebank: Treebank) -> AnalysisDictionary | None:
         if self.dictionary is None:
             return None
         if isinstance(self.dictionary, str):
-            return TagDictionary.of_treebank(treebank, self.threshold)
-        given = self.dictionary if isinstance(self.dictionary, TagDictionary) else TagDictionary(self.dictionary)
+            return AnalysisDictionary.of_treebank(treebank, self.threshold)
+        given = (
+            self.dictionary if isinstance(self.dictionary, AnalysisDictionary) else AnalysisDictionary(self.dictionary)
+        )
         return given.with_treebank(treebank)
 
     def _candidates(
@@ -446,7 +448,7 @@ class JointMorphologyParser:
                 vector = np.zeros(size)
                 vector[saved.arrays[f"{name}.places"]] = saved.arrays[f"{name}.values"]
                 vectors.append(vector)
-            lexicon = None if listed is None else TagDictionary(listed)
+            lexicon = None if listed is None else AnalysisDictionary(listed)
             features, keys = saved.arrays["features"], saved.arrays["keys"]
             parser._fitted = _Fitted(schema, features, vectors[0], keys, vectors[1], lexicon)
             parser.trace_, parser.tuning_ = np.array(saved.meta["trace"]), np.array(saved.meta["tuning"])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from isogloss.data.treebank import Treebank
 from isogloss.progress import Progress
 from isogloss.tasks.parse.joint._numba.layout import Sentence
-from isogloss.tasks.parse.joint.dictionary import TagDictionary
+from isogloss.tasks.parse.joint.analyses import AnalysisDictionary
 from isogloss.tasks.parse.joint.schema import Schema
 from isogloss.tasks.parse.joint.text import Seen, clamped, sentences_of
 from isogloss.tasks.parse.joint.training import Inference, Settings, all_beliefs, learn, shape_of
@@ -24,7 +24,7 @@ ALL_BUT_IMPOSSIBLE = 1e-4
 TAGGING = Inference(links=False, tags=True, projective=False, single_root=False, iterations=3)
 """Chains and what holds them together, without links."""
 
-Lexicon = Callable[[Treebank], TagDictionary | None]
+Lexicon = Callable[[Treebank], AnalysisDictionary | None]
 
 
 class Known(NamedTuple):
@@ -104,7 +104,7 @@ def _fill(
         spread(known.treebank, s, sentences[s], tags, known.schema, chances)
 
 
-def allowed_values(treebank: Treebank, schema: Schema, lexicon: TagDictionary | None) -> NDArray[np.bool_]:
+def allowed_values(treebank: Treebank, schema: Schema, lexicon: AnalysisDictionary | None) -> NDArray[np.bool_]:
     """bool[n_words, n_values]: the values that words may have; all without a dictionary."""
     if lexicon is None:
         return np.ones((treebank.n_words, int(schema.starts[-1])), np.bool_)

@@ -12,12 +12,12 @@ from isogloss.data.treebank import Treebank
 from isogloss.errors import DataError, ParameterError
 from isogloss.tasks.parse.joint.schema import Schema
 
-__all__ = ["TagDictionary"]
+__all__ = ["AnalysisDictionary"]
 
 Analysis = tuple[str, str]
 
 
-class TagDictionary:
+class AnalysisDictionary:
     """Analyses of forms, each a part of speech and a bundle of features. A form that is not listed may have any.
 
     Attributes are restricted one by one: a word may have each value that one of its analyses has.
@@ -29,7 +29,7 @@ class TagDictionary:
 
     Examples
     --------
-    >>> lexicon = TagDictionary({"arma": [("NOUN", "Case=Nom|Number=Plur"), ("NOUN", "Case=Acc|Number=Plur")]})
+    >>> lexicon = AnalysisDictionary({"arma": [("NOUN", "Case=Nom|Number=Plur"), ("NOUN", "Case=Acc|Number=Plur")]})
     >>> len(lexicon), lexicon["arma"][0], "cano" in lexicon
     (1, ('NOUN', 'Case=Nom|Number=Plur'), False)
     """
@@ -41,14 +41,14 @@ class TagDictionary:
             for pair in pairs:
                 if isinstance(pair, str) or len(pair) != 2:
                     raise ParameterError(
-                        f"TagDictionary: an analysis of {form!r} is {pair!r}; give pairs such as "
+                        f"AnalysisDictionary: an analysis of {form!r} is {pair!r}; give pairs such as "
                         "('NOUN', 'Case=Nom|Number=Sing')"
                     )
             if pairs:
                 self._analyses[form] = tuple(dict.fromkeys((str(pair[0]), str(pair[1])) for pair in pairs))
 
     @classmethod
-    def read(cls, path: str | PathLike[str]) -> TagDictionary:
+    def read(cls, path: str | PathLike[str]) -> AnalysisDictionary:
         """Lines of a form, a part of speech and a bundle of features (``_`` for none), with tabs between."""
         from isogloss.data.formats.files import pieces
 
@@ -72,7 +72,7 @@ class TagDictionary:
         return cls(listed)
 
     @classmethod
-    def of_treebank(cls, treebank: Treebank, threshold: int = 5) -> TagDictionary:
+    def of_treebank(cls, treebank: Treebank, threshold: int = 5) -> AnalysisDictionary:
         """The analyses of forms that a treebank has at least `threshold` times."""
         forms, tags, feats = (treebank.columns[name] for name in ("form", "upos", "feats"))
         counts = np.bincount(forms.ids, minlength=len(forms.vocabulary))
@@ -82,10 +82,10 @@ class TagDictionary:
             listed.setdefault(forms.vocabulary[form], []).append((tags.vocabulary[tag], feats.vocabulary[bundle]))
         return cls(listed)
 
-    def with_treebank(self, treebank: Treebank) -> TagDictionary:
+    def with_treebank(self, treebank: Treebank) -> AnalysisDictionary:
         """The same forms with what a treebank says of them as well, so that nothing right is forbidden there."""
-        seen = TagDictionary.of_treebank(treebank, 1)
-        return TagDictionary({form: [*own, *seen._analyses.get(form, ())] for form, own in self._analyses.items()})
+        seen = AnalysisDictionary.of_treebank(treebank, 1)
+        return AnalysisDictionary({form: [*own, *seen._analyses.get(form, ())] for form, own in self._analyses.items()})
 
     def __len__(self) -> int:
         return len(self._analyses)

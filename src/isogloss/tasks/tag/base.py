@@ -1,0 +1,150 @@
+"""`ColumnTagger`: what all taggers of one column have in common, however they learn."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from os import PathLike
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isogloss import store
+from isogloss.data.bitext import Text
+from isogloss.data.treebank import Column, Treebank
+from isogloss.data.vocabulary import Vocabulary
+from isogloss.errors import ModelError, ParameterError, TreebankError, UsageError
+
+__all__ = ["COLUMNS", "ColumnTagger", "accuracy", "as_treebank"]
+
+COLUMNS = ("upos", "xpos", "feats")
+
+
+class ColumnTagger(ABC):
+    """A tagger of one column: `fit` differs, the rest is the same for all.
+
+    A subclass says how it learns (`fit`), which labels there are (`labels_`), how probable they are (`predict_proba`),
+    why (`explain`), and what has to be kept (`to_arrays`, `to_meta`, `_restored`).
+    """
+
+    _kind: ClassVar[str]
+    """Of saved models, such as ``tag.crf``."""
+    OPTIONS: ClassVar[tuple[str, ...]]
+    """Parameters of `__init__` that are kept with a model."""
+
+    column: str
+    threads: int | None
+    _fitted: Any
+    """What was learnt; not there before `fit`."""
+
+    @property
+    @abstractmethod
+    def labels_(self) -> tuple[str, ...]:
+        """What can be predicted, in the order of the columns of `predict_proba`."""
+
+    @property
+    def _learnt(self) -> Any:
+        if not hasattr(self, "_fitted"):
+            raise UsageError(
+                f"this {type(self).__name__} has learnt nothing yet: call fit first, or load a saved model"
+            )
+        return self._fitted
+
+    # --- predicting
+
+    @abstractmethod
+    def predict_proba(self, treebank: Treebank | Text) -> NDArray[np.float64]:
+        """float64[n_words, n_labels]: the posterior of each of `labels_` for each word of all sentences."""
+
+    def _best(self, treebank: Treebank) -> NDArray[np.int32]:
+        """int32[n_words]: the number of each word's label."""
+        return self.predict_proba(treebank).argmax(axis=1).astype(np.int32)
+
+    def predict(self, treebank: Treebank | Text) -> Treebank:
+        """The treebank with predicted tags in its column; what stood there is not looked at."""
+        treebank = as_treebank(treebank)
+        found: dict[str, Any] = {self.column: Column(self._best(treebank), Vocabulary(self.labels_))}
+        return treebank.with_columns(**found)
+
+    def confidence(self, treebank: Treebank | Text) -> NDArray[np.float64]:
+        """float64[n_words]: the posterior of the most probable tag of each word."""
+        return np.asarray(self.predict_proba(treebank).max(axis=1, initial=0.0), np.float64)
+
+    def score(self, treebank: Treebank) -> dict[str, float]:
+        """Words with the right tag, in percent, under the name of the column; bundles are right as a whole."""
+        return {self.column: accuracy(self.predict(treebank), treebank, self.column)}
+
+    @abstractmethod
+    def explain(
+        self, treebank: Treebank | Text, sentence: int, word: int, *, rival: str | None = None
+    ) -> dict[str, Any]:
+        """Why a word gets its tag and not another; plain data.
+
+        Parameters
+        ----------
+        treebank : Treebank or Text
+        sentence, word : int
+            From 0.
+        rival : str, optional
+            The tag to compare with; the second in probability without it.
+        """
+
+    # --- keeping
+
+    @property
+    def options_(self) -> dict[str, Any]:
+        """Every option as it was used."""
+        return {name: getattr(self, name) for name in self.OPTIONS}
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write a folder with what was learnt and a header; see `isogloss.store`."""
+        store.save(path, kind=self._kind, options=self.options_, arrays=self.to_arrays(), meta=self.to_meta())
+
+    @abstractmethod
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """What was learnt, for `isogloss.store`."""
+
+    def to_meta(self) -> dict[str, Any]:
+        """What else is remembered, for `isogloss.store`."""
+        return {}
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """What `save` wrote; `ModelError` names the folder if that cannot be read."""
+        return cls._from_saved(store.read(path, kind=cls._kind))
+
+    @classmethod
+    def _from_saved(cls, saved: store.Saved) -> Self:
+        return cls.from_parts(saved.options, saved.arrays, saved.meta)
+
+    @classmethod
+    def from_parts(
+        cls, options: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]
+    ) -> Self:
+        """The inverse of `options_`, `to_arrays` and `to_meta`."""
+        try:
+            tagger = cls(**options)
+            tagger._restore(arrays, meta)
+        except (KeyError, IndexError, TypeError, ValueError, ParameterError) as error:
+            raise ModelError(f"the saved tagger is damaged or of another version ({error}). Train it again") from error
+        return tagger
+
+    @abstractmethod
+    def _restore(self, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> None:
+        """Take what was kept. A model folder is not trusted: kernels rely on sizes, so sizes are checked here."""
+
+
+def as_treebank(text: Treebank | Text) -> Treebank:
+    """A text as a treebank without tags; a treebank as it is."""
+    return Treebank.from_text(text) if isinstance(text, Text) else text
+
+
+def accuracy(found: Treebank, gold: Treebank, column: str) -> float:
+    """Words that have the same in a column, in percent."""
+    if found.n_words != gold.n_words:
+        raise TreebankError(f"{found.name} has {found.n_words} words and {gold.name} {gold.n_words}: not the same text")
+    ids, vocabulary = found.columns[column]
+    right, types = gold.columns[column]
+    same = types.encode(vocabulary)[ids] == right if len(ids) else np.zeros(0, np.bool_)
+    return 100 * float(same.mean()) if len(same) else float("nan")
