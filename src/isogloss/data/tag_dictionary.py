@@ -207,17 +207,18 @@ class TagDictionary(Mapping[str, tuple[str, ...]]):
         the word in small letters. -1 for words without one; with `rules`, -2 for punctuation marks and -3 for numerals
         among these.
         """
+        words = types.types if isinstance(types, Vocabulary) else list(types)
+        found = self._words.encode(words).astype(np.int64)
         find = self._words.index_of
-        found = []
-        for word in types:
-            word = _composed(word)
+        for place in np.flatnonzero(found < 0).tolist():
+            word = _composed(words[place])
             at = find(word)
             if at < 0 and fold_case:
                 at = find(_composed(word.lower()))
             if at < 0 and rules and not word[:1].isalpha():
                 at = _PUNCTUATION if is_punctuation(word) else _NUMBER if is_number(word) else _UNKNOWN
-            found.append(at)
-        return np.array(found, np.int64)
+            found[place] = at
+        return found
 
     def allowed(
         self,
