@@ -50,7 +50,7 @@ def standard_input_once(*paths: str | None) -> None:
 
 def score_files(
     found: str, gold: str, measures: Sequence[str], output: str | None, encoding: str, errors: str, *, json: bool,
-    quiet: bool, breakdown: bool = False,
+    quiet: bool, breakdown: bool = False, tagset: str | None = None,
 ) -> None:  # fmt: skip
     """Score one treebank against another, and write a line for each measure, or all as JSON."""
     standard_input_once(found, gold)
@@ -61,7 +61,7 @@ def score_files(
         predicted, right = (read_treebank(path, encoding, errors) for path in (found, gold))
         if "uas" in measures:
             _warn_of_no_trees(predicted, right)
-        scored = score_trees(predicted, right).as_dict()
+        scored = score_trees(predicted, right, tagset=tagset).as_dict()
         if breakdown:
             scored["breakdown"] = breakdown_of(predicted, right)
     if json:
@@ -71,7 +71,8 @@ def score_files(
     for name in measures:
         low, high = scored["intervals"].get(name, (scored[name], scored[name]))
         lines.append(f"{name:<7}{scored[name]:6.2f}  ({low:.2f} to {high:.2f})")
-    lines.append(f"{right.n_words:,} words in {len(right):,} sentences")
+    compared = "" if tagset is None else f", upos in {tagset}"
+    lines.append(f"{right.n_words:,} words in {len(right):,} sentences{compared}")
     if breakdown:
         lines += breakdown_lines(scored["breakdown"])
     write_result(output, "\n".join([*lines, ""]))

@@ -223,6 +223,10 @@ def _tagged(tagger: Tagger, given: Treebank, confidence: bool, quiet: bool) -> T
 def score(
     found: Found,
     gold: Gold,
+    tagset: Annotated[
+        str | None,
+        choice("universal12", "ud17", option="--tagset", help="Compare the UPOS of both files in this set of tags."),
+    ] = None,
     output: Output = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -233,7 +237,8 @@ def score(
 
     They are those of the CoNLL 2018 shared task for the same words; bundles of features are right as a whole.
     """
-    score_files(found, gold, ("upos", "xpos", "ufeats"), output, encoding, errors, json=json, quiet=quiet)
+    measures = ("upos", "xpos", "ufeats")
+    score_files(found, gold, measures, output, encoding, errors, json=json, quiet=quiet, tagset=tagset)
 
 
 COMMANDS = {"train": train, "apply": apply, "score": score}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
 from typing import Any
@@ -209,15 +209,13 @@ class TagDictionary(Mapping[str, tuple[str, ...]]):
         """
         words = types.types if isinstance(types, Vocabulary) else list(types)
         found = self._words.encode(words).astype(np.int64)
-        find = self._words.index_of
-        for place in np.flatnonzero(found < 0).tolist():
-            word = _composed(words[place])
-            at = find(word)
-            if at < 0 and fold_case:
-                at = find(_composed(word.lower()))
-            if at < 0 and rules and not word[:1].isalpha():
-                at = _PUNCTUATION if is_punctuation(word) else _NUMBER if is_number(word) else _UNKNOWN
-            found[place] = at
+        forms: list[Callable[[str], str]] = [_composed, _folded] if fold_case else [_composed]
+        for form in forms:  # whole lists at a time: there may be many words without an entry
+            missing = np.flatnonzero(found < 0)
+            found[missing] = self._words.encode(form(words[place]) for place in missing.tolist())
+        if rules:
+            missing = np.flatnonzero(found < 0)
+            found[missing] = [_kind(words[place]) for place in missing.tolist()]
         return found
 
     def allowed(
@@ -406,6 +404,13 @@ def types_of(text: Text | Treebank) -> tuple[list[str], NDArray[np.int64]]:
     return [text.vocabulary.types[number] for number in used.tolist()], counts[used]
 
 
+def _kind(word: str) -> int:
+    """What the rules say of a word."""
+    if word[:1].isalpha():  # most are
+        return _UNKNOWN
+    return _PUNCTUATION if is_punctuation(word) else _NUMBER if is_number(word) else _UNKNOWN
+
+
 def is_punctuation(word: str) -> bool:
     """Whether a word is all punctuation marks. ``%``, ``&``, ``@``, ``#`` and ``§`` are none: people read them out.
 
@@ -432,3 +437,7 @@ def is_number(word: str) -> bool:
 
 def _composed(word: str) -> str:
     return word if word.isascii() or unicodedata.is_normalized("NFC", word) else unicodedata.normalize("NFC", word)
+
+
+def _folded(word: str) -> str:
+    return _composed(word.lower())

@@ -10,7 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
-from isogloss.errors import DataError, ParameterError
+import numpy as np
+
+from isogloss.data.treebank import Column, Treebank
+from isogloss.data.vocabulary import Vocabulary
+from isogloss.errors import DataError, ParameterError, TreebankError
 
 __all__ = [
     "TAGSETS",
@@ -21,6 +25,7 @@ __all__ = [
     "Tagset",
     "normal_label",
     "possible_tags",
+    "retagged",
     "tagset_named",
     "tagset_of",
     "to_ud17",
@@ -134,9 +139,39 @@ def translator(tagset: str) -> Callable[[str], str]:
     return {"universal12": to_universal12, "ud17": to_ud17}[tagset_named(tagset).name]
 
 
+def retagged(treebank: Treebank, tagset: str, column: str = "upos") -> Treebank:
+    """The same treebank with its tags in another set.
+
+    Raises
+    ------
+    TreebankError
+        A tag has no name there; the message has the file and the line.
+
+    Examples
+    --------
+    >>> trees = Treebank.of([[("She", "PRON"), ("sleeps", "VERB"), (".", "PUNCT")]])
+    >>> retagged(trees, "universal12").strings("upos", 0)
+    ('PRON', 'VERB', '.')
+    """
+    translate = translator(tagset)
+    ids, vocabulary = treebank.columns[column]
+    numbers: dict[str, int] = {}
+    place = np.zeros(len(vocabulary), np.int32)
+    for number in np.unique(ids).tolist():
+        try:
+            place[number] = numbers.setdefault(translate(vocabulary[number]), len(numbers))
+        except DataError as problem:
+            word = int(np.argmax(ids == number))
+            sentence, at = treebank.place_of(word)
+            form = treebank.words(sentence)[at]
+            where = f"{treebank.name}, line {treebank.line_of(word)}, word {form!r}"
+            raise TreebankError(f"{where}: {problem}") from None
+    return treebank.with_columns(**{column: Column(place[ids], Vocabulary(numbers))})
+
+
 def _foreign(tag: str, name: str) -> DataError:
     if tag == "CONJ":
-        return DataError("tag 'CONJ' may be CCONJ or SCONJ in ud17. Compare in universal12")
+        return DataError("tag 'CONJ' may be CCONJ or SCONJ in ud17. Compare in universal12 (--tagset universal12)")
     if tag == "_":
         return DataError(f"there is no tag ('_') to find in {name}. Tag the words first")
     return DataError(

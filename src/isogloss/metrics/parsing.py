@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isogloss._version import __version__
+from isogloss.data.tagsets import retagged
 from isogloss.data.treebank import Column, Treebank
 from isogloss.errors import ParameterError, TreebankError
 from isogloss.metrics._resampling import Difference, interval_of, paired, resampled
@@ -106,7 +107,9 @@ class ParseScore:
         return f"{', '.join(parts)} | {self.signature}"
 
 
-def score_trees(predicted: Treebank, gold: Treebank, *, bootstrap: int = 1000, seed: int = 0) -> ParseScore:
+def score_trees(
+    predicted: Treebank, gold: Treebank, *, bootstrap: int = 1000, seed: int = 0, tagset: str | None = None
+) -> ParseScore:
     r"""Score tags and trees of the same words.
 
     With :math:`c(\cdot)` the words right, :math:`n` the words, and :math:`g, s` the content words by the relation of
@@ -127,6 +130,8 @@ def score_trees(predicted: Treebank, gold: Treebank, *, bootstrap: int = 1000, s
         Resamples of sentences for the 95% percentile intervals; 0 for none.
     seed : int
         Of the bootstrap.
+    tagset : {"universal12", "ud17"}, optional
+        Compare universal tags in this set, of both sides; a tag that it cannot hold is an error.
 
     References
     ----------
@@ -144,6 +149,8 @@ def score_trees(predicted: Treebank, gold: Treebank, *, bootstrap: int = 1000, s
     """
     if bootstrap < 0:
         raise ParameterError(f"score_trees: bootstrap should be a number of resamples, 0 for none, not {bootstrap!r}")
+    if tagset is not None:
+        predicted, gold = retagged(predicted, tagset), retagged(gold, tagset)
     counts = _counts(predicted, gold)
     sums = counts.sum(axis=0)
     value = {name: float(rate) for name, rate in _rates(sums).items()}
@@ -153,7 +160,8 @@ def score_trees(predicted: Treebank, gold: Treebank, *, bootstrap: int = 1000, s
         intervals = {name: interval_of(rates) for name, rates in drawn.items()}
     words, heads = int(sums[_WORDS]), int(sums[_HEADS])
     known = "" if words == heads else f"|heads:{heads}"
-    signature = f"punct:yes|subtypes:no|n:{len(gold)}|words:{words}{known}|seed:{seed}|v:{__version__}"
+    tags = "" if tagset is None else f"|tagset:{tagset}"
+    signature = f"punct:yes|subtypes:no|n:{len(gold)}|words:{words}{known}{tags}|seed:{seed}|v:{__version__}"
     return ParseScore(**value, n=len(gold), words=words, heads=heads, intervals=intervals, signature=signature)
 
 

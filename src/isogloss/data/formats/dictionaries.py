@@ -45,8 +45,8 @@ def read_dictionary(
         ``-`` is standard input. gzip, xz and zstd are undone whatever the file is called.
     format : {"auto", "tsv", "unimorph"}
         "tsv" is a line ``word TAB tag``. A word may have several lines, or several tags in one, between spaces, commas,
-        ``|`` or ``;``. What follows in further columns is not looked at, nor are empty lines, lines that begin with ``#``
-        and have no tab, and a first line of headings. "unimorph" is ``lemma TAB form TAB features``, of which the form
+        ``|`` or ``;``. Not looked at are further columns, empty lines, lines that begin with ``#`` and have no tab, and
+        a first line of headings. "unimorph" is ``lemma TAB form TAB features``, of which the form
         and its part of speech are kept. "auto" looks at the first lines.
     tagset : {"auto", "universal12", "ud17", "any"}
         What the tags are to be. "auto" keeps those of universal12 or of ud17, and makes universal12 of others that are
