@@ -1,8 +1,9 @@
-"""What passes between the rooms: texts, treebanks, vocabularies, ragged arrays and links."""
+"""What passes between the rooms: texts, treebanks, dictionaries, vocabularies, ragged arrays and links."""
 
 from isogloss.data.bitext import Bitext, Text
 from isogloss.data.links import Alignment, Links
 from isogloss.data.ragged import Ragged
+from isogloss.data.tag_dictionary import TagDictionary
 from isogloss.data.treebank import Column, Treebank, bundle_of, features_of
 from isogloss.data.vocabulary import Vocabulary
 
@@ -12,6 +13,7 @@ __all__ = [
     "Column",
     "Links",
     "Ragged",
+    "TagDictionary",
     "Text",
     "Treebank",
     "Vocabulary",

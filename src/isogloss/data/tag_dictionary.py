@@ -173,7 +173,7 @@ class TagDictionary(Mapping[str, tuple[str, ...]]):
         at = self._words.index_of(_composed(word))
         if at < 0:
             raise KeyError(word)
-        return self._names[int(self._sets[at])]
+        return self.tags_of(at)
 
     def __repr__(self) -> str:
         name = "other tags" if self.tagset is None else self.tagset.name
@@ -188,6 +188,15 @@ class TagDictionary(Mapping[str, tuple[str, ...]]):
     def _sizes(self) -> Ids:
         """The number of tags of each set: int64[n_sets]."""
         sizes: Ids = self._table.sum(axis=1)
+        return sizes
+
+    def tags_of(self, entry: int) -> tuple[str, ...]:
+        """The tags of an entry by its number, as `entries_of` gives it."""
+        return self._names[int(self._sets[entry])]
+
+    def sizes(self, entries: Ids) -> Ids:
+        """How many tags entries have, by their numbers: int64[n_entries]."""
+        sizes: Ids = self._sizes[self._sets[entries]]
         return sizes
 
     @property
@@ -275,7 +284,8 @@ class TagDictionary(Mapping[str, tuple[str, ...]]):
 
     def known(self, types: Collection[str], *, fold_case: bool = True, rules: bool = True) -> Flags:
         """Whether each word has an entry or, with `rules`, is a punctuation mark or a numeral: bool[n_types]."""
-        return self.entries_of(types, fold_case=fold_case, rules=rules) != _UNKNOWN
+        found: Flags = self.entries_of(types, fold_case=fold_case, rules=rules) != _UNKNOWN
+        return found
 
     # Changing --------------------------------------------------------------------------------------------------------
 
@@ -361,6 +371,15 @@ class TagDictionary(Mapping[str, tuple[str, ...]]):
         return against(self, treebank, column, most=most)
 
     # Keeping ---------------------------------------------------------------------------------------------------------
+
+    def write(self, path: str | PathLike[str]) -> None:
+        """Write a line ``word TAB tag`` for each pair, whole or not at all; ``.gz`` and its like are compressed."""
+        from isogloss.data.formats.dictionaries import format_dictionary
+        from isogloss.data.formats.files import atomic_write
+
+        data = format_dictionary(self)
+        with atomic_write(path) as file:
+            file.write(data)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Arrays for `isogloss.store`."""

@@ -8,7 +8,7 @@ have; the twelve follow from these.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -139,8 +139,15 @@ def translator(tagset: str) -> Callable[[str], str]:
     return {"universal12": to_universal12, "ud17": to_ud17}[tagset_named(tagset).name]
 
 
-def retagged(treebank: Treebank, tagset: str, column: str = "upos") -> Treebank:
+def retagged(treebank: Treebank, tagset: str, column: str = "upos", *, keep_untagged: bool = False) -> Treebank:
     """The same treebank with its tags in another set.
+
+    Parameters
+    ----------
+    tagset : {"universal12", "ud17"}
+    column : str
+    keep_untagged : bool
+        Words without a tag (``_``) stay so; otherwise they are an error.
 
     Raises
     ------
@@ -158,15 +165,18 @@ def retagged(treebank: Treebank, tagset: str, column: str = "upos") -> Treebank:
     numbers: dict[str, int] = {}
     place = np.zeros(len(vocabulary), np.int32)
     for number in np.unique(ids).tolist():
+        tag = vocabulary[number]
         try:
-            place[number] = numbers.setdefault(translate(vocabulary[number]), len(numbers))
+            new = tag if keep_untagged and tag == "_" else translate(tag)
+            place[number] = numbers.setdefault(new, len(numbers))
         except DataError as problem:
             word = int(np.argmax(ids == number))
             sentence, at = treebank.place_of(word)
             form = treebank.words(sentence)[at]
             where = f"{treebank.name}, line {treebank.line_of(word)}, word {form!r}"
             raise TreebankError(f"{where}: {problem}") from None
-    return treebank.with_columns(**{column: Column(place[ids], Vocabulary(numbers))})
+    changed: dict[str, Any] = {column: Column(place[ids], Vocabulary(numbers))}
+    return treebank.with_columns(**changed)
 
 
 def _foreign(tag: str, name: str) -> DataError:

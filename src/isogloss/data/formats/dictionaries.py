@@ -197,7 +197,7 @@ def _meanings(rows: _Rows, format: str, tagset: str) -> tuple[dict[str, Labels |
     if format == "unimorph":
         codes = {cell: _unimorph_code(cell) for cell in rows.places}
         kept = "ud17" if tagset == "any" else wanted
-        return {cell: code and _in_set(UNIMORPH[code], kept) for cell, code in codes.items()}, kept
+        return {cell: None if code is None else _in_set(UNIMORPH[code], kept) for cell, code in codes.items()}, kept
     for name in sorted(TAGSETS, key=lambda name: name != wanted):  # tags of the wanted set need no translation
         found = {cell: _read(cell, _as_they_are(name)) for cell in rows.places}
         if None in found.values():
