@@ -44,6 +44,7 @@ COMMANDS = {
     "phrases": Command("isogloss.cli.phrases", "Write a phrase table from a text and its links."),
     "filter": Command("isogloss.cli.filter", "Score sentence pairs with a model and drop bad ones."),
     "tag": Command("isogloss.cli.tag", "Tag words: train on a treebank, apply to new text, score."),
+    "dictionary": Command("isogloss.cli.dictionary", "Say what a dictionary of tags covers, and how well it fits."),
     "parse": Command("isogloss.cli.parse", "Parse sentences: train on a treebank, apply to new text, score."),
     "doctor": Command("isogloss.cli.doctor", "Say what is odd about a corpus, what to do, and what it will cost."),
     "transfer-markup": Command("isogloss.cli.transfer_markup", "Carry inline tags of the source into the target."),

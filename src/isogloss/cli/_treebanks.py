@@ -11,11 +11,12 @@ from isogloss.cli._common import READING, check_output, choice, compiling, warn,
 from isogloss.errors import TreebankError, UsageError
 
 if TYPE_CHECKING:
+    from isogloss.data.bitext import Text
     from isogloss.data.treebank import Treebank
 
 __all__ = [
     "Breakdown", "DevFile", "Found", "Gold", "InFormat", "SaveFolder", "TrainFile", "breakdown_lines",
-    "breakdown_of", "read_any", "read_treebank", "score_files", "standard_input_once",
+    "breakdown_of", "read_any", "read_either", "read_treebank", "score_files", "standard_input_once", "table_lines",
 ]  # fmt: skip
 
 _MOST_KINDS = 15
@@ -132,16 +133,16 @@ def breakdown_lines(found: Mapping[str, Any]) -> Iterator[str]:
         ]
         left = len(shown) - _MOST_KINDS
         yield ""
-        yield from _table((_TITLES[kind], "words", *measures), shown[:_MOST_KINDS], 1)
+        yield from table_lines((_TITLES[kind], "words", *measures), shown[:_MOST_KINDS], 1)
         if left > 0:
             yield f"{left} that are rarer: --json has all"
     if found["confusions"]:
         yield ""
         pairs = [(right, wrong, f"{words:,}") for right, wrong, words in found["confusions"]]
-        yield from _table(("gold", "predicted", "words"), pairs, 2)
+        yield from table_lines(("gold", "predicted", "words"), pairs, 2)
 
 
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]], n_left: int) -> Iterator[str]:
+def table_lines(heads: Sequence[str], rows: Sequence[Sequence[str]], n_left: int) -> Iterator[str]:
     """Columns side by side; the first `n_left` begin on the left, numbers end on the right."""
     from isogloss.show._measure import display_width
 
@@ -160,8 +161,8 @@ def read_treebank(path: str, encoding: str, errors: str, format: str | None = No
     return Treebank.read(path, format, encoding=encoding, errors=errors)
 
 
-def read_any(path: str, format: str, encoding: str, errors: str) -> Treebank:
-    """A treebank, or plain text as one."""
+def read_either(path: str, format: str, encoding: str, errors: str) -> Text | Treebank:
+    """A treebank or plain text, as `format` says or, if that is "auto", the name or the first line."""
     if format not in ("auto", "text"):
         return read_treebank(path, encoding, errors, format)
     from isogloss.data.bitext import Text
@@ -175,10 +176,20 @@ def read_any(path: str, format: str, encoding: str, errors: str) -> Treebank:
     data, name = read_bytes(path, encoding=encoding, errors=errors), name_of(path)
     if format == "auto" and _is_table(data):
         return Treebank.from_bytes(data, name)
-    plain = Treebank.from_text(Text.from_bytes(data, name))
+    return Text.from_bytes(data, name)
+
+
+def read_any(path: str, format: str, encoding: str, errors: str) -> Treebank:
+    """A treebank, or plain text as one."""
+    from isogloss.data.treebank import Treebank
+
+    found = read_either(path, format, encoding, errors)
+    if isinstance(found, Treebank):
+        return found
+    plain = Treebank.from_text(found)
     empty = int((plain.lengths == 0).sum())
     if empty:
-        warn(f"{name}: {empty:,} empty lines have no place in CoNLL-U and are left out")
+        warn(f"{found.name}: {empty:,} empty lines have no place in CoNLL-U and are left out")
     return plain
 
 
