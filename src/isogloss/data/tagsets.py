@@ -211,13 +211,13 @@ _HEADINGS: dict[tuple[str, ...], str] = {
     (
         "NOUN",
     ): "noun, n, common noun, noun form, plural noun, noun plural, mass noun, verbal noun, counter, classifier, "
-    "measure word, noun phrase, substantive, collective noun, noun stem, abstract noun, plural",
+    "measure word, noun phrase, substantive, collective noun, abstract noun",
     ("PROPN",): "proper noun, name, proper name, propernoun, proper noun form, given name, surname, family name, "
     "toponym, place name, first name",
     _NAME: "acronym, abbreviation, abbreviations, abbrev, acronym or abbreviation",
     _VERB: "verb, v, verb form, verbform, verb phrase, phrasal verb, transitive verb, intransitive verb, "
     "reflexive verb, copula, auxiliary verb, modal verb, conjugated verb, infinitive, gerund, supine, participle, "
-    "participle form, past participle, present participle, converb, verbal",
+    "participle form, past participle, present participle, converb",
     ("AUX",): "auxiliary, aux, modal",
     ("ADJ",): "adjective, adj, adjective form, adjectival, adjectival noun, comparative, superlative, "
     "possessive adjective, predicative, adj noun, adj phrase, adjective phrase, comparative adjective, "
