@@ -127,6 +127,14 @@ def test_lookups_try_the_word_then_small_letters_then_rules() -> None:
     assert found.allowed(["Und"], fold_case=False).all() and found.allowed(["..."], rules=False).all()
 
 
+def test_entries_of_both_spellings_may_be_united() -> None:
+    found = TagDictionary({"Es": "NOUN", "es": "PRON", "und": "CONJ", "Ohm": "NOUN"})
+    rows = found.allowed(["Es", "es", "Und", "Ohm", "OHM", "!"], ["NOUN", "PRON", "CONJ", "."], fold_case="both")
+    assert rows.astype(int).tolist() == [
+        [1, 1, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [1, 0, 0, 0], [1, 1, 1, 1], [0, 0, 0, 1],
+    ]  # fmt: skip
+
+
 def test_other_tags_may_be_asked_for() -> None:
     found = TagDictionary({"run": ["NOUN", "VERB"], "old": "ADJ"})
     assert found.allowed(["run", "old", "!"], ["VERB", "PUNCT"]).tolist() == [

@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from os import PathLike
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -232,7 +232,7 @@ class TagDictionary(Mapping[str, tuple[str, ...]]):
         types: Collection[str],
         tags: Sequence[str] | None = None,
         *,
-        fold_case: bool = True,
+        fold_case: bool | Literal["both"] = True,
         rules: bool = True,
     ) -> Flags:
         """Which tags each word may have: bool[n_types, n_tags].
@@ -243,8 +243,10 @@ class TagDictionary(Mapping[str, tuple[str, ...]]):
             Words, such as a `Vocabulary`.
         tags : sequence of str, optional
             What the columns stand for; `tags` of the dictionary by default.
-        fold_case : bool
-            Look for the word in small letters where it has no entry as it is written.
+        fold_case : bool or "both"
+            Look for the word in small letters where it has no entry as it is written; with "both", a word that has
+            entries both ways has the tags of both. That suits words which are capitals only because a sentence begins
+            with them (German "Es": a note in music, and "it").
         rules : bool
             A word without an entry which is all punctuation marks has the set's tag for them, and a numeral in digits
             has NUM, where `tags` have these.
@@ -261,8 +263,13 @@ class TagDictionary(Mapping[str, tuple[str, ...]]):
         """
         chosen = self.tags if tags is None else tuple(tags)
         table = self._rows(chosen, rules)
-        at = self.entries_of(types, fold_case=fold_case, rules=rules)
+        at = self.entries_of(types, fold_case=bool(fold_case), rules=rules)
         rows: Flags = table[np.where(at >= 0, self._padded[at], at)]
+        if fold_case == "both":
+            known = np.flatnonzero(at >= 0)
+            words = list(types)
+            small = self.entries_of([words[place].lower() for place in known.tolist()])
+            rows[known[small >= 0]] |= table[self._sets[small[small >= 0]]]
         return rows
 
     @cached_property

@@ -208,9 +208,8 @@ _DROPPED: tuple[str, ...] = ()
 
 # Read as: heading of an entry, in small letters and without brackets -> UD tags that the entry may have.
 _HEADINGS: dict[tuple[str, ...], str] = {
-    (
-        "NOUN",
-    ): "noun, n, common noun, noun form, plural noun, noun plural, mass noun, verbal noun, counter, classifier, "
+    ("NOUN",): "noun, "
+    "n, common noun, noun form, plural noun, noun plural, mass noun, verbal noun, counter, classifier, "
     "measure word, noun phrase, substantive, collective noun, abstract noun",
     ("PROPN",): "proper noun, name, proper name, propernoun, proper noun form, given name, surname, family name, "
     "toponym, place name, first name",
@@ -222,13 +221,11 @@ _HEADINGS: dict[tuple[str, ...], str] = {
     ("ADJ",): "adjective, adj, adjective form, adjectival, adjectival noun, comparative, superlative, "
     "possessive adjective, predicative, adj noun, adj phrase, adjective phrase, comparative adjective, "
     "superlative adjective",
-    (
-        "ADV",
-    ): "adverb, adv, adverb form, adverbial, adv phrase, adverbial phrase, pronominal adverb, comparative adverb, "
+    ("ADV",): "adverb, "
+    "adv, adverb form, adverbial, adv phrase, adverbial phrase, pronominal adverb, comparative adverb, "
     "interrogative adverb, superlative adverb",
-    (
-        "PRON",
-    ): "pronoun, pron, pronoun form, personal pronoun, possessive pronoun, relative pronoun, reflexive pronoun, "
+    ("PRON",): "pronoun, "
+    "pron, pronoun form, personal pronoun, possessive pronoun, relative pronoun, reflexive pronoun, "
     "interrogative pronoun, demonstrative pronoun, indefinite pronoun",
     ("DET",): "determiner, det, article, art, definite article, indefinite article, demonstrative determiner, "
     "possessive determiner, quantifier, demonstrative adjective, determiner form",
