@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import gzip
 import json
 import lzma
@@ -551,6 +552,17 @@ def test_statistics_of_tagged_text(files: Path, capsys: pytest.CaptureFixture[st
     assert [line.split() for line in shown.splitlines() if line.startswith(("old", "dog", "superset"))] == [
         ["superset", "33.33"], ["old", "ADJ", "NOUN", "1"], ["dog", "1"],
     ]  # fmt: skip
+
+
+def test_the_page_shows_what_the_command_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = (Path(__file__).parents[1] / "docs" / "dictionaries.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    doctest.DocTestRunner().run(doctest.DocTestParser().get_doctest(page, {}, "page", None, None))  # makes the files
+    capsys.readouterr()
+    assert cli.main(["dictionary", "stats", "words.tsv", "gold.conllu", "-q"]) == 0
+    assert f"```\n{capsys.readouterr().out}```" in page
 
 
 @pytest.mark.parametrize(
