@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -165,11 +166,11 @@ def test_errors_shrink_with_scores_of_larger_parts(family: str, projective: bool
 
 
 def graph_of(parts: TreeParts, scores: np.ndarray, projective: bool, single: bool) -> tuple[FactorGraph, Any]:
-    """The same factors as a `FactorGraph`."""
+    """The same factors as a `FactorGraph` of links, each true or false; all but crossings."""
     n, graph = int(parts.lengths[0]), FactorGraph()
     links = graph.links(n)
     unary = np.full((n + 1, n + 1), -np.inf)
-    siblings, valence, cross = np.zeros((2, n + 1, n + 1, n + 1)), np.zeros((2, n + 1, 4)), np.zeros((n, n))
+    siblings, valence = np.zeros((2, n + 1, n + 1, n + 1)), np.zeros((2, n + 1, 4))
     pairs = []
     for (kind, *place), score in zip(names_of(parts), scores, strict=True):
         if kind == "link":
@@ -179,10 +180,8 @@ def graph_of(parts: TreeParts, scores: np.ndarray, projective: bool, single: boo
         elif kind == "siblings":
             head, side, a, b = place
             siblings[side, head, head if a == "#" else a, head if b == "#" else b] = score
-        elif kind == "valence":
-            valence[place[1], place[0], place[2]] = score
         else:
-            cross[place[0] - 1, place[1] - 1] = cross[place[1] - 1, place[0] - 1] = score
+            valence[place[1], place[0], place[2]] = score
     graph.unary(links, unary)
     graph.tree(links, projective=projective, single_root=single)
     if pairs:
@@ -192,12 +191,87 @@ def graph_of(parts: TreeParts, scores: np.ndarray, projective: bool, single: boo
         graph.child_sequence(links, siblings)
     if "valence" in parts.families:
         graph.valence(links, valence)
-    if "crossing" in parts.families:
-        graph.no_cross(links, cross)
     return graph, links
 
 
+def graph_of_heads(
+    parts: TreeParts, scores: np.ndarray, allowed: Callable[[tuple[int, ...]], bool]
+) -> tuple[FactorGraph, Any, tuple[Any, ...]]:
+    """The same factors as a `FactorGraph` of words, each with one of n + 1 heads; a factor is a table over all words.
+
+    Returned with its variables and the factors of crossings.
+    """
+    n, graph = int(parts.lengths[0]), FactorGraph()
+    heads = graph.multinomial(n, n + 1)
+    words = [heads[c : c + 1] for c in range(n)]
+    unary, factors = np.full((n, n + 1), -np.inf), {}
+    for (kind, *place), score in zip(names_of(parts), scores, strict=True):
+        if kind == "link":
+            unary[place[1] - 1, place[0]] = score
+        else:  # runs are factors of their own, all else is a factor for each part
+            factors.setdefault((kind, *(place[:2] if kind in ("siblings", "valence") else place)), {})[
+                (kind, *place)
+            ] = score
+    graph.unary(heads, unary)
+    every = list(itertools.product(range(n + 1), repeat=n))
+    own = [parts_of_tree(y) for y in every]
+
+    def add(values: list[float]) -> Any:
+        return graph.table(words, np.array(values).reshape(1, *[n + 1] * n))
+
+    add([0.0 if allowed(y) else -np.inf for y in every])
+    added = {key: add([sum(f[name] for name in f.keys() & names) for names in own]) for key, f in factors.items()}
+    return graph, heads, tuple(factor for key, factor in added.items() if key[0] == "crossing")
+
+
 @pytest.mark.parametrize("families", [(), *((name,) for name in FAMILIES), FAMILIES])
+@pytest.mark.parametrize("constraint", ["tree", "projective", "exactly-one"])
+def test_messages_come_to_rest_where_those_between_heads_of_words_do(
+    families: tuple[str, ...], constraint: str
+) -> None:
+    rng = np.random.default_rng(len(families))
+    for n in (1, 2, 3):
+        parts = TreeParts.of(Candidates.all([n]), families)
+        scores = 0.7 * rng.normal(size=parts.n_parts)
+        trees = LoopyTrees(parts, scores, constraint=constraint, single_root=constraint == "tree", **REST)
+
+        def allowed(heads: tuple[int, ...]) -> bool:
+            return constraint == "exactly-one" or is_tree(heads, constraint == "projective", constraint == "tree")
+
+        graph, heads, crossings = graph_of_heads(parts, scores, allowed)
+        beliefs = graph.run(iterations=500, tolerance=1e-12)
+        links = np.transpose(trees.beliefs_of_links()[0])[1:]
+        assert links == pytest.approx(beliefs.probabilities(heads), abs=1e-8)
+        assert trees.log_partition()[0] == pytest.approx(graph.log_partition(), abs=1e-8)
+        marginals = graph.marginals()
+        found = trees.marginals().values[int(parts.begins[0, 4]) :]
+        every = list(itertools.product(range(n + 1), repeat=n))
+        pairs = [(j, k) for k in range(2, n + 1) for j in range(1, k)] if crossings else []
+        for (j, k), factor, belief in zip(pairs, crossings, found, strict=True):
+            cells = factor.of(marginals).ravel()
+            assert belief == pytest.approx(sum(cells[[crossing(y, j, k) for y in every]]), abs=1e-8)
+
+
+def test_beliefs_of_crossings_are_near_those_of_enumeration() -> None:
+    """Also where words have several likely heads: beliefs that count a word twice lie far below."""
+    rng = np.random.default_rng(0)
+    parts = TreeParts.of(Candidates.all([4]), ["crossing"])
+    at, links, crossings, sums = int(parts.begins[0, 4]), [], [], []
+    for _ in range(10):
+        scores = rng.normal(scale=2.0, size=parts.n_parts)
+        scores[at:] = -1.0
+        marginals, right = (
+            LoopyTrees(parts, scores, single_root=True).marginals().values,
+            brute(parts, scores, False, True),
+        )
+        links.append(np.abs(marginals - right[1])[:at].mean())
+        crossings.append(np.abs(marginals - right[1])[at:].mean())
+        sums.append((marginals[at:].sum(), right[1][at:].sum()))
+    found, expected = np.sum(sums, axis=0)
+    assert np.mean(links) < 0.02 and np.mean(crossings) < 0.02 and found == pytest.approx(expected, rel=0.15)
+
+
+@pytest.mark.parametrize("families", [(), *((name,) for name in FAMILIES[:3]), FAMILIES[:3]])
 @pytest.mark.parametrize("projective", [True, False])
 @pytest.mark.parametrize("single", [True, False])
 def test_messages_come_to_rest_where_those_of_the_factor_graph_do(

@@ -205,17 +205,38 @@ def _believe_run(m, weights, chance, ahead, behind, true, false, beliefs):
 
 
 @njit(cache=True, nogil=True)
-def _alone(low, high, other, total, told, odds, lack, alone):
-    """Of the links low … high − 1 into a word, by all but the crossings with the word `other`: odds p / (1 − p), 1 − p,
-    and the probability that it alone is true. Returns the probability that none is."""
-    none = 1.0
+def _heads(starts, total, told, shares, may_lack, chances, lacks):
+    """Probabilities of the heads of every word, of which it has one, and of none where that may be (`lacks`).
+
+    `total` less `told` is what links hear from all but the tree, and `shares` what the tree says of the heads of a word
+    beside each other.
+    """
+    for word in range(1, len(starts)):
+        low, high = starts[word - 1], starts[word]
+        top = 0.0 if may_lack else -np.inf
+        for a in range(low, high):
+            chances[a] = total[a] - told[a] + shares[a]
+            top = max(top, chances[a])
+        whole = lacks[word] = np.exp(-top) if may_lack else 0.0
+        for a in range(low, high):
+            chances[a] = np.exp(chances[a] - top) if chances[a] > -np.inf else 0.0
+            whole += chances[a]
+        lacks[word] /= whole
+        for a in range(low, high):
+            chances[a] /= whole
+
+
+@njit(cache=True, nogil=True)
+def _without(low, high, word, other, told, chances, lacks):
+    """Take out of the heads low … high − 1 of a word what its crossings with `other` said; returns 1 / E[what]."""
+    whole = lacks[word]
     for a in range(low, high):
-        odds[a] = np.exp(min(MOST, total[a] - told[a, other]))
-        lack[a] = 1.0 / (1.0 + odds[a])
-        none *= lack[a]
+        chances[a] /= told[a, other]
+        whole += chances[a]
+    lacks[word] /= whole
     for a in range(low, high):
-        alone[a] = odds[a] * none
-    return none
+        chances[a] /= whole
+    return whole
 
 
 @njit(cache=True, nogil=True)
@@ -250,74 +271,71 @@ def _add_up(low, high, values, sums):
 
 
 @njit(cache=True, nogil=True)
-def _say_crossing(low, high, word, other, extra, head, ranks, sums, count, none, odds, lack, total, told, both):
-    r"""Tell the links low … high − 1 into `word` what crossing links into `other` is worth, e^score − 1 = `extra`.
+def _say_crossing(low, high, word, other, extra, head, ranks, sums, count, total, told, chances):
+    r"""Tell the heads low … high − 1 of a word what crossing the link into `other` is worth, e^score − 1 = `extra`.
 
-    Where a word has no head or several the factor is worth 1, so that it says nothing where the score is 0:
+    .. math:: w_i = 1 + (e^s - 1) \sum_{k\ crosses\ i} q_k
 
-    .. math:: m_i = \log (1 + x\, P_i C_i) - \log \Big(1 + x P_i \sum_{i' \ne i} \bar q_{i'} C_{i'}\Big)
-
-    with P the probability that no other link into the word is true, C that one link alone goes into the other word and
-    crosses, and :math:`\bar q` odds. Smith 2010, section 3.4.2, demands one head of both words as well; the tree says
-    that already.
+    with q the probabilities of the heads of the other word, without what this factor said of them.
     """
-    before = after = 0.0
     for a in range(low, high):
-        met = _met(head[a], word, other, ranks, sums, count)
-        both[0, a], both[1, a] = met, before  # Σ of rivals before it
-        before += odds[a] * met
-    for a in range(high - 1, low - 1, -1):
-        met, others_false = both[0, a], none / lack[a]
-        rivals = both[1, a] + after
-        after += odds[a] * met
-        message = _odds(1.0 + extra * others_false * met, 1.0 + extra * min(1.0, others_false * rivals))
-        total[a] += message - told[a, other]
-        told[a, other] = message
+        met = min(1.0, max(0.0, _met(head[a], word, other, ranks, sums, count)))
+        worth = max(1.0 + extra * met, _TINY)
+        total[a] += np.log(worth / told[a, other])
+        told[a, other] = worth
+        chances[a] *= worth
 
 
 @njit(cache=True, nogil=True)
-def _crossings(n, starts, head, scores, may, ranks, total, told, work):
-    """Let all pairs of words whose links may cross speak."""
-    odds, lack, alone, both = work[0], work[1], work[2], work[3:5]
-    sums_j, sums_k = work[5], work[6]
+def _crossings(n, starts, head, scores, may, ranks, total, told, chances, lacks, work):
+    r"""Let all pairs of words whose links may cross speak.
+
+    What a factor asks is which head either word has: it speaks of one variable with many values for each word, not of
+    links that are true or false each for itself, so that it need not repeat that a word has one head (as the factor of
+    Smith 2010, section 3.4.2, does), and does not take several into account either. Where no more than a link of a word
+    is spoken of, as by all other factors, both are the same.
+    """
+    sums_j, sums_k = work[0], work[1]
     at = 0
     for k in range(2, n + 1):
         low_k, high_k = starts[k - 1], starts[k]
         for j in range(1, k):
             if may[at]:
                 low_j, high_j = starts[j - 1], starts[j]
-                extra = np.exp(min(MOST, scores[at])) - 1.0
-                none_j = _alone(low_j, high_j, k, total, told, odds, lack, alone)
-                none_k = _alone(low_k, high_k, j, total, told, odds, lack, alone)
-                _add_up(low_j, high_j, alone, sums_j)
-                _add_up(low_k, high_k, alone, sums_k)
-                _say_crossing(low_j, high_j, j, k, extra, head, ranks[k], sums_k, high_k - low_k, none_j, odds, lack,
-                              total, told, both)  # fmt: skip
-                _say_crossing(low_k, high_k, k, j, extra, head, ranks[j], sums_j, high_j - low_j, none_k, odds, lack,
-                              total, told, both)  # fmt: skip
+                extra = np.exp(_clipped(scores[at])) - 1.0
+                _without(low_j, high_j, j, k, told, chances, lacks)
+                _without(low_k, high_k, k, j, told, chances, lacks)
+                _add_up(low_j, high_j, chances, sums_j)
+                _add_up(low_k, high_k, chances, sums_k)
+                _say_crossing(low_j, high_j, j, k, extra, head, ranks[k], sums_k, high_k - low_k, total, told, chances)
+                _say_crossing(low_k, high_k, k, j, extra, head, ranks[j], sums_j, high_j - low_j, total, told, chances)
             at += 1
 
 
 @njit(cache=True, nogil=True)
-def _believe_crossings(n, starts, head, scores, may, ranks, total, told, work, beliefs):
-    """Beliefs of pairs of words whose links cross; log Z of all."""
-    odds, lack, alone, sums = work[0], work[1], work[2], work[5]
-    size, at = 0.0, 0
+def _believe_crossings(n, starts, head, scores, may, ranks, told, chances, lacks, work, beliefs):
+    """Beliefs of pairs of words whose links cross; what they add to log Z."""
+    sums, size, at = work[0], 0.0, 0
     for k in range(2, n + 1):
         low, high = starts[k - 1], starts[k]
         for j in range(1, k):
             beliefs[at] = 0.0
             if may[at]:
-                worth = np.exp(min(MOST, scores[at]))
-                size -= np.log(max(1e-300, _alone(starts[j - 1], starts[j], k, total, told, odds, lack, alone)))
-                size -= np.log(max(1e-300, _alone(low, high, j, total, told, odds, lack, alone)))
-                _add_up(low, high, alone, sums)
+                without_j = _without(starts[j - 1], starts[j], j, k, told, chances, lacks)
+                without_k = _without(low, high, k, j, told, chances, lacks)
+                _add_up(low, high, chances, sums)
                 meet = 0.0
                 for a in range(starts[j - 1], starts[j]):
-                    meet += alone[a] * _met(head[a], j, k, ranks[k], sums, high - low)
-                whole = max(1.0 + (worth - 1.0) * min(1.0, meet), _TINY)
-                beliefs[at] = worth * max(0.0, meet) / whole
-                size += np.log(whole)
+                    meet += chances[a] * _met(head[a], j, k, ranks[k], sums, high - low)
+                meet = min(1.0, max(0.0, meet))
+                worth = np.exp(_clipped(scores[at]))
+                whole = max(1.0 + (worth - 1.0) * meet, _TINY)
+                beliefs[at] = worth * meet / whole
+                size += np.log(whole * without_j * without_k)
+                for word, other, without in ((j, k, without_j), (k, j, without_k)):
+                    lacks[word] *= without
+                    for a in range(starts[word - 1], starts[word]):
+                        chances[a] *= told[a, other] * without
             at += 1
     return size
 
@@ -344,8 +362,9 @@ def _solve_tree(scores, constraint, single, marginals, work):
 
 
 @njit(cache=True, nogil=True)
-def _tree(starts, head, child, constraint, single, total, told, matrices, work, beliefs):
-    """Let the constraint on all links speak; beliefs of links, and its log Z."""
+def _tree(starts, head, child, constraint, single, total, told, shares, matrices, work, beliefs):
+    """Let the constraint on all links speak; beliefs of links, and its log Z. `shares` is what a tree says of the heads
+    of a word beside each other, p ∝ exp(heard + share); other constraints leave it 0."""
     matrix, marginals = matrices[0], matrices[1]
     n = matrix.shape[0] - 1
     size = 0.0
@@ -372,7 +391,8 @@ def _tree(starts, head, child, constraint, single, total, told, matrices, work, 
                     rest += beliefs[b] if b != a else 0.0
                 heard = total[a] - told[a]
                 if heard > -np.inf:
-                    message = np.log(max(beliefs[a], _TINY)) - np.log(max(rest, _TINY)) - heard
+                    shares[a] = np.log(max(beliefs[a], _TINY)) - heard
+                    message = shares[a] - np.log(max(rest, _TINY))
                     told[a] = message
                     total[a] = heard + message
         elif constraint < FREE:
@@ -428,8 +448,7 @@ def _hard_pairs(starts, head, child, not_two, no_cycle):
 
 @njit(cache=True, nogil=True)
 def _may_cross(n, starts, head, ranks, may):
-    """Which pairs of words have links that can cross; how many pairs each link takes part in."""
-    degree = np.zeros(len(head), np.int64)
+    """Which pairs of words have links that can cross."""
     numbers = np.arange(len(head) + 1)
     at = 0
     for k in range(2, n + 1):
@@ -439,11 +458,7 @@ def _may_cross(n, starts, head, ranks, may):
                 if _met(head[a], j, k, ranks[k], numbers, starts[k] - starts[k - 1]) > 0:
                     may[at] = True
                     break
-            if may[at]:
-                degree[starts[j - 1] : starts[j]] += 1
-                degree[starts[k - 1] : starts[k]] += 1
             at += 1
-    return degree
 
 
 @njit(cache=True, nogil=True)
@@ -505,18 +520,19 @@ def _sentence(n, links, pairs, runs, bins, scores, demands, iterations, toleranc
     may, degree, ranks = np.zeros(len(scores[4]), np.bool_), np.zeros(count, np.int64), np.empty((0, 0), np.int32)
     if crossing:
         ranks = _ranks(n, starts, head)
-        degree = _may_cross(n, starts, head, ranks, may)
-    total, before, news = scores[0].copy(), np.empty(count), np.empty(count)
+        _may_cross(n, starts, head, ranks, may)
+    total, before, news, shares = scores[0].copy(), np.empty(count), np.empty(count), np.zeros(count)
     tree_told, run_told, count_told, pair_told = (
         np.zeros(count),
         np.zeros(count),
         np.zeros(count),
         np.zeros((len(first), 2)),
     )
-    cross_told, cross_work = np.zeros((count if crossing else 0, n + 1)), np.empty((7, count + 1 if crossing else 0))
+    cross_told, cross_work = np.ones((count if crossing else 0, n + 1)), np.empty((2, count + 1 if crossing else 0))
+    chances, lacks, may_lack = np.empty(count), np.empty(n + 1), constraint >= AT_MOST_ONE
     run_work, tree_work = _room_for_runs(runs[0], bins), np.empty(room(n + 1) if constraint == PROJECTIVE else 0)
     matrices = np.empty((2, n + 1, n + 1))
-    value = _tree(starts, head, child, constraint, single, total, tree_told, matrices, tree_work, beliefs[0])
+    value = _tree(starts, head, child, constraint, single, total, tree_told, shares, matrices, tree_work, beliefs[0])
     rounds = 0
     while (len(first) or len(neighbours) or len(counts) or crossing) and value > -np.inf and rounds < iterations:
         rounds += 1
@@ -527,8 +543,11 @@ def _sentence(n, links, pairs, runs, bins, scores, demands, iterations, toleranc
         if len(counts):
             _runs(1, runs[0], runs[1], counts, bins, total, count_told, run_work, beliefs[3], False)
         if crossing:
-            _crossings(n, starts, head, scores[4], may, ranks, total, cross_told, cross_work)
-        value = _tree(starts, head, child, constraint, single, total, tree_told, matrices, tree_work, beliefs[0])
+            _heads(starts, total, tree_told, shares, may_lack, chances, lacks)
+            _crossings(n, starts, head, scores[4], may, ranks, total, cross_told, chances, lacks, cross_work)
+        value = _tree(
+            starts, head, child, constraint, single, total, tree_told, shares, matrices, tree_work, beliefs[0]
+        )
         if _change(total, before) <= tolerance:
             break
     for a in range(count):
@@ -541,7 +560,10 @@ def _sentence(n, links, pairs, runs, bins, scores, demands, iterations, toleranc
     if len(counts):
         value += _runs(1, runs[0], runs[1], counts, bins, total, count_told, run_work, beliefs[3], True)
     if crossing:
-        value += _believe_crossings(n, starts, head, scores[4], may, ranks, total, cross_told, cross_work, beliefs[4])
+        _heads(starts, total, tree_told, shares, may_lack, chances, lacks)
+        value += _believe_crossings(
+            n, starts, head, scores[4], may, ranks, cross_told, chances, lacks, cross_work, beliefs[4]
+        )  # fmt: skip
     families = (len(neighbours) > 0) + (len(counts) > 0) + (constraint < FREE) - 1
     for a in range(count):
         if total[a] > -np.inf:
