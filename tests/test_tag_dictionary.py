@@ -328,7 +328,8 @@ def test_tables_of_unimorph() -> None:
         "ist da": ("VERB",),
     }  # fmt: skip
     assert parse_dictionary(data, tagset="ud17")["sah"] == ("AUX", "VERB")
-    assert parse_dictionary(b"a\tNOUN\tN\n", format="tsv")["a"] == ("NOUN",)
+    assert parse_dictionary(b"a\tNOUN\tN\n")["a"] == ("NOUN",)
+    assert parse_dictionary(b"ev\tevler\tN(x);PL\nol\tolan\tV.PTCP.ACT;PRS\n")["olan"] == ("VERB", "ADJ")
     with pytest.raises(DataError, match=r"line 1: 2 columns where at least 3 .* Put one tab between lemma, form and"):
         parse_dictionary(b"a\tb\n", format="unimorph")
     with pytest.raises(DataError, match=r"1 of 1 lines .* 'PST;3' \(line 1\)"):
@@ -563,6 +564,13 @@ def test_the_page_shows_what_the_command_says(
     capsys.readouterr()
     assert cli.main(["dictionary", "stats", "words.tsv", "gold.conllu", "-q"]) == 0
     assert f"```\n{capsys.readouterr().out}```" in page
+
+
+def test_tags_of_a_language_are_not_compared(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Treebank.of([[("the", "DT"), ("house", "NN")]]).write(files / "penn.conllu")
+    assert cli.main(["dictionary", "stats", str(files / "words.tsv"), str(files / "penn.conllu"), "--json"]) == 0
+    answer = capsys.readouterr()
+    assert "gold" not in json.loads(answer.out) and "'DT' is in neither" in answer.err
 
 
 @pytest.mark.parametrize(

@@ -17,10 +17,12 @@ from isogloss.cli._common import (
     check_output,
     choice,
     compiling,
+    warn,
     write_json,
     write_result,
 )
 from isogloss.cli._treebanks import read_either, standard_input_once, table_lines
+from isogloss.errors import TreebankError
 
 __all__ = ["COMMANDS", "DictionaryFormat", "DictionaryTagset", "UnknownTags", "report_lines", "stats"]
 
@@ -102,7 +104,10 @@ def stats(
         corpus = read_either(text, format, encoding, errors)
         report = {"dictionary": summary(words), "coverage": coverage(words, corpus, most=most)}
         if isinstance(corpus, Treebank) and any(tag != "_" for tag in corpus.columns["upos"].vocabulary):
-            report["gold"] = against(words, corpus, most=most)
+            try:
+                report["gold"] = against(words, corpus, most=most)
+            except TreebankError as problem:  # tags of a language: what is covered can be said all the same
+                warn(f"{problem}. The tags of the text are not compared")
     if json:
         write_json(report, output)
     else:

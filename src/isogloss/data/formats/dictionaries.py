@@ -177,16 +177,25 @@ def _short(text: str) -> str:
 
 
 def _is_unimorph(text: str) -> bool:
-    """Whether most of the first lines are lemma, form and features."""
+    """Whether most of the first lines are lemma, form and features, and the second is not a tag already."""
     rows = [columns for _, columns in islice(_lines(text), _LOOKED_AT)]
-    fitting = sum(len(row) >= 3 and _unimorph_code(row[2]) is not None for row in rows)
+    tag = _as_headings("universal12")
+    fitting = sum(len(row) >= 3 and _unimorph_code(row[2]) is not None and _read(row[1], tag) is None for row in rows)
     return 2 * fitting > len(rows)
 
 
 def _unimorph_code(bundle: str) -> str | None:
     """The part of speech of a bundle of features; the form of a verb (V.PTCP) says more than V."""
-    codes = [code for code in bundle.strip().split(";") if code in UNIMORPH]
+    codes = [code for part in bundle.strip().split(";") if (code := _known_code(part))]
     return next((code for code in codes if code.startswith("V.")), codes[0] if codes else None)
+
+
+def _known_code(part: str) -> str | None:
+    """A part of speech, also one with more behind it: ``V.PTCP.PASS``, ``N(...)``."""
+    code = part.strip().partition("(")[0]
+    while code and code not in UNIMORPH:
+        code = code.rpartition(".")[0]
+    return code or None
 
 
 def _meanings(rows: _Rows, format: str, tagset: str) -> tuple[dict[str, Labels | None], str]:
