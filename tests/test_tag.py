@@ -18,7 +18,7 @@ from isogloss.errors import ModelError, ParameterError, TreebankError, UsageErro
 from isogloss.learners.sparse import Sparse
 from isogloss.tasks.tag import CrfTagger, Tagger, jackknife
 from isogloss.tasks.tag.labels import units_of
-from isogloss.tasks.tag.learning import Learning, Rows, Settings, Weights, decode, rows_of
+from isogloss.tasks.tag.learning import Learning, Real, Rows, Settings, Weights, decode, rows_of
 from isogloss.tasks.tag.words import word_axis, word_codes
 
 DATA = Path(os.environ.get("ISOGLOSS_DATA", "../shared/data")) / "treebanks"
@@ -177,6 +177,7 @@ def test_short_lists_hold_the_best_labels_and_gold() -> None:
     model = Model(0, 1, BUNDLES, False, (20,))
     lists, sizes = np.zeros((20, 2), np.int32), np.zeros(20, np.int32)
     given = (model.attributes.indptr, model.attributes.indices, *model.rows, model.units.heads, model.units.members)
+    given += (Real.none(20),)
     more = (model.weights.pruner, model.gold, np.float32(0.1), model.units.size, lists, sizes)
     prune(0, 1, np.array([0]), model.offsets, *given, *more)
     assert all(model.gold[r] in lists[r, : sizes[r]] for r in range(20))

@@ -19,10 +19,11 @@ from isogloss.errors import ModelError, ParameterError, TreebankError
 from isogloss.learners.features import Index, Templates, positions
 from isogloss.learners.sparse import Sparse
 from isogloss.progress import Progress, QuietProgress
+from isogloss.tasks.tag.adapting import Adapted, Correspondence
 from isogloss.tasks.tag.base import COLUMNS, ColumnTagger, as_treebank
 from isogloss.tasks.tag.explaining import explain
 from isogloss.tasks.tag.labels import Units, units_of
-from isogloss.tasks.tag.learning import Decoded, Learning, Rows, Settings, Weights, decode, rows_of
+from isogloss.tasks.tag.learning import Decoded, Learning, Real, Rows, Settings, Weights, decode, rows_of
 from isogloss.tasks.tag.words import TEMPLATES, word_axis
 
 __all__ = ["CrfTagger"]
@@ -41,6 +42,11 @@ class _Fitted:
     index: Index
     rows: Rows
     weights: Weights
+    adapted: Adapted | None = None
+
+    def real(self, treebank: Treebank) -> Real | None:
+        """Real-valued attributes of every word."""
+        return self.adapted and self.adapted.real(treebank)
 
 
 class CrfTagger(ColumnTagger):
@@ -150,7 +156,14 @@ class CrfTagger(ColumnTagger):
 
     # --- learning
 
-    def fit(self, treebank: Treebank, dev: Treebank | None = None, progress: Progress | None = None) -> Self:
+    def fit(
+        self,
+        treebank: Treebank,
+        dev: Treebank | None = None,
+        progress: Progress | None = None,
+        *,
+        correspondence: Correspondence | None = None,
+    ) -> Self:
         """Learn the tags of a treebank.
 
         Parameters
@@ -160,6 +173,9 @@ class CrfTagger(ColumnTagger):
         dev : Treebank, optional
             Other sentences; the number of passes is that of the best accuracy on them.
         progress : Progress, optional
+        correspondence : Correspondence, optional
+            Learnt from text without tags, also of another domain: words have its places as attributes beside the
+            others. It is saved with the tagger.
         """
         progress = progress or QuietProgress()
         labels, gold = self._gold(treebank)
@@ -170,15 +186,20 @@ class CrfTagger(ColumnTagger):
             attributes = self._templates.matrix(parts, index)
             rows = rows_of(attributes, gold, units, dense=DENSE if len(labels) <= FEW_LABELS else 1 << 62)
         # Not held while learning: `jackknife` learns several taggers side by side.
-        learning = Learning(attributes, treebank.offsets, gold, rows, units, self._settings)
-        watch = _Watch(self, learning, _Fitted(labels, units, index, rows, _NOTHING), dev, progress)
+        given = (attributes, treebank.offsets, gold, rows, units, self._settings)
+        adapted = None
+        if correspondence is not None:
+            adapted = Adapted.of(correspondence, treebank, len(attributes.indices) / treebank.n_words, *given)
+        unfinished = _Fitted(labels, units, index, rows, _NOTHING, adapted)
+        learning = Learning(*given, unfinished.real(treebank))
+        watch = _Watch(self, learning, unfinished, dev, progress)
         try:
             weights = learning.run(watch, count_threads(self.threads))
         finally:
             progress.finish()
         self.trace_, self.tuning_ = np.array(watch.trace), np.array(watch.accuracies)
         best = watch.best if watch.best is not None else weights
-        self._fitted = _compact(_Fitted(labels, units, index, rows, best))
+        self._fitted = _compact(replace(unfinished, weights=best))
         return self
 
     def _gold(self, treebank: Treebank) -> tuple[tuple[str, ...], NDArray[np.int64]]:
@@ -232,13 +253,15 @@ class CrfTagger(ColumnTagger):
         with using_threads(self.threads):
             attributes = self._attributes(treebank, learnt.index)
             given = (learnt.rows, learnt.units, learnt.weights, self._settings)
-            return decode(attributes, treebank.offsets, *given, hard=hard)
+            return decode(attributes, treebank.offsets, *given, learnt.real(treebank), hard=hard)
 
     # --- keeping
 
     def to_meta(self) -> dict[str, Any]:
         """What else is remembered, for `isogloss.store`."""
-        return {"trace": self.trace_.tolist(), "tuning": self.tuning_.tolist()}
+        meta: dict[str, Any] = {"trace": self.trace_.tolist(), "tuning": self.tuning_.tolist()}
+        adapted = self._learnt.adapted
+        return meta if adapted is None else meta | {"correspondence": adapted.to_meta()}
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """Weights, for `isogloss.store`."""
@@ -246,6 +269,8 @@ class CrfTagger(ColumnTagger):
         blob, offsets = store.pack_strings(learnt.labels)
         arrays: dict[str, NDArray[Any]] = {"labels": blob, "label_offsets": offsets, "keys": learnt.index.keys}
         arrays |= {"starts": learnt.rows.starts, "units": learnt.rows.units}
+        if learnt.adapted is not None:
+            arrays |= {_KEPT + name: array for name, array in learnt.adapted.to_arrays().items()}
         return arrays | dict(vars(learnt.weights))
 
     def _restore(self, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> None:
@@ -253,11 +278,17 @@ class CrfTagger(ColumnTagger):
         units = units_of(labels, split=self.column == "feats")
         rows = Rows(arrays["starts"], arrays["units"])
         weights = Weights(arrays["pruner"], arrays["nodes"], arrays["moves"], arrays["triples"])
-        self._fitted = _Fitted(labels, units, Index(arrays["keys"]), rows, weights)
+        adapted = None
+        if "correspondence" in meta:
+            kept = {name.removeprefix(_KEPT): array for name, array in arrays.items() if name.startswith(_KEPT)}
+            adapted = Adapted.from_parts(kept, meta["correspondence"])
+        self._fitted = _Fitted(labels, units, Index(arrays["keys"]), rows, weights, adapted)
         self.trace_, self.tuning_ = np.array(meta["trace"]), np.array(meta["tuning"])
         _check_parts(self._fitted)
 
 
+_KEPT = "correspondence."
+"""Before the names of arrays of a correspondence that is saved with a tagger."""
 _NOTHING = Weights(*(np.zeros(0, np.float32) for _ in range(4)))
 
 
@@ -274,14 +305,14 @@ class _Watch:
         self._score: Callable[[Weights], float] | None = None
         if dev is not None:
             with using_threads(tagger.threads):
-                attributes = tagger._attributes(dev, unfinished.index)
+                attributes, real = tagger._attributes(dev, unfinished.index), unfinished.real(dev)
             ids, vocabulary = dev.columns[tagger.column]
             gold = Vocabulary(unfinished.labels).encode(vocabulary)[ids]
 
             def score(weights: Weights) -> float:
                 given = (unfinished.rows, unfinished.units, weights, tagger._settings)
                 with using_threads(tagger.threads):
-                    found = decode(attributes, dev.offsets, *given, hard=tagger.decoder == "viterbi")
+                    found = decode(attributes, dev.offsets, *given, real, hard=tagger.decoder == "viterbi")
                 return 100 * float(np.mean(found.labels == gold)) if len(gold) else 0.0
 
             self._score = score
@@ -309,12 +340,14 @@ def _words(treebank: Treebank) -> tuple[NDArray[np.int32], Sequence[str], NDArra
 def _compact(fitted: _Fitted) -> _Fitted:
     """The same without weights that are 0, and without attributes that have none but these."""
     starts, weights = fitted.rows.starts, fitted.weights
-    held = (weights.pruner != 0) | (weights.nodes != 0)
+    n_pairs = len(fitted.rows.units)  # weights of real-valued attributes stand behind these, and stay
+    held = (weights.pruner[:n_pairs] != 0) | (weights.nodes[:n_pairs] != 0)
     before = np.concatenate([[0], np.cumsum(held)])
     sizes = np.diff(before[starts])
     used = sizes > 0
     rows = Rows(np.concatenate([[0], np.cumsum(sizes[used])]).astype(np.int64), fitted.rows.units[held])
-    small = Weights(weights.pruner[held], weights.nodes[held], weights.moves.copy(), weights.triples.copy())
+    pruner, nodes = (np.concatenate([x[:n_pairs][held], x[n_pairs:]]) for x in (weights.pruner, weights.nodes))
+    small = Weights(pruner, nodes, weights.moves.copy(), weights.triples.copy())
     return replace(fitted, index=Index(fitted.index.keys[used]), rows=rows, weights=small)
 
 
@@ -323,7 +356,9 @@ def _check_parts(fitted: _Fitted) -> None:
     starts, units = fitted.rows
     weights, k = fitted.weights, fitted.units.k
     sound = len(starts) == fitted.index.n_features + 1 and starts[0] == 0 and starts[-1] == len(units)
-    sound = sound and not (np.diff(starts) < 0).any() and len(weights.pruner) == len(weights.nodes) == len(units)
+    n_real = 0 if fitted.adapted is None else len(fitted.adapted.blocks)
+    n_weights = len(units) + n_real * fitted.units.size
+    sound = sound and not (np.diff(starts) < 0).any() and len(weights.pruner) == len(weights.nodes) == n_weights
     sound = sound and len(weights.moves) == fitted.units.size**2 and k > 0
     sound = sound and (not len(units) or 0 <= units.min() <= units.max() < fitted.units.size)
     if not sound:

@@ -59,7 +59,25 @@ def _attributes(tagger: CrfTagger, one: Treebank, word: int, chosen: int, other:
         much = sum(w * ((u in mine) - (u in theirs)) for u, w in zip(units, weights, strict=True))
         if much:
             found.append({"template": name or "(always)", "weight": much})
+    if learnt.adapted is not None:
+        found += _places(tagger, one, word, chosen, other)
     return sorted(found, key=lambda entry: -abs(entry["weight"]))
+
+
+def _places(tagger: CrfTagger, one: Treebank, word: int, chosen: int, other: int) -> list[dict[str, Any]]:
+    """The same for the places of attributes in a correspondence."""
+    learnt = tagger._learnt
+    heads, members, size = learnt.units
+    real = learnt.adapted.real(one)
+    weights = learnt.weights.nodes[len(learnt.rows.units) :].reshape(size, len(real.blocks))
+    mine, theirs = (weights[members[heads[y] : heads[y + 1]]].sum(axis=0) for y in (chosen, other))
+    found = []
+    for b, name in enumerate(learnt.adapted.correspondence.names):
+        at, own = int(real.places[word, b]), real.blocks == b
+        much = float((mine - theirs)[own] @ real.table[at, real.dimensions[own]]) if at >= 0 else 0.0
+        if much:
+            found.append({"template": f"{name} (correspondence)", "weight": much})
+    return found
 
 
 def _neighbours(tagger: CrfTagger, tags: Any, word: int, chosen: int, other: int) -> list[dict[str, Any]]:

@@ -21,7 +21,7 @@ from isogloss.engine.threads import run_blocks, using_threads
 from isogloss.learners.sparse import Sparse
 from isogloss.tasks.tag.labels import Units
 
-__all__ = ["Decoded", "Learning", "Rows", "Settings", "Weights", "decode", "rows_of"]
+__all__ = ["Decoded", "Learning", "Real", "Rows", "Settings", "Weights", "decode", "rows_of"]
 
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int64]
@@ -54,12 +54,49 @@ class Rows(NamedTuple):
     units: NDArray[np.int32]
 
 
+class Real(NamedTuple):
+    """Real-valued attributes: every position looks up one row of a table for each block, and takes some dimensions.
+
+    places : int32[n_words, n_blocks]
+        Rows of the table; −1 for none, whose attributes are 0.
+    table : float32[n_rows, h]
+    blocks, dimensions : int32[n_real]
+        Attribute f is dimension ``dimensions[f]`` of what block ``blocks[f]`` looks up.
+    l1 : float32
+        The penalty on weights of these attributes.
+    """
+
+    places: NDArray[np.int32]
+    table: Floats
+    blocks: NDArray[np.int32]
+    dimensions: NDArray[np.int32]
+    l1: np.float32
+
+    @classmethod
+    def none(cls, n_words: int) -> Real:
+        """No attributes."""
+        nothing = np.zeros(0, np.int32)
+        return cls(np.zeros((n_words, 0), np.int32), np.zeros((0, 0), np.float32), nothing, nothing, np.float32(0))
+
+    def mean_size(self) -> float:
+        """The sum of |attribute|, for the mean word."""
+        total = 0.0
+        for b in np.unique(self.blocks).tolist():
+            sizes = np.abs(self.table[:, self.dimensions[self.blocks == b]]).sum(axis=1, dtype=np.float64)
+            total += float(sizes[self.places[:, b][self.places[:, b] >= 0]].sum())
+        return total / max(1, len(self.places))
+
+    def scaled(self, by: float) -> Real:
+        """The same attributes, larger."""
+        return self._replace(table=(self.table * by).astype(np.float32))
+
+
 @dataclass(frozen=True, eq=False)
 class Weights:
     """What was learnt.
 
-    pruner, nodes : float32[n_pairs]
-        For attributes and units, of order 0 and of the chains.
+    pruner, nodes : float32[n_pairs + n_units * n_real]
+        For attributes and units, of order 0 and of the chains; then for all units and real-valued attributes.
     moves : float32[n_units²]
         From a unit to a unit.
     triples : float32[.]
@@ -114,13 +151,24 @@ class Learning:
     rows : Rows
     units : Units
     settings : Settings
+    real : Real, optional
+        Real-valued attributes of every word.
     """
 
     def __init__(
-        self, attributes: Sparse, offsets: Integers, gold: Integers, rows: Rows, units: Units, settings: Settings
+        self,
+        attributes: Sparse,
+        offsets: Integers,
+        gold: Integers,
+        rows: Rows,
+        units: Units,
+        settings: Settings,
+        real: Real | None = None,
     ) -> None:
+        self.real = real or Real.none(attributes.n_rows)
         self.offsets, self.gold, self.rows, self.units, self.settings = offsets, gold, rows, units, settings
-        self._matrix = (attributes.indptr, attributes.indices, *rows, units.heads, units.members)
+        self._matrix = (attributes.indptr, attributes.indices, *rows, units.heads, units.members, self.real)
+        self.n_weights = len(rows.units) + len(self.real.blocks) * units.size
         self._steps = tuple(np.float32(x) for x in (settings.rate, settings.l1, settings.l2))
         self.n_sentences = len(offsets) - 1
 
@@ -165,11 +213,20 @@ class Learning:
 
         learn_labels: Any = scores.learn_labels
 
-        kept, value = _fresh(len(self.rows.units)), 0.0
+        kept, value = _fresh(self.n_weights), 0.0
         for i in range(self.settings.first_iterations):
             mixed = np.random.default_rng([self.settings.seed, 0, i]).permutation(sentences)
             value = learn_labels(mixed, self.offsets, *self._matrix, self.gold, *kept, *self._steps, self.units.size)
         return value, kept[0]
+
+    def telling(self, share: float) -> NDArray[np.bool_]:
+        """bool[n_real]: the share of real-valued attributes whose weights, of order 0, vary most over labels."""
+        k, many = self.units.k, len(self.real.blocks)
+        _, pruner = self._pruner(np.arange(self.n_sentences))
+        weights = pruner[len(self.rows.units) :].reshape(self.units.size, many)[:k]
+        kept = np.zeros(many, np.bool_)
+        kept[np.argsort(-weights.var(axis=0), kind="stable")[: int(np.ceil(share * many))]] = True
+        return kept
 
     def _shorten(self, sentences: Integers, pruner: Floats, short: NDArray[np.int32], sizes: NDArray[np.int32]) -> None:
         """Labels that are worth a look, for the words of some sentences."""
@@ -192,7 +249,7 @@ class Learning:
         learn_chains: Any = chain.learn_chains
 
         settings, k = self.settings, self.units.k
-        nodes, moves = _fresh(len(self.rows.units)), _fresh(self.units.size**2)
+        nodes, moves = _fresh(self.n_weights), _fresh(self.units.size**2)
         triples = _fresh(min((k + 1) ** 3, ROOM) if settings.order == 2 else 0)
         weights = Weights(pruner, nodes[0], moves[0], triples[0])
         for i in range(settings.iterations):
@@ -218,6 +275,7 @@ def decode(
     units: Units,
     weights: Weights,
     settings: Settings,
+    real: Real | None = None,
     *,
     hard: bool = False,
 ) -> Decoded:
@@ -232,6 +290,7 @@ def decode(
     labels, lists = np.zeros(n, np.int32), np.empty((n, most), np.int32)
     chances, totals = np.empty((n, most), np.float32), np.zeros(len(offsets) - 1)
     given: tuple[Any, ...] = (attributes.indptr, attributes.indices, *rows, units.heads, units.members)
+    given += (real or Real.none(n),)
     given += (weights.pruner, np.float32(settings.margin), weights.nodes, weights.moves, weights.triples, units.size)
     blocks = max(1, (len(offsets) - 1) // SENTENCES_PER_BLOCK)
     run_blocks(predict_chains, blocks, settings.order, hard, offsets, *given, labels, lists, chances, totals)

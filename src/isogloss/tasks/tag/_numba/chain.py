@@ -11,7 +11,17 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from isogloss.tasks.tag._numba.scores import NEGLIGIBLE, add_units, climb, label_scores, shortlist, update_row
+from isogloss.tasks.tag._numba.scores import (
+    NEGLIGIBLE,
+    add_real,
+    add_units,
+    climb,
+    label_scores,
+    look_up_real,
+    shortlist,
+    update_real,
+    update_row,
+)
 
 __all__ = ["learn_chains", "predict_chains", "prune"]
 
@@ -126,17 +136,20 @@ def _surround(n, lists, sizes, outside):
 
 @njit(cache=True, nogil=True)
 def prune(
-    block, count, sentences, offsets, indptr, indices, starts, units, heads, members, weights, gold, margin, n_units,
-    lists, sizes,
+    block, count, sentences, offsets, indptr, indices, starts, units, heads, members, real, weights, gold, margin,
+    n_units, lists, sizes,
 ):  # fmt: skip
     """Labels worth a look at each word of some sentences by the scores of order 0; the gold one is always among them.
 
     lists : int32[n_words, most]; sizes : int32[n_words].
     """
     by_unit, scores = np.empty(n_units, np.float32), np.empty(len(heads) - 2, np.float32)
+    values = np.empty(len(real.blocks), np.float32)
     for i in range(block * len(sentences) // count, (block + 1) * len(sentences) // count):
         for r in range(offsets[sentences[i]], offsets[sentences[i] + 1]):
+            look_up_real(r, real, values)
             add_units(r, indptr, indices, starts, units, weights, by_unit)
+            add_real(values, weights, n_units, by_unit)
             top = label_scores(by_unit, heads, members, scores)
             size = shortlist(scores, top, margin, lists.shape[1], lists[r])
             there = False
@@ -180,7 +193,7 @@ def _climb_all(n, slopes, touched, weights, sums, sizes, rate, l1, l2):
 
 @njit(cache=True, nogil=True)
 def learn_chains(
-    order, sentences, offsets, indptr, indices, starts, units, heads, members, gold, short, short_sizes,
+    order, sentences, offsets, indptr, indices, starts, units, heads, members, real, gold, short, short_sizes,
     weights, sums, past, moves, moves_sums, moves_past, triples, triples_sums, triples_past,
     rate, l1, l2, n_units,
 ):  # fmt: skip
@@ -195,6 +208,7 @@ def learn_chains(
     alpha2, beta2 = np.zeros((longest, wide, wide)), np.zeros((longest, wide, wide))
     posterior, right = np.zeros((longest, most)), np.zeros(longest, np.int64)
     by_unit, slopes = np.empty(n_units, np.float32), np.empty(n_units, np.float32)
+    values = np.empty((longest, len(real.blocks)), np.float32)
     parts = 1
     for y in range(k):
         parts = max(parts, heads[y + 1] - heads[y])
@@ -209,7 +223,9 @@ def learn_chains(
         right[0] = right[1] = right[n - 1] = 0
         for t in range(2, n - 1):
             r = first + t - 2
+            look_up_real(r, real, values[t])
             add_units(r, indptr, indices, starts, units, weights, by_unit)
+            add_real(values[t], weights, n_units, by_unit)
             sizes[t] = short_sizes[r]
             for j in range(sizes[t]):
                 y = short[r, j]
@@ -263,13 +279,14 @@ def learn_chains(
                 for m in range(heads[y], heads[y + 1]):
                     slopes[members[m]] += much
             update_row(first + t - 2, indptr, indices, starts, units, slopes, weights, sums, past, rate, l1, l2)
+            update_real(values[t], slopes, weights, sums, past, rate, real.l1, l2)
         _climb_all(triple_n, triple_slopes, triple_touched, triples, triples_sums, triples_past, rate, l1, l2)
     return value
 
 
 @njit(cache=True, nogil=True)
 def predict_chains(
-    block, count, order, hard, offsets, indptr, indices, starts, units, heads, members, pruner, margin,
+    block, count, order, hard, offsets, indptr, indices, starts, units, heads, members, real, pruner, margin,
     weights, moves, triples, n_units, labels, lists_out, chances, totals,
 ):  # fmt: skip
     """Labels of all sentences of a block, with the short lists and the posterior of each label in them.
@@ -289,6 +306,7 @@ def predict_chains(
     alpha2, beta2 = np.zeros((longest, wide, wide)), np.zeros((longest, wide, wide))
     posterior = np.zeros((longest, most))
     by_unit, scores = np.empty(n_units, np.float32), np.empty(k, np.float32)
+    values = np.empty(len(real.blocks), np.float32)
     for s in range(begin, end):
         first, n = offsets[s], offsets[s + 1] - offsets[s] + 3
         totals[s] = 0.0
@@ -297,10 +315,13 @@ def predict_chains(
         _surround(n, lists, sizes, k)
         for t in range(2, n - 1):
             r = first + t - 2
+            look_up_real(r, real, values)
             add_units(r, indptr, indices, starts, units, pruner, by_unit)
+            add_real(values, pruner, n_units, by_unit)
             top = label_scores(by_unit, heads, members, scores)
             sizes[t] = shortlist(scores, top, margin, most, lists[t])
             add_units(r, indptr, indices, starts, units, weights, by_unit)
+            add_real(values, weights, n_units, by_unit)
             for j in range(sizes[t]):
                 nodes[t, j] = 0.0
                 for m in range(heads[lists[t, j]], heads[lists[t, j] + 1]):

@@ -3,6 +3,10 @@
 A label is scored by *units*: itself, and with bundles of features each of its parts (``Case=Nom``). Unit y is label y
 itself for y < k, unit k stands for what is outside the sentence, parts come after. Attribute *a* has weights for the
 units ``units[starts[a]:starts[a + 1]]``; label *y* consists of the units ``members[heads[y]:heads[y + 1]]``.
+
+Real-valued attributes, of which a position has all, are looked up (see `isogloss.tasks.tag.learning.Real`): attribute f
+is ``table[places[row, blocks[f]], dimensions[f]]``, and 0 where nothing is known. Each unit has weights for all of them;
+they stand behind those of the other attributes, unit after unit.
 """
 
 from __future__ import annotations
@@ -10,10 +14,15 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["NEGLIGIBLE", "add_units", "climb", "label_scores", "learn_labels", "shortlist", "update_row"]
+__all__ = [
+    "NEGLIGIBLE", "add_real", "add_units", "climb", "label_scores", "learn_labels", "look_up_real", "shortlist",
+    "update_real", "update_row",
+]  # fmt: skip
 
 NEGLIGIBLE = np.float32(1e-6)
 """Gradients of a weight that are smaller are passed over: most are, once most words have the right label."""
+SMALL = np.float32(1e-4)
+"""The same for real-valued attributes, of which every position has hundreds."""
 
 
 @njit(cache=True, nogil=True)
@@ -24,6 +33,32 @@ def add_units(row, indptr, indices, starts, units, weights, out):
         a = np.uint64(indices[e])
         for p in range(np.uint64(starts[a]), np.uint64(starts[a + np.uint64(1)])):
             out[np.uint64(units[p])] += weights[p]
+
+
+@njit(cache=True, nogil=True)
+def look_up_real(row, real, out):
+    """The real-valued attributes of a position, to `out`."""
+    for f in range(len(out)):
+        at = real.places[row, real.blocks[f]]
+        out[f] = real.table[at, real.dimensions[f]] if at >= 0 else np.float32(0)
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _product(x, y):
+    total = np.float32(0)
+    for f in range(len(x)):
+        total += x[f] * y[f]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def add_real(values, weights, n_units, out):
+    """What real-valued attributes add to the score of every unit."""
+    many = len(values)
+    first = len(weights) - many * n_units
+    if many:
+        for u in range(n_units):
+            out[u] += _product(values, weights[first + u * many : first + (u + 1) * many])
 
 
 @njit(cache=True, nogil=True)
@@ -69,20 +104,47 @@ def update_row(row, indptr, indices, starts, units, slopes, weights, sums, sizes
                 climb(weights, sums, sizes, p, slope, rate, l1, l2)
 
 
+@njit(cache=True, nogil=True, error_model="numpy")
+def _climb_row(values, slope, weights, sums, sizes, rate, l1, l2):
+    """`climb` for neighbours in memory: without branches, it takes many at a time."""
+    for f in range(len(values)):
+        own, before, weight = slope * values[f], sizes[f], weights[f]
+        after = np.sqrt(before * before + own * own)
+        sizes[f] = after
+        total = sums[f] + own + (after - before) / rate * weight
+        sums[f] = total
+        much = max(abs(total) - l1, np.float32(0)) / ((np.float32(1) + after) / rate + l2)
+        weights[f] = much if total > 0 else -much
+
+
+@njit(cache=True, nogil=True)
+def update_real(values, slopes, weights, sums, sizes, rate, l1, l2):
+    """The same for real-valued attributes."""
+    many, n_units = len(values), len(slopes)
+    first = len(weights) - many * n_units
+    if many:
+        for u in range(n_units):
+            if abs(slopes[u]) > SMALL:
+                own = slice(first + u * many, first + (u + 1) * many)
+                _climb_row(values, slopes[u], weights[own], sums[own], sizes[own], rate, l1, l2)
+
+
 @njit(cache=True, nogil=True)
 def learn_labels(
-    sentences, offsets, indptr, indices, starts, units, heads, members, gold, weights, sums, sizes,
+    sentences, offsets, indptr, indices, starts, units, heads, members, real, gold, weights, sums, sizes,
     rate, l1, l2, n_units,
 ):  # fmt: skip
     """One pass over the words of the given sentences, each by itself (order 0); returns Σ log p of the gold labels."""
     k = len(heads) - 2
     by_unit, slopes = np.empty(n_units, np.float32), np.empty(n_units, np.float32)
-    scores = np.empty(k, np.float32)
+    scores, values = np.empty(k, np.float32), np.empty(len(real.blocks), np.float32)
     value = 0.0
     for s in sentences:
         for r in range(offsets[s], offsets[s + 1]):
             y = gold[r]
+            look_up_real(r, real, values)
             add_units(r, indptr, indices, starts, units, weights, by_unit)
+            add_real(values, weights, n_units, by_unit)
             top = label_scores(by_unit, heads, members, scores)
             gap = scores[y] - top
             mass = np.float32(0)
@@ -99,6 +161,7 @@ def learn_labels(
                     for m in range(heads[j], heads[j + 1]):
                         slopes[members[m]] -= p
             update_row(r, indptr, indices, starts, units, slopes, weights, sums, sizes, rate, l1, l2)
+            update_real(values, slopes, weights, sums, sizes, rate, real.l1, l2)
     return value
 
 
