@@ -473,6 +473,19 @@ def test_indicator_features_give_relative_frequencies_and_conjoined_is_a_shortha
     assert short.objective(weights, counts)[1] == pytest.approx(long.objective(weights, counts)[1])
 
 
+def test_an_outcome_may_stand_for_several():
+    rows = csr_matrix(np.array([[1.0, 0], [0, 1], [0, 1], [0, 1], [1, 1]]))
+    whole = LogLinearMultinomial.conjoined(rows, 2)
+    shared = LogLinearMultinomial.conjoined(rows[[0, 1, 4]], 2, base=np.tile(np.log([1, 3, 1]), 2))
+    weights = np.random.default_rng(1).normal(size=4)
+    single = np.exp(whole.log_probs(weights)).reshape(2, 5)
+    summed = np.stack([single[:, 0], single[:, 1:4].sum(1), single[:, 4]], axis=1)
+    assert np.exp(shared.log_probs(weights)).reshape(2, 3) == pytest.approx(summed)
+    counts = np.random.default_rng(2).random((2, 5))
+    few = np.stack([counts[:, 0], counts[:, 1:4].sum(1), counts[:, 4]], axis=1)
+    assert shared.objective(weights, few)[1] == pytest.approx(whole.objective(weights, counts)[1])
+
+
 class FeatureTagger(Tagger):
     """Emissions from features of symbols, as in HMM-ME; an M-step of a few steps of L-BFGS."""
 
@@ -515,6 +528,7 @@ def test_bad_arguments_are_refused_by_name():
         (lambda: LogLinearMultinomial(features, [0, 3, 3, 6]), "offsets"),
         (lambda: LogLinearMultinomial(features, 2, l2=-1.0), "l2"),
         (lambda: LogLinearMultinomial(features, 2, allowed=[True] * 5), "6 answers"),
+        (lambda: LogLinearMultinomial(features, 2, base=np.zeros(5)), "6 finite numbers"),
         (lambda: LogLinearMultinomial(features, 2, allowed=[True] * 3 + [False] * 3), "context 1 allows nothing"),
         (lambda: LogLinearMultinomial(features, 2).fit(np.ones(5)), "6 numbers"),
         (lambda: LogLinearMultinomial(features, 2, allowed=[True] * 5 + [False]).fit(np.ones(6)), "row 5 is counted"),

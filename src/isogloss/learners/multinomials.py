@@ -102,6 +102,8 @@ class LogLinearMultinomial:
         Of the penalty ½ l2 ‖w‖²: 1 / variance of the prior on weights.
     allowed : bool[n_rows], optional
         Outcomes that are possible; the others have probability 0 whatever the weights.
+    base : float64[n_rows], optional
+        Added to the scores, and not learnt: log m for an outcome that stands for m of equal features.
 
     Notes
     -----
@@ -124,23 +126,35 @@ class LogLinearMultinomial:
     """
 
     def __init__(
-        self, features: Any, offsets: ArrayLike | int, *, l2: float = 0.1, allowed: ArrayLike | None = None
+        self,
+        features: Any,
+        offsets: ArrayLike | int,
+        *,
+        l2: float = 0.1,
+        allowed: ArrayLike | None = None,
+        base: ArrayLike | None = None,
     ) -> None:
         from scipy.sparse import csr_matrix
 
         self._rows = csr_matrix(features, dtype=np.float64)
         self._columns = self._rows.T.tocsr()
         self._copies = 0
-        self._set_up(self._rows.shape[0], offsets, l2, allowed)
+        self._set_up(self._rows.shape[0], offsets, l2, allowed, base)
 
     @classmethod
     def conjoined(
-        cls, features: Any, n_contexts: int, *, l2: float = 0.1, allowed: ArrayLike | None = None
+        cls,
+        features: Any,
+        n_contexts: int,
+        *,
+        l2: float = 0.1,
+        allowed: ArrayLike | None = None,
+        base: ArrayLike | None = None,
     ) -> LogLinearMultinomial:
         """Outcomes [n_outcomes, n_features] with weights of their own in each context.
 
-        Rows are ``context * n_outcomes + outcome`` and weights ``context * n_features + feature``; `allowed` may be
-        bool[n_contexts, n_outcomes].
+        Rows are ``context * n_outcomes + outcome`` and weights ``context * n_features + feature``; `allowed` and `base`
+        may be [n_contexts, n_outcomes].
         """
         from scipy.sparse import csr_matrix
 
@@ -148,10 +162,12 @@ class LogLinearMultinomial:
         made._rows = csr_matrix(features, dtype=np.float64)
         made._columns = made._rows.T.tocsr()
         made._copies = n_contexts
-        made._set_up(n_contexts * made._rows.shape[0], n_contexts, l2, allowed)
+        made._set_up(n_contexts * made._rows.shape[0], n_contexts, l2, allowed, base)
         return made
 
-    def _set_up(self, n_rows: int, offsets: ArrayLike | int, l2: float, allowed: ArrayLike | None) -> None:
+    def _set_up(
+        self, n_rows: int, offsets: ArrayLike | int, l2: float, allowed: ArrayLike | None, base: ArrayLike | None
+    ) -> None:
         given = np.asarray(offsets, np.int64)
         if given.ndim == 0:
             if given < 1 or n_rows % int(given):
@@ -166,6 +182,9 @@ class LogLinearMultinomial:
             raise ParameterError(f"LogLinearMultinomial: l2 should be 0 or more, and finite, not {l2!r}")
         self.offsets, self.l2 = given, float(l2)
         self._context = np.repeat(np.arange(len(given) - 1), np.diff(given))
+        self._base = None if base is None else np.asarray(base, np.float64).ravel()
+        if self._base is not None and not (self._base.shape == (n_rows,) and np.isfinite(self._base).all()):
+            raise ParameterError(f"LogLinearMultinomial: base should be {n_rows} finite numbers, one for each row")
         self.allowed: NDArray[np.bool_] | None = None
         if allowed is not None:
             self.allowed = np.asarray(allowed, np.bool_).ravel()
@@ -199,6 +218,8 @@ class LogLinearMultinomial:
     def log_probs(self, weights: ArrayLike) -> Array:
         """float64[n_rows]: log p(v | c); −∞ where not allowed."""
         scores = self._scores(np.asarray(weights, np.float64))
+        if self._base is not None:
+            scores = scores + self._base
         if self.allowed is not None:
             scores = np.where(self.allowed, scores, -np.inf)
         top = np.maximum.reduceat(scores, self.offsets[:-1])
