@@ -15,12 +15,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from isogloss.engine.threads import run_blocks
 from isogloss.errors import DataError, ParameterError
-from isogloss.learners.multinomials import LogLinearMultinomial, normalise
+from isogloss.learners.multinomials import normalise
 from isogloss.learners.optimisers import Lbfgs
 from isogloss.learners.posterior import Outcome, Together
 from isogloss.learners.runner import run
 from isogloss.progress import Progress
 from isogloss.structures.factored_chain import FactoredChains
+from isogloss.tasks.tag.emissions import LogLinearEmissions
 
 __all__ = ["Expected", "Hmm", "HmmFit", "Lattice", "fit_hmm"]
 
@@ -259,7 +260,7 @@ class _Em:
         self,
         lattice: Lattice,
         n_types: int,
-        emissions: LogLinearMultinomial | None,
+        emissions: LogLinearEmissions | None,
         smoothing: float,
         evaluations: int,
         soft: Array | None,
@@ -291,13 +292,8 @@ class _Em:
         if self.emissions is None:
             with np.errstate(divide="ignore"):
                 return _Params(moves, np.log(normalise(counts)), None)
-        fit = self.emissions.fit(counts, weights, tolerance=1e-6, steps=evaluations)
-        return _Params(moves, self.table(fit.weights), fit.weights)
-
-    def table(self, weights: Array) -> Array:
-        """float64[k, n_types] of log-linear emissions."""
-        assert self.emissions is not None
-        return self.emissions.log_probs(weights).reshape(self.lattice.k, self.n_types)
+        fitted = self.emissions.fit(counts, weights, tolerance=1e-6, steps=evaluations)
+        return _Params(moves, self.emissions.table(fitted), fitted)
 
     def log_prior(self, params: _Params) -> float:
         value = self.smoothing * float(np.log(params.transitions).sum()) if self.smoothing else 0.0
@@ -319,9 +315,9 @@ class _Marginal:
     """
 
     def __init__(self, em: _Em, shape: tuple[int, ...]) -> None:
-        self.em, self.shape = em, shape
         assert em.emissions is not None
-        self.n_emissions = em.emissions.n_weights
+        self.em, self.shape, self.emissions = em, shape, em.emissions
+        self.n_emissions = self.emissions.n_weights
 
     @property
     def n_weights(self) -> int:
@@ -337,14 +333,13 @@ class _Marginal:
         own = weights[: self.n_emissions]
         scores = weights[self.n_emissions :].reshape(self.shape)
         raised = np.exp(scores - scores.max(axis=-1, keepdims=True))
-        return _Params(raised / raised.sum(axis=-1, keepdims=True), self.em.table(own), own.copy())
+        return _Params(raised / raised.sum(axis=-1, keepdims=True), self.emissions.table(own), own.copy())
 
     def add_gradient(self, weights: Array, out: Array, items: Integers | None = None) -> float:
         params, em = self.params(weights), self.em
-        assert em.emissions is not None
         value, transitions, posterior, _, _ = em.expect(params, None)
         counts = em.lattice.emission_counts(posterior, em.n_types)
-        out[: self.n_emissions] += em.emissions.objective(params.weights, counts)[1]  # type: ignore[arg-type]
+        out[: self.n_emissions] += self.emissions.gradient(weights[: self.n_emissions], counts)
         smoothed = transitions + em.smoothing
         out[self.n_emissions :] += (smoothed - smoothed.sum(axis=-1, keepdims=True) * params.transitions).ravel()
         return value + em.log_prior(params)
@@ -441,7 +436,7 @@ def fit_hmm(
     emissions = None
     if features is not None:
         kept = support if restrict_support else None
-        emissions = LogLinearMultinomial.conjoined(features, lattice.k, l2=1 / variance, allowed=kept)
+        emissions = LogLinearEmissions(features, lattice.k, l2=1 / variance, allowed=kept)
     evidence = None if soft is None else np.asarray(soft, np.float64)[lattice.tokens, lattice.labels]
     em = _Em(lattice, n_types, emissions, smoothing, evaluations, evidence, project)
     params = _first_params(lattice, support, order, seed, None if initial is None else np.asarray(initial, np.float64))
@@ -472,11 +467,7 @@ def _fitted(em: _Em, params: _Params, trace: Array) -> HmmFit:
     model = Hmm(params.transitions, params.emissions)
     if em.emissions is None or params.weights is None:
         return HmmFit(model, None, None, trace)
-    weights = params.weights.reshape(model.k, -1)
-    scores = em.emissions._scores(params.weights).reshape(model.k, em.n_types)
-    at = np.isfinite(params.emissions).argmax(axis=1)
-    rows = np.arange(model.k)
-    return HmmFit(model, weights, scores[rows, at] - params.emissions[rows, at], trace)
+    return HmmFit(model, params.weights.reshape(model.k, -1), em.emissions.normalisers(params.weights), trace)
 
 
 def _support(lattice: Lattice, n_types: int) -> NDArray[np.bool_]:

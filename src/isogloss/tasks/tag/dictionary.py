@@ -1,0 +1,395 @@
+"""`DictionaryTagger`: a tagger from text without tags and a dictionary that says which tags words may have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isogloss import store
+from isogloss.data.bitext import Text
+from isogloss.data.tag_dictionary import TagDictionary
+from isogloss.data.treebank import Treebank
+from isogloss.data.vocabulary import Vocabulary
+from isogloss.engine.threads import using_threads
+from isogloss.errors import ModelError, ParameterError, TreebankError, UsageError
+from isogloss.progress import Progress
+from isogloss.tasks.tag.base import COLUMNS, ColumnTagger, as_treebank
+from isogloss.tasks.tag.emissions import FEATURES, WordFeatures
+from isogloss.tasks.tag.hmm import Hmm, HmmFit, Lattice, fit_hmm
+
+__all__ = ["DictionaryTagger", "Emitting"]
+
+Array = NDArray[np.float64]
+PREFIX = "dictionary."
+"""Of the names of the dictionary's arrays in a saved model."""
+
+
+@dataclass(frozen=True, eq=False)
+class Emitting:
+    """A hidden Markov model with its words: what scores any text, new words too.
+
+    Parameters
+    ----------
+    model : Hmm
+    types : Vocabulary
+        Of the text that it has learnt from, in the order of the columns of `model.emissions`.
+    features : WordFeatures, optional
+        With weights float64[k, n_features] and normalisers float64[k]; without, emissions are tables.
+    """
+
+    model: Hmm
+    types: Vocabulary
+    features: WordFeatures | None = None
+    weights: Array | None = None
+    normalisers: Array | None = None
+
+    @classmethod
+    def of(cls, fit: HmmFit, types: Vocabulary, features: WordFeatures | None) -> Emitting:
+        """What `fit_hmm` has learnt of a text with these types."""
+        return cls(fit.model, types, features, fit.weights, fit.normalisers)
+
+    def emissions(self, types: Sequence[str]) -> Array:
+        r"""float64[k, n_types]: log p(x|y) of any types.
+
+        A new word is scored by its features as if it were one more type, :math:`e^{s} / (Z_y + e^{s})`; without
+        features, all tags are as likely to emit it.
+        """
+        numbers = self.types.encode(types)
+        out = np.zeros((self.model.k, len(numbers)))
+        seen = numbers >= 0
+        out[:, seen] = self.model.emissions[:, numbers[seen]]
+        if self.features is None or self.weights is None or self.normalisers is None or seen.all():
+            return out
+        fresh = np.flatnonzero(~seen)
+        scores = (self.features.matrix([types[i] for i in fresh.tolist()]) @ self.weights.T).T
+        out[:, fresh] = scores - np.logaddexp(self.normalisers[:, None], scores)
+        return out
+
+    def over(self, types: Sequence[str]) -> Hmm:
+        """The model of a text with these types."""
+        return Hmm(self.model.transitions, self.emissions(types))
+
+
+class DictionaryTagger(ColumnTagger):
+    r"""Tags words by a hidden Markov model that has never seen a tagged sentence.
+
+    .. math:: p(x, y) = \prod_t p(y_t \mid y_{t-1}, y_{t-2})\, p(x_t \mid y_t), \qquad
+        p(x \mid y) \propto \exp(\lambda_y \cdot f(x))
+
+    is learnt by EM from raw text, where a word of the dictionary may have only the tags of its entry, and other words
+    all. `order` and `emissions` give the four models of the paper: HMM (1, "table"), SHMM (2, "table"), HMM-ME (1,
+    "features") and SHMM-ME (2, "features"), the last of which is the default.
+
+    Parameters
+    ----------
+    dictionary : TagDictionary
+        Needed to `fit`; a model that is loaded brings its own.
+    column : str
+        Where predicted tags are put.
+    order : 1 or 2
+        Tags before a word's own that it depends on.
+    emissions : "features" or "table"
+    features : str or sequence of str
+        "paper", "rich", or templates of `isogloss.tasks.tag.emissions.WordFeatures`.
+    iterations : int
+        Of EM, or of L-BFGS.
+    variance : float
+        Of the Gaussian prior on the weights of features.
+    restrict_support : bool
+        Normalise p(x|y) over words that may have tag y, not over all.
+    smoothing : float
+        Added to counts of transitions.
+    decoder : "marginal" or "viterbi"
+        The most probable tag of each word, or the most probable sequence.
+    rules : bool
+        Punctuation marks and numerals that have no entry may only be that.
+    method : "em" or "gradient"
+        "gradient": L-BFGS on the likelihood of the text itself.
+    seed : int
+        Of the random emissions to begin with.
+    threads : int, optional
+        All cores if not given; the result is the same.
+
+    Attributes
+    ----------
+    trace_ : float64[n_steps]
+        Log-likelihood of the text and log priors, which never fall.
+
+    References
+    ----------
+    Li, Graça and Taskar, Wiki-ly Supervised Part-of-Speech Tagging, EMNLP 2012. Rules for punctuation and numerals,
+    the smoothing of transitions and the scoring of new words are ours.
+
+    Examples
+    --------
+    >>> words = TagDictionary({"the": "DET", "a": "DET", "dog": "NOUN", "sleeps": "VERB", "runs": ["VERB", "NOUN"]})
+    >>> text = Text.of(["the dog sleeps", "a dog runs", "the cat sleeps", "the runs", "a cat runs"] * 4)
+    >>> tagger = DictionaryTagger(words, order=1).fit(text)
+    >>> tagger.predict(Text.of(["a cat runs"])).strings("upos", 0)
+    ('DET', 'NOUN', 'VERB')
+    """
+
+    _kind: ClassVar[str] = "tag.dictionary"
+    OPTIONS: ClassVar[tuple[str, ...]] = (
+        "column", "order", "emissions", "features", "iterations", "variance", "restrict_support", "smoothing",
+        "decoder", "rules", "method", "seed",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        dictionary: TagDictionary | None = None,
+        *,
+        column: str = "upos",
+        order: int = 2,
+        emissions: str = "features",
+        features: str | Sequence[str] = "paper",
+        iterations: int = 50,
+        variance: float = 10.0,
+        restrict_support: bool = False,
+        smoothing: float = 1e-4,
+        decoder: str = "marginal",
+        rules: bool = True,
+        method: str = "em",
+        seed: int = 0,
+        threads: int | None = None,
+    ) -> None:
+        self.dictionary, self.column, self.order, self.emissions = dictionary, column, order, emissions
+        self.features = features if isinstance(features, str) else tuple(features)
+        self.iterations, self.variance, self.restrict_support = iterations, variance, restrict_support
+        self.smoothing, self.decoder, self.rules, self.method = smoothing, decoder, rules, method
+        self.seed, self.threads = seed, threads
+        self._check_options()
+
+    def _check_options(self) -> None:
+        choices: dict[str, tuple[Any, ...]] = {
+            "column": COLUMNS, "order": (1, 2), "emissions": ("features", "table"),
+            "decoder": ("marginal", "viterbi"), "method": ("em", "gradient"), "restrict_support": (False, True),
+            "rules": (False, True),
+        }  # fmt: skip
+        for name, allowed in choices.items():
+            if getattr(self, name) not in allowed:
+                words = ", ".join(repr(word) for word in allowed)
+                raise ParameterError(f"DictionaryTagger: {name} should be one of {words}, not {getattr(self, name)!r}")
+        for name, least in (("iterations", 1), ("seed", 0)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise ParameterError(f"DictionaryTagger: {name} should be an integer from {least} on, not {value!r}")
+        for name in ("variance", "smoothing"):
+            value = getattr(self, name)
+            if not (isinstance(value, (int, float)) and 0 < value < np.inf):
+                raise ParameterError(f"DictionaryTagger: {name} should be above 0, not {value!r}")
+        if self.method == "gradient" and self.emissions == "table":
+            raise ParameterError("DictionaryTagger: method 'gradient' is for emissions 'features'; tables need 'em'")
+        if self.dictionary is not None and not isinstance(self.dictionary, TagDictionary):
+            raise ParameterError("DictionaryTagger: dictionary should be a TagDictionary; see TagDictionary.read")
+        known = isinstance(self.features, str) and self.features in FEATURES
+        if not known:
+            WordFeatures(() if isinstance(self.features, str) else self.features, ())
+        if isinstance(self.features, str) and not known:
+            raise ParameterError(
+                f"DictionaryTagger: features should be one of {', '.join(map(repr, FEATURES))}, or templates, "
+                f"not {self.features!r}"
+            )
+
+    def __repr__(self) -> str:
+        name = ("HMM", "SHMM")[self.order - 1] + ("-ME" if self.emissions == "features" else "")
+        return f"DictionaryTagger({name}, {self.dictionary!r})"
+
+    # --- learning
+
+    def fit(self, text: Text | Treebank, progress: Progress | None = None) -> Self:
+        """Learn from raw text.
+
+        Parameters
+        ----------
+        text : Text or Treebank
+            Tags of a treebank are not looked at. The text that is to be tagged may be part of it: the more, the better.
+        progress : Progress, optional
+        """
+        dictionary = self._dictionary()
+        treebank = as_treebank(text)
+        if not treebank.n_words:
+            raise TreebankError(f"{treebank.name}: there are no words, so there is nothing to learn from")
+        types, ids = used_types(treebank)
+        allowed = dictionary.allowed(types, rules=self.rules)
+        features = None
+        if self.emissions == "features":
+            features = WordFeatures.learnt(types.types, np.bincount(ids, minlength=len(types)), self.features)
+        with using_threads(self.threads):
+            fit = fit_hmm(
+                ids,
+                treebank.offsets,
+                allowed[ids],
+                None if features is None else features.matrix(types.types),
+                n_types=len(types),
+                order=self.order,
+                iterations=self.iterations,
+                variance=self.variance,
+                restrict_support=self.restrict_support,
+                smoothing=self.smoothing,
+                method=self.method,
+                seed=self.seed,
+                progress=progress,
+            )
+        self._fitted, self.trace_ = Emitting.of(fit, types, features), fit.trace
+        return self
+
+    def _dictionary(self) -> TagDictionary:
+        if self.dictionary is None:
+            raise UsageError("DictionaryTagger: give a dictionary: DictionaryTagger(TagDictionary.read('words.tsv'))")
+        if not len(self.dictionary):
+            raise UsageError("DictionaryTagger: the dictionary has no entries, so that all words may be anything")
+        return self.dictionary
+
+    # --- predicting
+
+    @property
+    def labels_(self) -> tuple[str, ...]:
+        """The tags of the dictionary."""
+        return self._dictionary().tags
+
+    def _lattice(self, treebank: Treebank) -> tuple[Hmm, Lattice]:
+        ids, vocabulary = treebank.columns["form"]
+        learnt: Emitting = self._learnt
+        allowed = self._dictionary().allowed(vocabulary, rules=self.rules)
+        return learnt.over(vocabulary.types), Lattice(ids, treebank.offsets, allowed[ids])
+
+    def predict_proba(self, treebank: Treebank | Text) -> Array:
+        """float64[n_words, n_labels]: the posterior of each of `labels_` for each word of all sentences."""
+        with using_threads(self.threads):
+            model, lattice = self._lattice(as_treebank(treebank))
+            return model.posterior(lattice)
+
+    def _best(self, treebank: Treebank) -> NDArray[np.int32]:
+        if self.decoder == "marginal":
+            return super()._best(treebank)
+        with using_threads(self.threads):
+            model, lattice = self._lattice(treebank)
+            return model.best(lattice).astype(np.int32)
+
+    def explain(
+        self, treebank: Treebank | Text, sentence: int, word: int, *, rival: str | None = None
+    ) -> dict[str, Any]:
+        """Why a word gets its tag and not another; plain data.
+
+        ``allowed``: what the dictionary or a rule allows, and whether it does; ``emission``: log p(x|tag) − log
+        p(x|rival); ``features``: what each feature adds to it, the largest first (the rest is the normaliser's);
+        ``neighbours``: what the transitions from the tags before and to those after add.
+        """
+        treebank = as_treebank(treebank)
+        if not 0 <= sentence < len(treebank) or not 0 <= word < treebank.lengths[sentence]:
+            raise UsageError(f"explain: there is no word {word} in a sentence {sentence}; both are counted from 0")
+        one, labels = treebank.part(sentence, sentence + 1), self.labels_
+        if rival is not None and rival not in labels:
+            raise UsageError(f"explain: the tagger knows no tag {rival!r}; it knows {', '.join(labels)}")
+        chances, form = self.predict_proba(one), one.words(0)[word]
+        best = np.argsort(-chances[word], kind="stable")
+        chosen, other = int(best[0]), labels.index(rival) if rival is not None else int(best[min(1, len(best) - 1)])
+        dictionary, learnt = self._dictionary(), self._learnt
+        emitted = learnt.emissions([form])[:, 0]
+        allowed = dictionary.allowed([form], rules=self.rules)[0]
+        with np.errstate(invalid="ignore"):
+            difference = float(np.nan_to_num(emitted[chosen] - emitted[other], posinf=np.inf))
+        return {
+            "word": form,
+            "tag": labels[chosen],
+            "rival": labels[other],
+            "probabilities": {labels[y]: float(chances[word, y]) for y in best[:5] if chances[word, y] > 0},
+            "allowed": [labels[y] for y in np.flatnonzero(allowed)],
+            "known": bool(dictionary.known([form], rules=self.rules)[0]),
+            "emission": difference,
+            "features": _feature_weights(learnt, form, chosen, other),
+            "neighbours": _neighbours(learnt.model, labels, chances.argmax(axis=1), word, chosen, other),
+        }
+
+    # --- keeping
+
+    def to_meta(self) -> dict[str, Any]:
+        """What else is remembered, for `isogloss.store`."""
+        return {"trace": self.trace_.tolist()}
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """Parameters, words and the dictionary, for `isogloss.store`."""
+        learnt: Emitting = self._learnt
+        arrays: dict[str, NDArray[Any]] = {
+            PREFIX + name: array for name, array in self._dictionary().to_arrays().items()
+        }
+        return arrays | emitting_arrays(learnt)
+
+    def _restore(self, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> None:
+        own = {name.removeprefix(PREFIX): array for name, array in arrays.items() if name.startswith(PREFIX)}
+        self.dictionary = TagDictionary.from_arrays(own)
+        self._fitted = emitting_of(arrays, len(self.dictionary.tags), self.order, self.features)
+        self.trace_ = np.array(meta["trace"], np.float64)
+
+
+def used_types(treebank: Treebank) -> tuple[Vocabulary, NDArray[np.int64]]:
+    """The word types that occur in a treebank, and the number of each word's: int64[n_words]."""
+    ids, vocabulary = treebank.columns["form"]
+    used = np.bincount(ids, minlength=len(vocabulary)) > 0
+    numbers = np.cumsum(used) - 1
+    return Vocabulary([vocabulary[i] for i in np.flatnonzero(used).tolist()]), numbers[ids].astype(np.int64)
+
+
+def emitting_arrays(learnt: Emitting) -> dict[str, NDArray[Any]]:
+    """A model and its words, for `isogloss.store`. Tables of emissions are kept; log-linear ones made again."""
+    blob, offsets = store.pack_strings(learnt.types)
+    arrays: dict[str, NDArray[Any]] = {"types": blob, "type_offsets": offsets, "transitions": learnt.model.transitions}
+    arrays["emissions"] = learnt.model.emissions
+    if learnt.features is not None and learnt.weights is not None and learnt.normalisers is not None:
+        arrays["features"], arrays["feature_offsets"] = store.pack_strings(learnt.features.names)
+        arrays |= {"weights": learnt.weights, "normalisers": learnt.normalisers}
+    return arrays
+
+
+def emitting_of(arrays: Mapping[str, NDArray[Any]], k: int, order: int, templates: str | Sequence[str]) -> Emitting:
+    """The inverse of `emitting_arrays`; sizes are checked, since kernels trust them."""
+    types = Vocabulary(store.unpack_strings(arrays["types"], arrays["type_offsets"]))
+    transitions, emissions = (np.asarray(arrays[name], np.float64) for name in ("transitions", "emissions"))
+    sound = transitions.shape == (k + 1,) * order + (k,) and emissions.shape == (k, len(types))
+    features, weights, normalisers = None, None, None
+    if "weights" in arrays:
+        chosen = FEATURES[templates] if isinstance(templates, str) else tuple(templates)
+        names = tuple(store.unpack_strings(arrays["features"], arrays["feature_offsets"]))
+        features = WordFeatures(chosen, names)
+        weights, normalisers = np.asarray(arrays["weights"]), np.asarray(arrays["normalisers"])
+        sound = sound and weights.shape == (k, len(names)) and normalisers.shape == (k,)
+    if not sound:
+        raise ModelError("the arrays of the saved tagger do not belong together. Train it again, or copy it whole")
+    return Emitting(Hmm(transitions, emissions), types, features, weights, normalisers)
+
+
+def _feature_weights(learnt: Emitting, form: str, chosen: int, other: int) -> list[dict[str, Any]]:
+    if learnt.features is None or learnt.weights is None:
+        return []
+    found = [
+        {"feature": learnt.features.names[f], "weight": float(learnt.weights[chosen, f] - learnt.weights[other, f])}
+        for f in learnt.features.of(form)
+    ]
+    return sorted(found, key=lambda entry: -abs(entry["weight"]))
+
+
+def _neighbours(
+    model: Hmm, labels: Sequence[str], tags: NDArray[np.intp], word: int, chosen: int, other: int
+) -> list[dict[str, Any]]:
+    """What the transitions that a word takes part in add, with the most probable tags around it."""
+    k, order, names = model.k, model.order, (*labels, "(outside)")
+    around = [k, k, *tags.tolist()]
+    found = []
+    for step in range(order + 1):
+        at = word + step
+        if at >= len(tags):
+            break
+        logs = []
+        for tag in (chosen, other):
+            row = list(around)
+            row[word + 2] = tag
+            logs.append(float(np.log(model.transitions[tuple(row[at + 2 - order : at + 3])])))
+        place = around[word + 1] if step == 0 else around[word + 2 + step]
+        where = ("before", "after", "after that")[step]
+        found.append({"place": where, "tag": names[place], "weight": logs[0] - logs[1]})
+    return found
