@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from os import PathLike
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,24 @@ from isogloss.data.treebank import Column, Treebank
 from isogloss.data.vocabulary import Vocabulary
 from isogloss.errors import ModelError, ParameterError, TreebankError, UsageError
 
-__all__ = ["COLUMNS", "ColumnTagger", "accuracy", "as_treebank"]
+__all__ = ["COLUMNS", "ColumnTagger", "Comparison", "accuracy", "as_treebank"]
 
 COLUMNS = ("upos", "xpos", "feats")
+LISTED = 5
+"""Tags that explanations list with their probabilities."""
+
+
+class Comparison(NamedTuple):
+    """A word's tag beside another that it might have: what explanations begin with."""
+
+    sentence: Treebank
+    """The sentence alone."""
+    chances: NDArray[np.float64]
+    """float64[n_words, n_labels]."""
+    chosen: int
+    other: int
+    said: dict[str, Any]
+    """Word, tag, rival and the most probable tags, as plain data."""
 
 
 class ColumnTagger(ABC):
@@ -59,7 +74,7 @@ class ColumnTagger(ABC):
 
     def _best(self, treebank: Treebank) -> NDArray[np.int32]:
         """int32[n_words]: the number of each word's label."""
-        return self.predict_proba(treebank).argmax(axis=1).astype(np.int32)
+        return np.asarray(self.predict_proba(treebank).argmax(axis=1), np.int32)
 
     def predict(self, treebank: Treebank | Text) -> Treebank:
         """The treebank with predicted tags in its column; what stood there is not looked at."""
@@ -89,6 +104,25 @@ class ColumnTagger(ABC):
         rival : str, optional
             The tag to compare with; the second in probability without it.
         """
+
+    def _compare(self, treebank: Treebank | Text, sentence: int, word: int, rival: str | None) -> Comparison:
+        """The tag of a word beside `rival`, or beside the second in probability."""
+        treebank = as_treebank(treebank)
+        if not 0 <= sentence < len(treebank) or not 0 <= word < treebank.lengths[sentence]:
+            raise UsageError(f"explain: there is no word {word} in a sentence {sentence}; both are counted from 0")
+        one, labels = treebank.part(sentence, sentence + 1), self.labels_
+        if rival is not None and rival not in labels:
+            raise UsageError(f"explain: the tagger knows no tag {rival!r}; it knows {', '.join(labels)}")
+        chances = self.predict_proba(one)
+        best = np.argsort(-chances[word], kind="stable").tolist()
+        other = labels.index(rival) if rival is not None else best[1 % len(best)]
+        said = {
+            "word": one.words(0)[word],
+            "tag": labels[best[0]],
+            "rival": labels[other],
+            "probabilities": {labels[y]: float(chances[word, y]) for y in best[:LISTED] if chances[word, y] > 0},
+        }
+        return Comparison(one, chances, best[0], other, said)
 
     # --- keeping
 

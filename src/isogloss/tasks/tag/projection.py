@@ -1,0 +1,247 @@
+r"""What links carry from tagged words to words without tags, and which tags words may have then.
+
+*Token* evidence: the tag of the source word that a word is linked to, with the posterior of the link. *Type* evidence:
+how often each tag reaches a word form. A dictionary, where there is one, says more of types than links do.
+
+References
+----------
+Das and Petrov, Unsupervised Part-of-Speech Tagging with Bilingual Graph-Based Projections, ACL 2011. Täckström, Das,
+Petrov, McDonald and Nivre, Token and Type Constraints for Cross-Lingual Part-of-Speech Tagging, TACL 2013: types keep
+tags above a share, tokens keep their projected tag if their type allows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isogloss.data.bitext import Bitext
+from isogloss.data.links import Links
+from isogloss.data.treebank import Treebank
+from isogloss.data.vocabulary import Vocabulary
+from isogloss.errors import LinksError, ParameterError, TreebankError
+from isogloss.learners.posterior import Features, Projection, Together, regularise, squared_hinge
+
+if TYPE_CHECKING:
+    from isogloss.data.tag_dictionary import TagDictionary
+
+__all__ = [
+    "Constraints", "Expectations", "Projected", "carried", "constraints", "expectations", "type_counts", "type_sets",
+]  # fmt: skip
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+LEAST = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Projected:
+    """The tag that reaches each word of the target text.
+
+    Parameters
+    ----------
+    labels : int32[n_words]
+        Number of the tag at the other end of the most probable link; −1 for words without links, and for tags that are
+        not among those asked for.
+    probability : float64[n_words]
+        Of that link; 0 without.
+    """
+
+    labels: NDArray[np.int32]
+    probability: Floats
+
+    def sure(self, threshold: float) -> Mask:
+        """bool[n_words]: words with a tag by a link at least as probable as this."""
+        return (self.labels >= 0) & (self.probability >= threshold)
+
+
+def carried(bitext: Bitext, links: Links, source: Treebank, tags: tuple[str, ...], column: str = "upos") -> Projected:
+    """Carry the tags of source words along links.
+
+    Parameters
+    ----------
+    bitext : Bitext
+    links : Links
+        With probabilities; without, every link counts as certain. Possible links of gold do not count.
+    source : Treebank
+        The source side with tags, sentence by sentence the words of the bitext.
+    tags : tuple of str
+        Names of tags, in the order of their numbers.
+    column : str
+        Of the treebank.
+    """
+    _check(bitext, links, source)
+    ids, vocabulary = source.columns[column]
+    numbers = Vocabulary(tags).encode(vocabulary)[ids] if len(ids) else np.zeros(0, np.int32)
+    starts = bitext.target.ids.offsets
+    used = np.ones(len(links.source), np.bool_) if links.possible is None else ~links.possible
+    pair = links.pair[used]
+    chances = np.ones(len(links.source)) if links.probability is None else links.probability.astype(np.float64)
+    chances, tag = chances[used], numbers[source.offsets[pair] + links.source[used]]
+    word = starts[pair] + links.target[used]
+    # The last written wins: by word, then probability; of equals, the first link of the row.
+    order = np.lexsort((-np.arange(len(word)), chances, word))
+    labels, best = np.full(int(starts[-1]), -1, np.int32), np.zeros(int(starts[-1]))
+    labels[word[order]], best[word[order]] = tag[order], chances[order]
+    best[labels < 0] = 0.0
+    return Projected(labels, best)
+
+
+def _check(bitext: Bitext, links: Links, source: Treebank) -> None:
+    if len(links) != len(bitext):
+        raise LinksError(f"{len(links):,} rows of links for {len(bitext):,} pairs: are the links of this text?")
+    name, lengths = bitext.source.name, bitext.source.ids.lengths
+    if len(source) != len(bitext):
+        raise TreebankError(
+            f"{source.name} has {len(source):,} sentences and {name} {len(bitext):,} lines: tag the very text that is "
+            f"linked, line by line (isogloss tag apply MODEL {name})"
+        )
+    other = np.flatnonzero(source.lengths != lengths)
+    if len(other):
+        s = int(other[0])
+        raise TreebankError(
+            f"{source.name}, sentence {s + 1}: {source.lengths[s]} words, and {lengths[s]} in {name}, line "
+            f"{bitext.line_of(s)}. Tag the words of the bitext as they are (isogloss tag apply MODEL {name})"
+        )
+    outside = links.source >= lengths[links.pair]
+    outside |= links.target >= bitext.target.ids.lengths[links.pair]
+    if outside.any():
+        pair = int(links.pair[np.flatnonzero(outside)[0]])
+        raise LinksError(f"pair {pair + 1}: a link goes past the end of the sentence. Are the links of this text?")
+
+
+def type_counts(projected: Projected, ids: NDArray[np.int32], n_types: int, k: int) -> Floats:
+    """float64[n_types, k]: how often each tag reaches each type, links counted by their probabilities."""
+    held = projected.labels >= 0
+    at = ids[held].astype(np.int64) * k + projected.labels[held]
+    return np.bincount(at, projected.probability[held], minlength=n_types * k).reshape(n_types, k).astype(np.float64)
+
+
+def type_sets(counts: Floats, share: float, least: float = LEAST) -> tuple[Mask, Mask]:
+    """Tags that have at least a share of what reaches a type; all, for types that less than `least` links reach.
+
+    Returns
+    -------
+    allowed : bool[n_types, k]
+    known : bool[n_types]
+        Types that evidence decides on.
+
+    Examples
+    --------
+    >>> allowed, known = type_sets(np.array([[8.0, 1.0, 1.0], [0.0, 0.0, 0.0]]), 0.2)
+    >>> allowed.tolist(), known.tolist()
+    ([[True, False, False], [True, True, True]], [True, False])
+    """
+    if not 0 <= share <= 1:
+        raise ParameterError(f"type_share should be from 0 to 1, not {share!r}")
+    totals = counts.sum(axis=1)
+    known = totals >= max(least, LEAST)
+    allowed = counts >= np.maximum(share * totals, LEAST)[:, None]
+    allowed[np.arange(len(counts)), counts.argmax(axis=1)] = True
+    allowed[~known] = True
+    return allowed, known
+
+
+@dataclass(frozen=True, eq=False)
+class Constraints:
+    """Which tags each word of a text may have, and why.
+
+    Parameters
+    ----------
+    types : bool[n_types, k]
+        By type: from the dictionary, or from what links carried.
+    words : bool[n_words, k]
+        By word: the types', narrowed where a link decides.
+    decided : bool[n_words]
+        Words that a link decides.
+    known : bool[n_types]
+        Types that the dictionary or links decide on.
+    """
+
+    types: Mask
+    words: Mask
+    decided: Mask
+    known: Mask
+
+
+def constraints(
+    ids: NDArray[np.int32],
+    types: Sequence[str],
+    tags: tuple[str, ...],
+    *,
+    dictionary: TagDictionary | None,
+    projected: Projected | None,
+    threshold: float,
+    share: float,
+    least: float = LEAST,
+) -> Constraints:
+    """Type and token constraints together; either may be missing.
+
+    A type has the tags of its dictionary entry, else those that links carry to it above a share, else all. A word that
+    is linked with at least `threshold` to one whose tag lies in its type's set keeps that tag alone.
+    """
+    k = len(tags)
+    allowed, known = np.ones((len(types), k), np.bool_), np.zeros(len(types), np.bool_)
+    if projected is not None:
+        allowed, known = type_sets(type_counts(projected, ids, len(types), k), share, least)
+    if dictionary is not None:
+        listed = dictionary.known(types)
+        allowed[listed] = dictionary.allowed(types, tags, fold_case="both")[listed]
+        known |= listed
+    allowed[~allowed.any(axis=1)] = True  # an entry with tags of another set says nothing
+    words, decided = allowed[ids], np.zeros(len(ids), np.bool_)
+    if projected is not None:
+        at = np.flatnonzero(projected.sure(threshold))
+        at = at[words[at, projected.labels[at]]]
+        words[at] = False
+        words[at, projected.labels[at]] = True
+        decided[at] = True
+    return Constraints(allowed, words, decided, known)
+
+
+@dataclass(frozen=True, eq=False)
+class Expectations:
+    r"""What posteriors are asked for: a projected tag should have at least the probability of its link.
+
+    .. math:: R(q) = \frac{\sigma}{2} \sum_t \big(p(link_t) - E_q[y_t = tag_t]\big)_+^2
+
+    Parameters
+    ----------
+    places : int64[m]
+        ``word * k + tag`` of each word that is linked.
+    least : float64[m]
+        Probability of its link.
+    strength : float
+        σ.
+    size : int
+        Words times tags.
+    """
+
+    places: NDArray[np.int64]
+    least: Floats
+    strength: float
+    size: int
+
+    @cached_property
+    def _features(self) -> Features:
+        index = np.full(self.size, -1, np.int64)
+        index[self.places] = np.arange(len(self.places))
+        return Features.indexed(index, len(self.places), np.full(self.size, -1.0))
+
+    def project(self, text: Together, start: Floats | None = None) -> Projection[Together]:
+        """The nearest distribution that pays least; `text` holds the chains of all sentences."""
+        penalty = squared_hinge(-self.least, self.strength)
+        return regularise(text, self._features, penalty, tolerance=1e-3, steps=20, start=start)
+
+
+def expectations(projected: Projected, found: Constraints, strength: float) -> Expectations:
+    """Of all words that are linked to one whose tag they may have."""
+    n, k = found.words.shape
+    words = np.flatnonzero(projected.labels >= 0)
+    words = words[found.words[words, projected.labels[words]]]
+    return Expectations(words * k + projected.labels[words], projected.probability[words], strength, n * k)
