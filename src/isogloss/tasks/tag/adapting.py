@@ -7,7 +7,7 @@ from the tagged domain, and finds the words of the other there.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -57,6 +57,8 @@ class Correspondence:
         Pivots are words that occur more often than this in each domain, whatever their case.
     regularisation : float
         λ of the predictors of pivots.
+    tolerance : float
+        How exact predictors are, see `isogloss.learners.correspondence.predictors`.
     min_count : int
         Attributes that occur less often have no place.
     positive : bool
@@ -98,8 +100,8 @@ class Correspondence:
     """
 
     OPTIONS: ClassVar[tuple[str, ...]] = (
-        "templates", "h", "threshold", "regularisation", "min_count", "positive", "normalise", "scale", "kept", "l1",
-        "seed",
+        "templates", "h", "threshold", "regularisation", "tolerance", "min_count", "positive", "normalise", "scale",
+        "kept", "l1", "seed",
     )  # fmt: skip
 
     def __init__(
@@ -109,6 +111,7 @@ class Correspondence:
         h: int = 25,
         threshold: int = 10,
         regularisation: float = 1e-4,
+        tolerance: float = 0.01,
         min_count: int = 1,
         positive: bool = True,
         normalise: bool = False,
@@ -121,7 +124,7 @@ class Correspondence:
         given = BLOCKS if templates is None else templates
         self.templates = tuple(item if isinstance(item, str) else tuple(item) for item in given)
         self.h, self.threshold, self.regularisation, self.min_count = h, threshold, regularisation, min_count
-        self.positive, self.normalise = bool(positive), bool(normalise)
+        self.tolerance, self.positive, self.normalise = tolerance, bool(positive), bool(normalise)
         self.scale, self.kept, self.l1, self.seed, self.threads = scale, kept, l1, seed, threads
         self._check_options()
         self._blocks = [Templates([template]) for template in self.templates]
@@ -132,9 +135,9 @@ class Correspondence:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < least:
                 raise ParameterError(f"Correspondence: {name} should be an integer from {least} on, not {value!r}")
-        for name, above, most in (("regularisation", True, np.inf), ("scale", False, np.inf), ("l1", False, np.inf)):
+        for name, above in (("regularisation", True), ("tolerance", True), ("scale", False), ("l1", False)):
             value = getattr(self, name)
-            if not (isinstance(value, (int, float)) and 0 <= value < most) or (above and not value):
+            if not (isinstance(value, (int, float)) and 0 <= value < np.inf) or (above and not value):
                 raise ParameterError(f"Correspondence: {name} should be {'above 0' if above else '0 or more'}: {value}")
         if not (isinstance(self.kept, (int, float)) and 0 < self.kept <= 1):
             raise ParameterError(f"Correspondence: kept should be above 0 and at most 1, not {self.kept!r}")
@@ -187,7 +190,8 @@ class Correspondence:
                 done[0] += more
                 progress.update(done[0])
 
-            given = {"regularisation": self.regularisation, "positive": self.positive, "seed": self.seed}
+            names = ("regularisation", "tolerance", "positive", "seed")
+            given: dict[str, Any] = {name: getattr(self, name) for name in names}
             try:
                 found = project(design, views, h=self.h, told=told, **given)
             finally:
@@ -359,22 +363,28 @@ class Adapted:
         return Real(self.correspondence.places(text), self._table, self.blocks, self.dimensions, l1)
 
     @classmethod
-    def of(cls, correspondence: Correspondence, treebank: Treebank, n_attributes: float, *given: Any) -> Adapted:
+    def of(
+        cls,
+        correspondence: Correspondence,
+        treebank: Treebank,
+        n_attributes: float,
+        learning: Callable[[Real], Learning],
+    ) -> Adapted:
         """Made for a tagger that learns from a treebank.
 
         Parameters
         ----------
         n_attributes : float
             Binary attributes of the mean word: the measure of `scale`.
-        *given
-            Of `isogloss.tasks.tag.learning.Learning`, for choosing dimensions.
+        learning : callable
+            The tagger's learning with such real-valued attributes, for choosing dimensions.
         """
         real = correspondence.real(treebank)
         size = real.mean_size()
         scale = correspondence.scale * n_attributes / size if size else 0.0
         kept = np.ones(len(real.blocks), np.bool_)
         if correspondence.kept < 1 and len(kept):
-            kept = Learning(*given, real.scaled(scale)).telling(correspondence.kept)
+            kept = learning(real.scaled(scale)).telling(correspondence.kept)
         return cls(correspondence, scale, real.blocks[kept], real.dimensions[kept])
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
@@ -434,4 +444,4 @@ def _steps(name: str) -> set[int]:
 def _unit(table: NDArray[np.float32]) -> NDArray[np.float32]:
     """Rows of length 1; zeros stay zeros."""
     lengths = np.sqrt((table.astype(np.float64) ** 2).sum(axis=1, keepdims=True))
-    return np.divide(table, lengths, out=np.zeros_like(table), where=lengths > 0, casting="unsafe")
+    return (table / np.where(lengths > 0, lengths, 1.0)).astype(np.float32)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -46,7 +47,7 @@ class _Fitted:
 
     def real(self, treebank: Treebank) -> Real | None:
         """Real-valued attributes of every word."""
-        return self.adapted and self.adapted.real(treebank)
+        return None if self.adapted is None else self.adapted.real(treebank)
 
 
 class CrfTagger(ColumnTagger):
@@ -189,9 +190,10 @@ class CrfTagger(ColumnTagger):
         given = (attributes, treebank.offsets, gold, rows, units, self._settings)
         adapted = None
         if correspondence is not None:
-            adapted = Adapted.of(correspondence, treebank, len(attributes.indices) / treebank.n_words, *given)
+            n_attributes = len(attributes.indices) / treebank.n_words
+            adapted = Adapted.of(correspondence, treebank, n_attributes, partial(Learning, *given))
         unfinished = _Fitted(labels, units, index, rows, _NOTHING, adapted)
-        learning = Learning(*given, unfinished.real(treebank))
+        learning = Learning(*given, real=unfinished.real(treebank))
         watch = _Watch(self, learning, unfinished, dev, progress)
         try:
             weights = learning.run(watch, count_threads(self.threads))

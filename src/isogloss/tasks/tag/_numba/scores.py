@@ -5,8 +5,8 @@ itself for y < k, unit k stands for what is outside the sentence, parts come aft
 units ``units[starts[a]:starts[a + 1]]``; label *y* consists of the units ``members[heads[y]:heads[y + 1]]``.
 
 Real-valued attributes, of which a position has all, are looked up (see `isogloss.tasks.tag.learning.Real`): attribute f
-is ``table[places[row, blocks[f]], dimensions[f]]``, and 0 where nothing is known. Each unit has weights for all of them;
-they stand behind those of the other attributes, unit after unit.
+is ``table[places[row, blocks[f]], dimensions[f]]``, and 0 where nothing is known. Each unit has weights for all of
+them, which stand behind those of the other attributes, unit after unit.
 """
 
 from __future__ import annotations
