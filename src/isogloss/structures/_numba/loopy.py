@@ -1,9 +1,9 @@
 r"""Belief propagation over the links of many sentences: one kernel, sentences on threads.
 
-All is said in log-odds of a link. Families speak in turn (pairs, runs, numbers of children, crossings, and the tree
-last), each hearing what the others said before, so that after every round the beliefs of links are the marginals of the
-tree and add up to 1 for each word. Inside families, probabilities p and 1 − p take the place of odds, so that nothing
-overflows.
+All is said in log-odds of a link. Families speak in turn (grandparents, runs, numbers of children, crossings, and the
+tree last), each hearing what the others said before, so that after every round the beliefs of links are the marginals
+of the tree and add up to 1 for each word; between families, `settle` sees to the latter. Inside families, probabilities
+p and 1 − p take the place of odds, so that nothing overflows.
 """
 
 from __future__ import annotations
@@ -14,54 +14,44 @@ from numba import njit
 from isogloss.structures._numba.arithmetic import Logs, Plain
 from isogloss.structures._numba.eisner import log_trees
 from isogloss.structures._numba.eisner_scaled import room, scaled
+from isogloss.structures._numba.loopy_heads import (
+    AT_MOST_ONE,
+    FREE,
+    MOST,
+    TINY,
+    believe_crossings,
+    believe_grands,
+    clipped,
+    crossings,
+    grands,
+    may_cross,
+    ranks_of_heads,
+    settle,
+    softplus,
+    sure,
+)
 from isogloss.structures._numba.spanning import spanning_trees
 from isogloss.structures._numba.tree_parts import pairs_of_run
 from isogloss.structures.semiring import LOG
 
 __all__ = ["AT_MOST_ONE", "EXACTLY_ONE", "FREE", "PROJECTIVE", "TREE", "believe"]
 
-TREE, PROJECTIVE, EXACTLY_ONE, AT_MOST_ONE, FREE = 0, 1, 2, 3, 4
+TREE, PROJECTIVE, EXACTLY_ONE = 0, 1, 2
 """What is demanded of all links together; from EXACTLY_ONE on each word stands for itself."""
-MOST = 60.0
-"""Messages beyond this, as log-odds, are this."""
 APART = 200.0
 """Links into a word that are further below the best of them, as log-odds, count as this far: sums over trees then keep
 their digits, also where messages contradict each other."""
-_TINY = 1e-30
-_SURE = 40.0
 _PLAIN, _LOGS, _SUMS = Plain(0), Logs(0), LOG
 
 
 @njit(cache=True, nogil=True)
-def _softplus(x):
-    return x + np.log1p(np.exp(-x)) if x > 0 else np.log1p(np.exp(x))
-
-
-@njit(cache=True, nogil=True)
-def _sure(x):
-    """σ(x)."""
-    return 1.0 / (1.0 + np.exp(-x)) if x > 0 else np.exp(x) / (1.0 + np.exp(x))
-
-
-@njit(cache=True, nogil=True)
-def _clipped(x):
-    return min(MOST, max(-MOST, x))
-
-
-@njit(cache=True, nogil=True)
-def _told(a, weight):
-    """What a link is told by a pair whose other link has log-odds a: log (1 + e^a w) − log (1 + e^a), w = e^score."""
-    odds = np.exp(min(a, _SURE))
-    return np.log(max((1.0 + odds * weight) / (1.0 + odds), _TINY))
-
-
-@njit(cache=True, nogil=True)
-def _pairs(first, second, weights, total, told, news):
-    """Let all pairs speak; `told` is [n_pairs, 2], what each said last, `weights` e^score."""
+def _hard(first, second, total, told, news):
+    """Let pairs of links that exclude each other speak: m = −log (1 + e^a), with a the log-odds of the other link;
+    `told` is [n_pairs, 2], what each said last."""
     news[:] = 0.0
     for p in range(len(first)):
         a, b = first[p], second[p]
-        to_a, to_b = _told(total[b] - told[p, 1], weights[p]), _told(total[a] - told[p, 0], weights[p])
+        to_a, to_b = -softplus(total[b] - told[p, 1]), -softplus(total[a] - told[p, 0])
         news[a] += to_a - told[p, 0]
         news[b] += to_b - told[p, 1]
         told[p, 0], told[p, 1] = to_a, to_b
@@ -141,7 +131,7 @@ def _counts(m, weights, chance, ahead, behind, true, false):
 
 @njit(cache=True, nogil=True)
 def _odds(true, false):
-    return _clipped(np.log(max(true, 1e-300) / max(false, 1e-300)))
+    return clipped(np.log(max(true, 1e-300) / max(false, 1e-300)))
 
 
 @njit(cache=True, nogil=True)
@@ -163,8 +153,8 @@ def _runs(kind, run_starts, run_links, weights, bins, total, told, work, beliefs
         whole = 0.0
         for j in range(m):
             heard = total[run_links[here + j]] - told[run_links[here + j]]
-            chance[j] = _sure(heard)
-            whole += _softplus(heard)
+            chance[j] = sure(heard)
+            whole += softplus(heard)
         if kind == 0:
             whole += _run(m, own, chance, ahead, behind, true, false)
         else:
@@ -202,142 +192,6 @@ def _believe_run(m, weights, chance, ahead, behind, true, false, beliefs):
         scale += beliefs[at + i]
     for i in range(m + 1):
         beliefs[at + i] /= scale
-
-
-@njit(cache=True, nogil=True)
-def _heads(starts, total, told, shares, may_lack, chances, lacks):
-    """Probabilities of the heads of every word, of which it has one, and of none where that may be (`lacks`).
-
-    `total` less `told` is what links hear from all but the tree, and `shares` what the tree says of the heads of a word
-    beside each other.
-    """
-    for word in range(1, len(starts)):
-        low, high = starts[word - 1], starts[word]
-        top = 0.0 if may_lack else -np.inf
-        for a in range(low, high):
-            chances[a] = total[a] - told[a] + shares[a]
-            top = max(top, chances[a])
-        whole = lacks[word] = np.exp(-top) if may_lack else 0.0
-        for a in range(low, high):
-            chances[a] = np.exp(chances[a] - top) if chances[a] > -np.inf else 0.0
-            whole += chances[a]
-        lacks[word] /= whole
-        for a in range(low, high):
-            chances[a] /= whole
-
-
-@njit(cache=True, nogil=True)
-def _without(low, high, word, other, told, chances, lacks):
-    """Take out of the heads low … high − 1 of a word what its crossings with `other` said; returns 1 / E[what]."""
-    whole = lacks[word]
-    for a in range(low, high):
-        chances[a] /= told[a, other]
-        whole += chances[a]
-    lacks[word] /= whole
-    for a in range(low, high):
-        chances[a] /= whole
-    return whole
-
-
-@njit(cache=True, nogil=True)
-def _ranks(n, starts, head):
-    """int32[n + 1, n + 2]: how many links into a word come from heads before a given one; links lie by head."""
-    ranks = np.empty((n + 1, n + 2), np.int32)
-    for word in range(1, n + 1):
-        a = starts[word - 1]
-        for h in range(n + 2):
-            while a < starts[word] and head[a] < h:
-                a += 1
-            ranks[word, h] = a - starts[word - 1]
-    return ranks
-
-
-@njit(cache=True, nogil=True)
-def _met(h, word, other, ranks, sums, count):
-    """Σ over the links into the word `other` that cross the link h → word, of what `sums` adds up in order of heads."""
-    if h == other:
-        return sums[0]  # 0
-    left, right = (h, word) if h < word else (word, h)
-    if left < other and other < right:
-        return sums[ranks[left]] + sums[count] - sums[ranks[right + 1]]
-    return sums[ranks[right]] - sums[ranks[left + 1]]
-
-
-@njit(cache=True, nogil=True)
-def _add_up(low, high, values, sums):
-    sums[0] = 0.0
-    for a in range(low, high):
-        sums[a - low + 1] = sums[a - low] + values[a]
-
-
-@njit(cache=True, nogil=True)
-def _say_crossing(low, high, word, other, extra, head, ranks, sums, count, total, told, chances):
-    r"""Tell the heads low … high − 1 of a word what crossing the link into `other` is worth, e^score − 1 = `extra`.
-
-    .. math:: w_i = 1 + (e^s - 1) \sum_{k\ crosses\ i} q_k
-
-    with q the probabilities of the heads of the other word, without what this factor said of them.
-    """
-    for a in range(low, high):
-        met = min(1.0, max(0.0, _met(head[a], word, other, ranks, sums, count)))
-        worth = max(1.0 + extra * met, _TINY)
-        total[a] += np.log(worth / told[a, other])
-        told[a, other] = worth
-        chances[a] *= worth
-
-
-@njit(cache=True, nogil=True)
-def _crossings(n, starts, head, scores, may, ranks, total, told, chances, lacks, work):
-    r"""Let all pairs of words whose links may cross speak.
-
-    What a factor asks is which head either word has: it speaks of one variable with many values for each word, not of
-    links that are true or false each for itself, so that it need not repeat that a word has one head (as the factor of
-    Smith 2010, section 3.4.2, does), and does not take several into account either. Where no more than a link of a word
-    is spoken of, as by all other factors, both are the same.
-    """
-    sums_j, sums_k = work[0], work[1]
-    at = 0
-    for k in range(2, n + 1):
-        low_k, high_k = starts[k - 1], starts[k]
-        for j in range(1, k):
-            if may[at]:
-                low_j, high_j = starts[j - 1], starts[j]
-                extra = np.exp(_clipped(scores[at])) - 1.0
-                _without(low_j, high_j, j, k, told, chances, lacks)
-                _without(low_k, high_k, k, j, told, chances, lacks)
-                _add_up(low_j, high_j, chances, sums_j)
-                _add_up(low_k, high_k, chances, sums_k)
-                _say_crossing(low_j, high_j, j, k, extra, head, ranks[k], sums_k, high_k - low_k, total, told, chances)
-                _say_crossing(low_k, high_k, k, j, extra, head, ranks[j], sums_j, high_j - low_j, total, told, chances)
-            at += 1
-
-
-@njit(cache=True, nogil=True)
-def _believe_crossings(n, starts, head, scores, may, ranks, told, chances, lacks, work, beliefs):
-    """Beliefs of pairs of words whose links cross; what they add to log Z."""
-    sums, size, at = work[0], 0.0, 0
-    for k in range(2, n + 1):
-        low, high = starts[k - 1], starts[k]
-        for j in range(1, k):
-            beliefs[at] = 0.0
-            if may[at]:
-                without_j = _without(starts[j - 1], starts[j], j, k, told, chances, lacks)
-                without_k = _without(low, high, k, j, told, chances, lacks)
-                _add_up(low, high, chances, sums)
-                meet = 0.0
-                for a in range(starts[j - 1], starts[j]):
-                    meet += chances[a] * _met(head[a], j, k, ranks[k], sums, high - low)
-                meet = min(1.0, max(0.0, meet))
-                worth = np.exp(_clipped(scores[at]))
-                whole = max(1.0 + (worth - 1.0) * meet, _TINY)
-                beliefs[at] = worth * meet / whole
-                size += np.log(whole * without_j * without_k)
-                for word, other, without in ((j, k, without_j), (k, j, without_k)):
-                    lacks[word] *= without
-                    for a in range(starts[word - 1], starts[word]):
-                        chances[a] *= told[a, other] * without
-            at += 1
-    return size
 
 
 @njit(cache=True, nogil=True)
@@ -391,15 +245,15 @@ def _tree(starts, head, child, constraint, single, total, told, shares, matrices
                     rest += beliefs[b] if b != a else 0.0
                 heard = total[a] - told[a]
                 if heard > -np.inf:
-                    shares[a] = np.log(max(beliefs[a], _TINY)) - heard
-                    message = shares[a] - np.log(max(rest, _TINY))
+                    shares[a] = np.log(max(beliefs[a], TINY)) - heard
+                    message = shares[a] - np.log(max(rest, TINY))
                     told[a] = message
                     total[a] = heard + message
         elif constraint < FREE:
             size += _one_head(low, high, constraint == AT_MOST_ONE, total, told, beliefs)
     if constraint == FREE:
         for a in range(len(total)):
-            beliefs[a] = _sure(total[a])
+            beliefs[a] = sure(total[a])
     return size
 
 
@@ -418,7 +272,7 @@ def _one_head(low, high, none, total, told, beliefs):
         for b in range(low, high):
             if b != a:
                 rest += np.exp(beliefs[b] - top)
-        message = _clipped(-top - np.log(max(rest, _TINY)))
+        message = clipped(-top - np.log(max(rest, TINY)))
         if beliefs[a] > -np.inf:
             told[a] = message
             total[a] = beliefs[a] + message
@@ -431,7 +285,7 @@ def _one_head(low, high, none, total, told, beliefs):
 def _hard_pairs(starts, head, child, not_two, no_cycle):
     """Pairs of links that exclude each other: with the same child (NOT2), or the same two words (NO2CYCLE)."""
     first, second = np.empty(0, np.int32), np.empty(0, np.int32)
-    for turn in range(2):
+    for turn in range(2 if not_two or no_cycle else 0):
         count = 0
         for a in range(len(head)):
             for b in range(a):
@@ -447,18 +301,17 @@ def _hard_pairs(starts, head, child, not_two, no_cycle):
 
 
 @njit(cache=True, nogil=True)
-def _may_cross(n, starts, head, ranks, may):
-    """Which pairs of words have links that can cross."""
-    numbers = np.arange(len(head) + 1)
-    at = 0
-    for k in range(2, n + 1):
-        for j in range(1, k):
-            may[at] = False
-            for a in range(starts[j - 1], starts[j]):
-                if _met(head[a], j, k, ranks[k], numbers, starts[k] - starts[k - 1]) > 0:
-                    may[at] = True
-                    break
-            at += 1
+def _believe_hard(first, second, total, told, degree):
+    """log Z of all pairs that exclude each other; how many each link is in is added to `degree`."""
+    size = 0.0
+    for p in range(len(first)):
+        a, b = first[p], second[p]
+        heard_a, heard_b = total[a] - told[p, 0], total[b] - told[p, 1]
+        degree[a] += 1
+        degree[b] += 1
+        top = max(0.0, max(heard_a, heard_b))
+        size += top + np.log(np.exp(-top) + np.exp(heard_a - top) + np.exp(heard_b - top))
+    return size
 
 
 @njit(cache=True, nogil=True)
@@ -507,67 +360,69 @@ def _sentence(n, links, pairs, runs, bins, scores, demands, iterations, toleranc
     demands : (constraint, not_two, no_cycle, single_root)
     """
     head, child = links
-    first, second = pairs
+    upper, lower = pairs
     constraint, not_two, no_cycle, single = demands
-    starts, count, n_soft = _starts(n, child), len(head), len(first)
+    starts, count = _starts(n, child), len(head)
     weights = np.exp(np.minimum(MOST, scores[1]))
-    if not_two or no_cycle:
-        more = _hard_pairs(starts, head, child, not_two, no_cycle)
-        first, second = np.concatenate((first, more[0])), np.concatenate((second, more[1]))
-        weights = np.concatenate((weights, np.zeros(len(more[0]))))
+    first, second = _hard_pairs(starts, head, child, not_two, no_cycle)
     neighbours, counts = np.exp(np.minimum(MOST, scores[2])), np.exp(np.minimum(MOST, scores[3]))
     crossing = len(scores[4]) > 0
-    may, degree, ranks = np.zeros(len(scores[4]), np.bool_), np.zeros(count, np.int64), np.empty((0, 0), np.int32)
+    may, ranks = np.zeros(len(scores[4]), np.bool_), np.empty((0, 0), np.int32)
     if crossing:
-        ranks = _ranks(n, starts, head)
-        _may_cross(n, starts, head, ranks, may)
+        ranks = ranks_of_heads(n, starts, head)
+        may_cross(n, starts, head, ranks, may)
     total, before, news, shares = scores[0].copy(), np.empty(count), np.empty(count), np.zeros(count)
-    tree_told, run_told, count_told, pair_told = (
-        np.zeros(count),
-        np.zeros(count),
-        np.zeros(count),
-        np.zeros((len(first), 2)),
-    )
+    tree_told, run_told, count_told, grand_told = np.zeros(count), np.zeros(count), np.zeros(count), np.zeros(count)
+    hard_told, upper_told = np.zeros((len(first), 2)), np.ones(len(upper))
     cross_told, cross_work = np.ones((count if crossing else 0, n + 1)), np.empty((2, count + 1 if crossing else 0))
-    chances, lacks, may_lack = np.empty(count), np.empty(n + 1), constraint >= AT_MOST_ONE
+    chances, lacks = np.empty(count), np.empty(n + 1)
     run_work, tree_work = _room_for_runs(runs[0], bins), np.empty(room(n + 1) if constraint == PROJECTIVE else 0)
     matrices = np.empty((2, n + 1, n + 1))
     value = _tree(starts, head, child, constraint, single, total, tree_told, shares, matrices, tree_work, beliefs[0])
     rounds = 0
-    while (len(first) or len(neighbours) or len(counts) or crossing) and value > -np.inf and rounds < iterations:
+    more = len(first) or len(upper) or len(neighbours) or len(counts) or crossing
+    while more and value > -np.inf and rounds < iterations:
         rounds += 1
         before[:] = total
-        _pairs(first, second, weights, total, pair_told, news)
+        if len(first):
+            _hard(first, second, total, hard_told, news)
+        if len(upper):
+            settle(starts, constraint, total, tree_told, shares, chances, lacks)
+            grands(upper, lower, weights, total, grand_told, upper_told, chances, news)
+            settle(starts, constraint, total, tree_told, shares, chances, lacks)
         if len(neighbours):
             _runs(0, runs[0], runs[1], neighbours, bins, total, run_told, run_work, beliefs[2], False)
+            settle(starts, constraint, total, tree_told, shares, chances, lacks)
         if len(counts):
             _runs(1, runs[0], runs[1], counts, bins, total, count_told, run_work, beliefs[3], False)
         if crossing:
-            _heads(starts, total, tree_told, shares, may_lack, chances, lacks)
-            _crossings(n, starts, head, scores[4], may, ranks, total, cross_told, chances, lacks, cross_work)
+            settle(starts, constraint, total, tree_told, shares, chances, lacks)
+            crossings(n, starts, head, scores[4], may, ranks, total, cross_told, chances, lacks, cross_work)
         value = _tree(
             starts, head, child, constraint, single, total, tree_told, shares, matrices, tree_work, beliefs[0]
-        )
+        )  # fmt: skip
         if _change(total, before) <= tolerance:
             break
     for a in range(count):
         heard[a] = total[a] - tree_told[a]
     if not value > -np.inf:
         return value, rounds
-    value += _believe_pairs(first, second, weights, n_soft, total, pair_told, beliefs[1], degree)
+    if len(upper) or crossing:
+        settle(starts, constraint, total, tree_told, shares, chances, lacks)
+    value += believe_grands(upper, lower, weights, total, grand_told, upper_told, chances, beliefs[1])
     if len(neighbours):
         value += _runs(0, runs[0], runs[1], neighbours, bins, total, run_told, run_work, beliefs[2], True)
     if len(counts):
         value += _runs(1, runs[0], runs[1], counts, bins, total, count_told, run_work, beliefs[3], True)
     if crossing:
-        _heads(starts, total, tree_told, shares, may_lack, chances, lacks)
-        value += _believe_crossings(
+        value += believe_crossings(
             n, starts, head, scores[4], may, ranks, cross_told, chances, lacks, cross_work, beliefs[4]
         )  # fmt: skip
-    families = (len(neighbours) > 0) + (len(counts) > 0) + (constraint < FREE) - 1
+    degree = np.full(count, (len(neighbours) > 0) + (len(counts) > 0) + (constraint < FREE) - 1, np.int64)
+    value += _believe_hard(first, second, total, hard_told, degree)
     for a in range(count):
         if total[a] > -np.inf:
-            value -= (degree[a] + families) * _softplus(total[a])
+            value -= degree[a] * softplus(total[a])
     return value, rounds
 
 
@@ -607,21 +462,3 @@ def believe(
             (run_starts[run_offsets[k] : run_offsets[k] + 2 * n + 3], run_links[low:high]), bins, given,
             (constraint, not_two, no_cycle, single), iterations, tolerance, own, heard[low:high],
         )  # fmt: skip
-
-
-@njit(cache=True, nogil=True)
-def _believe_pairs(first, second, weights, n_soft, total, told, beliefs, degree):
-    """Beliefs of pairs that have scores; log Z of all; and how many each link is in, added to `degree`."""
-    size = 0.0
-    for p in range(len(first)):
-        a, b = first[p], second[p]
-        heard_a, heard_b = total[a] - told[p, 0], total[b] - told[p, 1]
-        degree[a] += 1
-        degree[b] += 1
-        top = max(0.0, max(heard_a, heard_b), heard_a + heard_b)
-        both = np.exp(heard_a + heard_b - top) * weights[p]
-        whole = np.exp(-top) + np.exp(heard_a - top) + np.exp(heard_b - top) + both
-        size += top + np.log(max(whole, 1e-300))
-        if p < n_soft:
-            beliefs[p] = both / max(whole, 1e-300)
-    return size
