@@ -63,7 +63,7 @@ def pmi(counts: Any, *, positive: bool = True, corpus_size: bool = True) -> Any:
     matrix.eliminate_zeros()
     by_row, by_column = (np.asarray(matrix.sum(axis=axis)).ravel() for axis in (1, 0))
     rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-    total = float(by_row.sum()) if corpus_size else 1.0
+    total = max(float(by_row.sum()), 1e-300) if corpus_size else 1.0
     matrix.data = np.log(matrix.data) + np.log(total) - np.log(by_row[rows]) - np.log(by_column[matrix.indices])
     if positive and corpus_size:
         matrix.data[matrix.data < 1e-12] = 0.0  # rounding of what is 0
@@ -164,7 +164,7 @@ def _exactly(rows: Any, k: int, least: float) -> Any:
 
 def _roughly(rows: Any, k: int, least: float, seed: int) -> Any:
     try:
-        from pynndescent import NNDescent
+        from pynndescent import NNDescent  # type: ignore[import-not-found,import-untyped,unused-ignore]
     except ImportError as error:
         raise UsageError(
             "nearest: exact=False needs pynndescent: pip install 'isogloss[graph]'. exact=True needs nothing"
@@ -230,7 +230,7 @@ class Propagated(NamedTuple):
     reached: NDArray[np.bool_]
     """bool[n]: False in parts of the graph where no vertex was labelled; these have the prior."""
     iterations: int
-    """Products with the graph (of the label that took most, where each has its own)."""
+    """Products with the graph."""
     converged: bool
 
 
@@ -242,7 +242,7 @@ def propagate(
     prior: ArrayLike | None = None,
     mass: ArrayLike | None = None,
     method: Literal["solve", "iterate"] = "solve",
-    tolerance: float = 1e-9,
+    tolerance: float = 1e-8,
     iterations: int = 10_000,
 ) -> Propagated:
     r"""Label propagation: each vertex without labels becomes the weighted mean of its neighbours (a Gaussian field).
@@ -330,24 +330,31 @@ def _proportions(values: ArrayLike, k: int, name: str) -> Array:
 def _solved(
     rows: Any, free: NDArray[np.int64], labels: Array, has: NDArray[np.bool_], tolerance: float, iterations: int
 ) -> tuple[Array, int, bool]:
+    """Conjugate gradients for all labels side by side, scaled by the degrees."""
     from scipy.sparse import diags
-    from scipy.sparse.linalg import cg
 
-    degrees = np.asarray(rows.sum(axis=1)).ravel()
-    system = diags(degrees) - rows[:, free]
-    right = rows @ np.where(has[:, None], labels, 0.0)
-    found, most, failures = np.empty((len(free), labels.shape[1])), 0, 0
-    scale = diags(1.0 / degrees)
-    for c in range(labels.shape[1]):
-        spent = [0]
-
-        def count(_: Any, spent: list[int] = spent) -> None:
-            spent[0] += 1
-
-        found[:, c], failed = cg(system, right[:, c], rtol=tolerance, maxiter=iterations, M=scale, callback=count)
-        most, failures = max(most, spent[0]), failures + bool(failed)
+    degrees = np.asarray(rows.sum(axis=1)).ravel()[:, None]
+    system = (diags(degrees.ravel()) - rows[:, free]).tocsr()
+    right = np.asarray(rows @ np.where(has[:, None], labels, 0.0))
+    found = right / degrees
+    residual = right - system @ found
+    scaled = residual / degrees
+    direction, product = scaled.copy(), (residual * scaled).sum(axis=0)
+    limit = tolerance * np.sqrt((right * right).sum(axis=0))
+    spent = 0
+    while spent < iterations and (np.sqrt((residual * residual).sum(axis=0)) > limit).any():
+        spent += 1
+        through = system @ direction
+        curvature = (direction * through).sum(axis=0)
+        step = np.divide(product, curvature, out=np.zeros_like(product), where=curvature > 0)  # a label may be done
+        found += step * direction
+        residual -= step * through
+        scaled = residual / degrees
+        before, product = product, (residual * scaled).sum(axis=0)
+        direction = scaled + np.divide(product, before, out=np.zeros_like(product), where=before > 0) * direction
+    converged = not (np.sqrt((residual * residual).sum(axis=0)) > limit).any()
     found = np.clip(found, 0.0, None)  # rounding
-    return found / found.sum(axis=1, keepdims=True), most, not failures
+    return found / found.sum(axis=1, keepdims=True), spent, converged
 
 
 def _iterated(
