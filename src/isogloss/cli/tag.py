@@ -23,15 +23,37 @@ from isogloss.cli._common import (
     write_json,
     write_result,
 )
+from isogloss.cli._tag_options import (
+    L1,
+    L2,
+    Adapt,
+    BitextFiles,
+    ColumnNames,
+    Decoder,
+    DictionaryFile,
+    Emissions,
+    Graph,
+    Iterations,
+    Learner,
+    LinksFile,
+    MinCount,
+    Neighbours,
+    Order,
+    Soft,
+    SourceTags,
+    Strength,
+    Taught,
+    Threshold,
+    Unlabelled,
+)
+from isogloss.cli._tag_training import Request, way_of
 from isogloss.cli._treebanks import (
     DevFile,
     Found,
     Gold,
     InFormat,
     SaveFolder,
-    TrainFile,
     read_any,
-    read_treebank,
     score_files,
     standard_input_once,
 )
@@ -42,118 +64,72 @@ if TYPE_CHECKING:
 
 __all__ = ["COMMANDS", "apply", "score", "train"]
 
-LEARNING = "Learning"
-COLUMNS = ("upos", "xpos", "feats")
 SENTENCES = 20_000
 """Sentences that are tagged at a time, for progress."""
 
 
-def _columns(value: str) -> str:
-    names = [name.strip() for name in value.split(",")]
-    for name in names:
-        if name not in COLUMNS:
-            raise typer.BadParameter(f"'{name}' is not one of {', '.join(COLUMNS)}")
-    if len(set(names)) < len(names):
-        raise typer.BadParameter(f"'{value}' names a column twice")
-    return ",".join(names)
-
-
 def train(
-    treebank: TrainFile,
     save: SaveFolder,
+    treebank: Taught = None,
     dev: DevFile = None,
-    column: Annotated[
-        str,
-        typer.Option(
-            "--column", metavar="upos|xpos|feats", callback=_columns, help="What to learn; several as upos,feats."
-        ),
-    ] = "upos",
+    column: ColumnNames = "upos",
     threads: Threads = None,
     json: Json = False,
     quiet: Quiet = False,
-    order: Annotated[
-        int,
-        typer.Option(
-            "--order",
-            metavar="1|2",
-            min=1,
-            max=2,
-            rich_help_panel=LEARNING,
-            help="Tags before a word's own to look at.",
-        ),
-    ] = 2,
-    decoder: Annotated[
-        str,
-        choice(
-            "marginal",
-            "viterbi",
-            option="--decoder",
-            panel=LEARNING,
-            help="The most probable tag of each word, or the most probable sequence.",
-        ),
-    ] = "marginal",
-    iterations: Annotated[
-        int, typer.Option("--iterations", metavar="N", min=1, rich_help_panel=LEARNING, help="Passes over the text.")
-    ] = 8,
-    l1: Annotated[
-        float, typer.Option("--l1", metavar="X", min=0, rich_help_panel=LEARNING, help="Penalty; more, fewer weights.")
-    ] = 0.1,
-    l2: Annotated[
-        float,
-        typer.Option("--l2", metavar="X", min=0, rich_help_panel=LEARNING, help="Penalty; more, smaller weights."),
-    ] = 0.0,
-    min_count: Annotated[
-        int,
-        typer.Option(
-            "--min-count", metavar="N", min=1, rich_help_panel=LEARNING, help="Leave out attributes met less often."
-        ),
-    ] = 1,
+    dictionary: DictionaryFile = None,
+    bitext: BitextFiles = None,
+    source_tags: SourceTags = None,
+    links: LinksFile = None,
+    graph: Graph = False,
+    unlabelled: Unlabelled = None,
+    adapt: Adapt = None,
+    order: Order = None,
+    decoder: Decoder = None,
+    iterations: Iterations = None,
+    l1: L1 = None,
+    l2: L2 = None,
+    min_count: MinCount = None,
+    emissions: Emissions = None,
+    learner: Learner = None,
+    threshold: Threshold = None,
+    soft: Soft = None,
+    neighbours: Neighbours = None,
+    strength: Strength = None,
     seed: Seed = 0,
     encoding: Encoding = "utf-8",
     errors: Errors = "strict",
 ) -> None:
-    """Learn the tags of a treebank: parts of speech, tags of the language, or bundles of features.
+    """Learn a tagger: from a treebank with tags or, for a language that has none, from what there is.
 
-    Nothing but the treebank is needed. `isogloss tag apply` then tags new text.
+    TRAIN alone: a treebank with tags. TEXT and --dictionary: words with the tags they may have. --bitext and
+    --source-tags, with or without --dictionary: a translation that is tagged. TRAIN, --graph and --unlabelled: some
+    sentences with tags, and text. `isogloss tag apply` then tags new text.
     """
     from isogloss import store
 
     began = time.perf_counter()
-    standard_input_once(treebank, dev)
+    options = {
+        "order": order, "decoder": decoder, "iterations": iterations, "l1": l1, "l2": l2, "min_count": min_count,
+        "emissions": emissions, "learner": learner, "threshold": threshold, "soft": soft, "neighbours": neighbours,
+        "strength": strength, "seed": seed,
+    }  # fmt: skip
+    request = Request(
+        treebank, dev, column.split(","), dictionary, bitext, source_tags, links, graph, unlabelled, adapt,
+        options, {"encoding": encoding, "errors": errors}, threads, quiet,
+    )  # fmt: skip
+    way = way_of(request)
+    way.check(request)
+    standard_input_once(*request.files())
     store.check_place(save)  # before the work
-    names = column.split(",")
-    with compiling(f"tag-train-{order}", quiet):
-        from isogloss.tasks.tag import Tagger
-
-        options = {"order": order, "decoder": decoder, "iterations": iterations, "l1": l1, "l2": l2, "seed": seed}
-        tagger = Tagger(names, min_count=min_count, threads=threads, **options)
-        text = read_treebank(treebank, encoding, errors)
-        held_out = None if dev is None else read_treebank(dev, encoding, errors)
-        tagger.fit(text, held_out, progress_for(quiet))
-    tagger.save(save)
+    with compiling(f"tag-train-{type(way).__name__.strip('_').lower()}-{order}", quiet):
+        trained = way.train(request)
+    trained.tagger.save(save)
     seconds = time.perf_counter() - began
-    for name, one in tagger.taggers.items():
-        line = f"{name}: {len(one.labels_):,} tags from {len(text):,} sentences, {text.n_words:,} words"
-        if held_out is not None:
-            passes = int(one.tuning_.argmax()) + 1
-            line += f"; {one.tuning_.max():.2f}% right on {dev} (best of {iterations} passes: {passes})"
+    for line in trained.lines:
         say(line, quiet)
     say(f"saved in {save}, {seconds:.1f} s", quiet)
     if json:
-        write_json(_summary(tagger, text, save, seconds))
-
-
-def _summary(tagger: Tagger, text: Treebank, save: str, seconds: float) -> dict[str, Any]:
-    columns = {
-        name: {
-            "labels": len(one.labels_),
-            "dev": float(one.tuning_.max()) if len(one.tuning_) else None,
-            "passes": int(one.tuning_.argmax()) + 1 if len(one.tuning_) else len(one.trace_),
-            "trace": one.trace_,
-        }
-        for name, one in tagger.taggers.items()
-    }
-    return {"sentences": len(text), "words": text.n_words, "columns": columns, "model": save, "seconds": seconds}
+        write_json(trained.summary | {"model": save, "seconds": seconds})
 
 
 def apply(

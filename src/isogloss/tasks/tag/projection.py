@@ -69,20 +69,21 @@ def carried(bitext: Bitext, links: Links, source: Treebank, tags: tuple[str, ...
     links : Links
         With probabilities; without, every link counts as certain. Possible links of gold do not count.
     source : Treebank
-        The source side with tags, sentence by sentence the words of the bitext.
+        The source side with tags, sentence by sentence the words of the bitext; it may lack sentences for empty lines.
     tags : tuple of str
         Names of tags, in the order of their numbers.
     column : str
         Of the treebank.
     """
-    _check(bitext, links, source)
+    _check_links(bitext, links)
+    first = _first_words(bitext, source)
     ids, vocabulary = source.columns[column]
     numbers = Vocabulary(tags).encode(vocabulary)[ids] if len(ids) else np.zeros(0, np.int32)
     starts = bitext.target.ids.offsets
     used = np.ones(len(links.source), np.bool_) if links.possible is None else ~links.possible
     pair = links.pair[used]
     chances = np.ones(len(links.source)) if links.probability is None else links.probability.astype(np.float64)
-    chances, tag = chances[used], numbers[source.offsets[pair] + links.source[used]]
+    chances, tag = chances[used], numbers[first[pair] + links.source[used]]
     word = starts[pair] + links.target[used]
     # The last written wins: by word, then probability; of equals, the first link of the row.
     order = np.lexsort((-np.arange(len(word)), chances, word))
@@ -92,23 +93,31 @@ def carried(bitext: Bitext, links: Links, source: Treebank, tags: tuple[str, ...
     return Projected(labels, best)
 
 
-def _check(bitext: Bitext, links: Links, source: Treebank) -> None:
-    if len(links) != len(bitext):
-        raise LinksError(f"{len(links):,} rows of links for {len(bitext):,} pairs: are the links of this text?")
+def _first_words(bitext: Bitext, source: Treebank) -> NDArray[np.int64]:
+    """int64[n_pairs]: the first word of each pair in the treebank, which has no sentences for empty lines."""
     name, lengths = bitext.source.name, bitext.source.ids.lengths
-    if len(source) != len(bitext):
+    rows = np.flatnonzero(lengths) if len(source) != len(bitext) else np.arange(len(bitext))
+    if len(source) != len(rows):
         raise TreebankError(
             f"{source.name} has {len(source):,} sentences and {name} {len(bitext):,} lines: tag the very text that is "
             f"linked, line by line (isogloss tag apply MODEL {name})"
         )
-    other = np.flatnonzero(source.lengths != lengths)
+    other = np.flatnonzero(source.lengths != lengths[rows])
     if len(other):
         s = int(other[0])
         raise TreebankError(
-            f"{source.name}, sentence {s + 1}: {source.lengths[s]} words, and {lengths[s]} in {name}, line "
-            f"{bitext.line_of(s)}. Tag the words of the bitext as they are (isogloss tag apply MODEL {name})"
+            f"{source.name}, sentence {s + 1}: {source.lengths[s]} words, and {lengths[rows[s]]} in {name}, line "
+            f"{bitext.line_of(int(rows[s]))}. Tag the words of the bitext as they are (isogloss tag apply MODEL {name})"
         )
-    outside = links.source >= lengths[links.pair]
+    first = np.zeros(len(bitext), np.int64)
+    first[rows] = source.offsets[:-1]
+    return first
+
+
+def _check_links(bitext: Bitext, links: Links) -> None:
+    if len(links) != len(bitext):
+        raise LinksError(f"{len(links):,} rows of links for {len(bitext):,} pairs: are the links of this text?")
+    outside = links.source >= bitext.source.ids.lengths[links.pair]
     outside |= links.target >= bitext.target.ids.lengths[links.pair]
     if outside.any():
         pair = int(links.pair[np.flatnonzero(outside)[0]])

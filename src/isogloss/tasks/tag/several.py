@@ -61,12 +61,14 @@ class Tagger:
         """What is predicted."""
         return tuple(self.taggers)
 
-    def fit(self, treebank: Treebank, dev: Treebank | None = None, progress: Progress | None = None) -> Self:
-        """Learn all columns of a treebank, one after the other."""
+    def fit(
+        self, treebank: Treebank, dev: Treebank | None = None, progress: Progress | None = None, **more: Any
+    ) -> Self:
+        """Learn all columns of a treebank, one after the other; `more` goes to `CrfTagger.fit`."""
         for tagger in self.taggers.values():
             tagger._gold(treebank)  # an empty column is said before the work
         for tagger in self.taggers.values():
-            tagger.fit(treebank, dev, progress)
+            tagger.fit(treebank, dev, progress, **more)
         return self
 
     def predict(self, treebank: Treebank | Text) -> Treebank:

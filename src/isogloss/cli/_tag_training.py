@@ -1,0 +1,252 @@
+"""The ways of `isogloss tag train`: from tags, from a dictionary, from neighbours, along links."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from isogloss.cli._common import progress_for
+from isogloss.cli._treebanks import read_either, read_treebank
+from isogloss.errors import UsageError
+
+if TYPE_CHECKING:
+    from isogloss.data.bitext import Text
+    from isogloss.data.tag_dictionary import TagDictionary
+    from isogloss.data.treebank import Treebank
+
+__all__ = ["Request", "Trained", "way_of"]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the command line asks for."""
+
+    train: str | None
+    dev: str | None
+    columns: list[str]
+    dictionary: str | None
+    bitext: tuple[str, str] | None
+    source_tags: str | None
+    links: str | None
+    graph: bool
+    unlabelled: str | None
+    adapt: str | None
+    options: Mapping[str, Any]
+    """Of learning; None where nothing is said."""
+    reading: Mapping[str, str]
+    """Encoding, and what to do about errors in it."""
+    threads: int | None
+    quiet: bool
+
+    def given(self) -> dict[str, Any]:
+        """Options of learning that were said."""
+        return {name: value for name, value in self.options.items() if value is not None}
+
+    def files(self) -> list[str]:
+        """All that are read."""
+        named = [self.train, self.dev, self.dictionary, *(self.bitext or ()), self.source_tags, self.links]
+        return [name for name in [*named, self.unlabelled, self.adapt] if name is not None]
+
+    def treebank(self, path: str) -> Treebank:
+        return read_treebank(path, self.reading["encoding"], self.reading["errors"])
+
+    def text(self, path: str) -> Text | Treebank:
+        return read_either(path, "auto", self.reading["encoding"], self.reading["errors"])
+
+    def read_dictionary(self, path: str) -> TagDictionary:
+        from isogloss.data.tag_dictionary import TagDictionary
+
+        return TagDictionary.read(path, **self.reading)
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A tagger, and what is said of it."""
+
+    tagger: Any
+    lines: list[str]
+    summary: dict[str, Any]
+
+
+SUPERVISED = ("order", "decoder", "iterations", "l1", "l2", "min_count", "seed")
+DICTIONARY = ("order", "decoder", "iterations", "emissions", "seed")
+GRAPH = ("order", "iterations", "neighbours", "strength", "min_count", "seed")
+PROJECTED = ("order", "iterations", "l2", "min_count", "learner", "threshold", "soft", "seed")
+
+
+class _Way:
+    """One way to train."""
+
+    name: str
+    takes: tuple[str, ...]
+    """Options of learning."""
+    reads: tuple[str, ...]
+    """Files."""
+
+    def check(self, request: Request) -> None:
+        """Say what is missing, and what makes no sense, before any work."""
+        for option in request.given():
+            if option not in self.takes:
+                raise UsageError(f"--{option.replace('_', '-')} has no meaning {self.name}; leave it out")
+        for name in ("train", "dev", "source_tags", "links", "unlabelled", "adapt"):
+            if getattr(request, name) is not None and name not in self.reads:
+                said = "TRAIN" if name == "train" else f"--{name.replace('_', '-')}"
+                raise UsageError(f"{said} has no meaning {self.name}; leave it out")
+        if len(request.columns) > 1 and not isinstance(self, _Supervised):
+            raise UsageError(f"--column should be one column {self.name}, not {','.join(request.columns)}")
+
+    def train(self, request: Request) -> Trained:
+        """Do it."""
+        raise NotImplementedError
+
+
+def _needed(value: str | None, what: str) -> str:
+    if value is None:
+        raise UsageError(what)
+    return value
+
+
+class _Supervised(_Way):
+    name, takes, reads = "when learning from tags", SUPERVISED, ("train", "dev", "adapt", "unlabelled")
+
+    def check(self, request: Request) -> None:
+        super().check(request)
+        _needed(
+            request.train,
+            "what to learn from? Give TRAIN, a treebank with tags; or TEXT and --dictionary; or --bitext and "
+            "--source-tags",
+        )
+        if request.unlabelled is not None and request.adapt is None:
+            raise UsageError("--unlabelled is for --graph, or for more text of the domain of TRAIN with --adapt")
+
+    def train(self, request: Request) -> Trained:
+        from isogloss.tasks.tag import Tagger
+
+        tagger = Tagger(request.columns, threads=request.threads, **request.given())
+        assert request.train is not None
+        text = request.treebank(request.train)
+        dev = None if request.dev is None else request.treebank(request.dev)
+        more: dict[str, Any] = {}
+        if request.adapt is not None:
+            more["correspondence"] = self._correspondence(request, text)
+        tagger.fit(text, dev, progress_for(request.quiet), **more)
+        lines, columns = [], {}
+        for name, one in tagger.taggers.items():
+            line = f"{name}: {len(one.labels_):,} tags from {len(text):,} sentences, {text.n_words:,} words"
+            passes = int(one.tuning_.argmax()) + 1 if len(one.tuning_) else len(one.trace_)
+            best = float(one.tuning_.max()) if len(one.tuning_) else None
+            if best is not None:
+                line += f"; {best:.2f}% right on {request.dev} (best of {one.iterations} passes: {passes})"
+            lines.append(line)
+            columns[name] = {"labels": len(one.labels_), "dev": best, "passes": passes, "trace": one.trace_}
+        return Trained(tagger, lines, {"sentences": len(text), "words": text.n_words, "columns": columns})
+
+    def _correspondence(self, request: Request, text: Treebank) -> Any:
+        from isogloss.tasks.tag.adapting import Correspondence
+
+        assert request.adapt is not None
+        source = text if request.unlabelled is None else request.text(request.unlabelled)
+        found = Correspondence(threads=request.threads)
+        return found.fit(source, request.text(request.adapt), progress=progress_for(request.quiet))
+
+
+class _Dictionary(_Way):
+    name, takes, reads = "with --dictionary", DICTIONARY, ("train",)
+
+    def check(self, request: Request) -> None:
+        super().check(request)
+        _needed(request.train, "--dictionary needs a text to learn from: a sentence a line, or CoNLL-U")
+
+    def train(self, request: Request) -> Trained:
+        from isogloss.tasks.tag import DictionaryTagger
+        from isogloss.tasks.tag.base import as_treebank
+
+        assert request.train is not None and request.dictionary is not None
+        dictionary = request.read_dictionary(request.dictionary)
+        tagger = DictionaryTagger(dictionary, column=request.columns[0], threads=request.threads, **request.given())
+        text = as_treebank(request.text(request.train))
+        tagger.fit(text, progress=progress_for(request.quiet))
+        covered = dictionary.coverage(text)
+        line = (
+            f"{request.columns[0]}: {len(tagger.labels_)} tags from {len(text):,} sentences, {text.n_words:,} words, "
+            f"{covered['token_coverage']:.1f}% of them in the dictionary"
+        )
+        return Trained(tagger, [line], _facts(tagger, text) | {"coverage": covered["token_coverage"]})
+
+
+class _Graph(_Way):
+    name, takes, reads = "with --graph", GRAPH, ("train", "dev", "unlabelled")
+
+    def check(self, request: Request) -> None:
+        super().check(request)
+        _needed(request.train, "--graph needs TRAIN, a treebank of some sentences with tags")
+        _needed(request.unlabelled, "--graph needs --unlabelled TEXT: text without tags, as much as there is")
+
+    def train(self, request: Request) -> Trained:
+        from isogloss.tasks.tag import GraphTagger
+        from isogloss.tasks.tag.base import as_treebank
+
+        assert request.train is not None and request.unlabelled is not None
+        tagger = GraphTagger(request.columns[0], threads=request.threads, **request.given())
+        text, more = request.treebank(request.train), as_treebank(request.text(request.unlabelled))
+        dev = None if request.dev is None else request.treebank(request.dev)
+        tagger.fit(text, more, dev, progress=progress_for(request.quiet))
+        line = (
+            f"{request.columns[0]}: {len(tagger.labels_)} tags from {len(text):,} sentences with tags and "
+            f"{len(more):,} without"
+        )
+        return Trained(tagger, [line], _facts(tagger, text) | {"unlabelled": len(more)})
+
+
+class _Projected(_Way):
+    name, takes, reads = "with --bitext", PROJECTED, ("source_tags", "links")
+
+    def check(self, request: Request) -> None:
+        super().check(request)
+        _needed(
+            request.source_tags,
+            "--bitext needs --source-tags: SOURCE in CoNLL-U with tags (isogloss tag apply MODEL SOURCE -o FILE)",
+        )
+
+    def train(self, request: Request) -> Trained:
+        from isogloss.data.bitext import Bitext
+        from isogloss.data.formats.links import read_links
+        from isogloss.tasks.tag import ProjectedTagger
+
+        assert request.bitext is not None and request.source_tags is not None
+        dictionary = None if request.dictionary is None else request.read_dictionary(request.dictionary)
+        tagger = ProjectedTagger(dictionary, column=request.columns[0], threads=request.threads, **request.given())
+        bitext = Bitext.read(*request.bitext, **request.reading)
+        links = None if request.links is None else read_links(request.links, bitext=bitext)
+        tagger.fit(bitext, request.treebank(request.source_tags), links=links, progress=progress_for(request.quiet))
+        found = tagger.evidence_
+        lines = [
+            f"{request.columns[0]}: {len(tagger.labels_)} tags from {len(bitext):,} pairs, {found['words']:,} words; "
+            f"links decide {100 * found['decided'] / max(1, found['words']):.1f}% of them",
+            f"{100 * found['types_known'] / max(1, found['types']):.1f}% of {found['types']:,} word forms have a set "
+            f"of tags; {found['tags_a_word']:.2f} tags a word on average",
+        ]
+        facts = {"sentences": len(bitext), "words": found["words"], "labels": len(tagger.labels_)}
+        return Trained(tagger, lines, facts | {"evidence": found, "trace": tagger.trace_})
+
+
+def _facts(tagger: Any, text: Treebank) -> dict[str, Any]:
+    return {
+        "sentences": len(text), "words": text.n_words, "labels": len(tagger.labels_), "trace": tagger.trace_,
+    }  # fmt: skip
+
+
+def way_of(request: Request) -> _Way:
+    """How to train, by what is given."""
+    if request.bitext is not None and request.graph:
+        raise UsageError("--graph and --bitext are two ways to train; give one of them")
+    if request.dictionary is not None and request.graph:
+        raise UsageError("--graph and --dictionary are two ways to train; give one of them")
+    if request.bitext is not None:
+        return _Projected()
+    if request.source_tags is not None:
+        raise UsageError("--source-tags needs --bitext SOURCE TARGET")
+    if request.graph:
+        return _Graph()
+    return _Dictionary() if request.dictionary is not None else _Supervised()
