@@ -36,6 +36,8 @@ class Request:
     """Of learning; None where nothing is said."""
     reading: Mapping[str, str]
     """Encoding, and what to do about errors in it."""
+    lookup: Mapping[str, str]
+    """Format and tagset of the dictionary, and what to do about tags that are not known."""
     threads: int | None
     quiet: bool
 
@@ -57,7 +59,7 @@ class Request:
     def read_dictionary(self, path: str) -> TagDictionary:
         from isogloss.data.tag_dictionary import TagDictionary
 
-        return TagDictionary.read(path, **self.reading)
+        return TagDictionary.read(path, **self.lookup, **self.reading)
 
 
 @dataclass(frozen=True)

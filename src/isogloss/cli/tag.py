@@ -57,6 +57,7 @@ from isogloss.cli._treebanks import (
     score_files,
     standard_input_once,
 )
+from isogloss.cli.dictionary import DictionaryFormat, DictionaryTagset, UnknownTags
 
 if TYPE_CHECKING:
     from isogloss.data.treebank import Treebank
@@ -96,6 +97,9 @@ def train(
     neighbours: Neighbours = None,
     strength: Strength = None,
     seed: Seed = 0,
+    dictionary_format: DictionaryFormat = "auto",
+    tagset: DictionaryTagset = "auto",
+    unknown: UnknownTags = "error",
     encoding: Encoding = "utf-8",
     errors: Errors = "strict",
 ) -> None:
@@ -115,7 +119,8 @@ def train(
     }  # fmt: skip
     request = Request(
         treebank, dev, column.split(","), dictionary, bitext, source_tags, links, graph, unlabelled, adapt,
-        options, {"encoding": encoding, "errors": errors}, threads, quiet,
+        options, {"encoding": encoding, "errors": errors},
+        {"format": dictionary_format, "tagset": tagset, "unknown": unknown}, threads, quiet,
     )  # fmt: skip
     way = way_of(request)
     way.check(request)
