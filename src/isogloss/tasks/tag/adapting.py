@@ -88,7 +88,8 @@ class Correspondence:
     References
     ----------
     Blitzer, McDonald and Pereira, EMNLP 2006. Theirs are h = 25 (20 to 100 made no difference), a threshold of 50 for
-    100,000 sentences of each domain, and a scale of 5; half of the dimensions kept. `normalise` is ours.
+    100,000 sentences of each domain, and a scale of 5; half of the dimensions kept. `normalise` is ours: without it the
+    best scale of our tagger was 2, with it 1, on news held out and on the development text of another domain.
 
     Examples
     --------
@@ -109,13 +110,13 @@ class Correspondence:
         templates: Sequence[str | Sequence[str]] | None = None,
         *,
         h: int = 25,
-        threshold: int = 10,
+        threshold: int = 20,
         regularisation: float = 1e-4,
         tolerance: float = 0.01,
-        min_count: int = 1,
+        min_count: int = 2,
         positive: bool = True,
-        normalise: bool = False,
-        scale: float = 5.0,
+        normalise: bool = True,
+        scale: float = 1.0,
         kept: float = 0.5,
         l1: float = 0.1,
         seed: int = 0,
