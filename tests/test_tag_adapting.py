@@ -60,7 +60,8 @@ def domains() -> dict[str, Treebank | list[str]]:
 @pytest.fixture(scope="module")
 def learnt(domains: dict[str, Treebank]) -> Correspondence:
     # λ for a thousand words, where 10⁻⁴ is for hundreds of thousands.
-    return Correspondence(h=3, threshold=10, regularisation=0.01).fit(domains["source"], domains["target"])
+    options = {"threshold": 10, "min_count": 1, "regularisation": 0.01, "normalise": False}
+    return Correspondence(h=3, **options).fit(domains["source"], domains["target"])
 
 
 # --- places -------------------------------------------------------------------------------------------------------
@@ -141,6 +142,8 @@ def test_the_same_text_twice_is_the_method_of_one_domain(domains: dict[str, Tree
         "threshold": 8,
         "regularisation": 0.05,
         "tolerance": 1e-9,
+        "min_count": 1,
+        "normalise": False,
         "templates": ["word", "word[-1]", "word[+1]"],
     }
     one, two = Correspondence(**options).fit(text), Correspondence(**options).fit(text, text)
@@ -298,7 +301,7 @@ def test_empty_and_short_sentences() -> None:
 
 
 def test_no_pivots_says_what_to_do() -> None:
-    with pytest.raises(DataError, match=r"more than 10 times .* reaches is 3\. .* lower threshold"):
+    with pytest.raises(DataError, match=r"more than 20 times .* reaches is 3\. .* lower threshold"):
         Correspondence().fit(Text.of(["a b c"] * 9), Text.of(["a d"] * 3))
 
 
