@@ -21,7 +21,7 @@ from isogloss.tasks.tag.base import COLUMNS, ColumnTagger, as_treebank
 from isogloss.tasks.tag.emissions import FEATURES, WordFeatures
 from isogloss.tasks.tag.hmm import Hmm, HmmFit, Lattice, fit_hmm
 
-__all__ = ["DictionaryTagger", "Emitting"]
+__all__ = ["DictionaryTagger", "Emitting", "emitting_arrays", "emitting_of", "guessed", "used_types"]
 
 Array = NDArray[np.float64]
 PREFIX = "dictionary."
@@ -107,6 +107,9 @@ class DictionaryTagger(ColumnTagger):
         The most probable tag of each word, or the most probable sequence.
     rules : bool
         Punctuation marks and numerals that have no entry may only be that.
+    start : "dictionary" or "random"
+        Where learning begins. "dictionary": a known word's tags are equally likely, and an unknown word has those of
+        entries with the same ending (`guessed`). "random": emissions are random, as in the paper.
     method : "em" or "gradient"
         "gradient": L-BFGS on the likelihood of the text itself.
     seed : int
@@ -136,7 +139,7 @@ class DictionaryTagger(ColumnTagger):
     _kind: ClassVar[str] = "tag.dictionary"
     OPTIONS: ClassVar[tuple[str, ...]] = (
         "column", "order", "emissions", "features", "iterations", "variance", "restrict_support", "smoothing",
-        "decoder", "rules", "method", "seed",
+        "decoder", "rules", "start", "method", "seed",
     )  # fmt: skip
 
     def __init__(
@@ -153,6 +156,7 @@ class DictionaryTagger(ColumnTagger):
         smoothing: float = 1e-4,
         decoder: str = "marginal",
         rules: bool = True,
+        start: str = "dictionary",
         method: str = "em",
         seed: int = 0,
         threads: int | None = None,
@@ -161,14 +165,14 @@ class DictionaryTagger(ColumnTagger):
         self.features = features if isinstance(features, str) else tuple(features)
         self.iterations, self.variance, self.restrict_support = iterations, variance, restrict_support
         self.smoothing, self.decoder, self.rules, self.method = smoothing, decoder, rules, method
-        self.seed, self.threads = seed, threads
+        self.start, self.seed, self.threads = start, seed, threads
         self._check_options()
 
     def _check_options(self) -> None:
         choices: dict[str, tuple[Any, ...]] = {
             "column": COLUMNS, "order": (1, 2), "emissions": ("features", "table"),
             "decoder": ("marginal", "viterbi"), "method": ("em", "gradient"), "restrict_support": (False, True),
-            "rules": (False, True),
+            "rules": (False, True), "start": ("dictionary", "random"),
         }  # fmt: skip
         for name, allowed in choices.items():
             if getattr(self, name) not in allowed:
@@ -232,6 +236,7 @@ class DictionaryTagger(ColumnTagger):
                 restrict_support=self.restrict_support,
                 smoothing=self.smoothing,
                 method=self.method,
+                initial=guessed(dictionary, types.types, rules=self.rules).T if self.start == "dictionary" else None,
                 seed=self.seed,
                 progress=progress,
             )
@@ -325,6 +330,63 @@ class DictionaryTagger(ColumnTagger):
         self.dictionary = TagDictionary.from_arrays(own)
         self._fitted = emitting_of(arrays, len(self.dictionary.tags), self.order, self.features)
         self.trace_ = np.array(meta["trace"], np.float64)
+
+
+def guessed(
+    dictionary: TagDictionary, types: Sequence[str], *, rules: bool = True, longest: int = 5, strength: float = 5.0
+) -> Array:
+    r"""float64[n_types, n_tags]: p(tag | word), as far as a dictionary says, before any text is looked at.
+
+    The tags of an entry are equally likely. A word without one is judged by the entries that end as it does, and begin
+    with a capital as it does: with :math:`n_s` of them for ending *s*, and :math:`s'` its ending without the first
+    letter,
+
+    .. math:: p_s = \frac{\sum_{x\ \text{in}\ s} p(\cdot \mid x) + c\, p_{s'}}{n_s + c}
+
+    Parameters
+    ----------
+    dictionary : TagDictionary
+    types : sequence of str
+    rules : bool
+        See `TagDictionary.allowed`.
+    longest : int
+        Letters of endings, at most.
+    strength : float
+        c: entries that the shorter ending counts for.
+
+    References
+    ----------
+    Endings interpolated from short to long: Brants, TnT, ANLP 2000, section 2.3.
+    """
+    allowed, known = dictionary.allowed(types, rules=rules).astype(np.float64), dictionary.known(types, rules=rules)
+    out = allowed / allowed.sum(axis=1, keepdims=True)
+    entries = list(dictionary)
+    shares = dictionary.allowed(entries, rules=False).astype(np.float64)
+    shares /= shares.sum(axis=1, keepdims=True)
+    every = (shares.sum(axis=0) + 0.5) / (len(entries) + 0.5 * shares.shape[1])
+    groups: dict[tuple[bool, str], int] = {}
+    members = [
+        (groups.setdefault(ending, len(groups)), x)
+        for x, word in enumerate(entries)
+        for ending in _endings(word, longest)
+    ]
+    where, which = np.array(members, np.int64).reshape(-1, 2).T
+    sums = np.stack([np.bincount(where, column[which], len(groups)) for column in shares.T], axis=1)
+    for x in np.flatnonzero(~known).tolist():
+        guess = every
+        for ending in _endings(types[x], longest):
+            if ending not in groups:
+                break
+            row = sums[groups[ending]]
+            guess = (row + strength * guess) / (row.sum() + strength)
+        out[x] = guess
+    return np.asarray(out, np.float64)
+
+
+def _endings(word: str, longest: int) -> list[tuple[bool, str]]:
+    """Whether a word begins with a capital, with each of its endings, from the empty one on."""
+    small, capital = word.lower(), word[:1].isupper()
+    return [(capital, small[len(small) - n :]) for n in range(min(longest, len(small)) + 1)]
 
 
 def used_types(treebank: Treebank) -> tuple[Vocabulary, NDArray[np.int64]]:

@@ -397,7 +397,8 @@ def fit_hmm(
     method : "em" or "gradient"
         "gradient": L-BFGS on the marginal likelihood, after a first step of EM; for log-linear emissions.
     initial : float64[k, n_types], optional
-        Emission probabilities to begin with, in place of random ones.
+        What each type's tokens are taken to be in the first step, one by one, in place of random emissions: p(y|x), up
+        to a factor of the type.
     soft : float64[n_tokens, k], optional
         Added to the log scores of labels at tokens: other evidence, such as log p(evidence | label).
     project : callable, optional
@@ -440,7 +441,7 @@ def fit_hmm(
     evidence = None if soft is None else np.asarray(soft, np.float64)[lattice.tokens, lattice.labels]
     em = _Em(lattice, n_types, emissions, smoothing, evaluations, evidence, project)
     params = _first_params(lattice, support, order, seed, None if initial is None else np.asarray(initial, np.float64))
-    if emissions is not None:  # weights are fitted to what the random table expects; the table itself is in no family
+    if emissions is not None or initial is not None:  # what they begin with is no model of theirs: one step leads there
         _, transitions, posterior, _, _ = em.expect(params, None)
         params = em.maximise(transitions, posterior, None, 3 * evaluations)
     params, trace = (_climbed if method == "gradient" else _repeated)(em, params, iterations, progress)
@@ -484,9 +485,11 @@ def _first_params(
 ) -> _Params:
     """Random emissions of the types that allow a label, and transitions that are all but uniform."""
     rng, k = np.random.default_rng(seed), lattice.k
-    table = rng.uniform(0.01, 1.0, support.shape) if initial is None else initial
-    if table.shape != support.shape:
-        raise ParameterError(f"fit_hmm: initial should be {list(support.shape)}, not {list(table.shape)}")
-    moves = normalise(1.0 + 0.01 * rng.random((k + 1,) * order + (k,)))
+    noise, wobble = rng.uniform(0.01, 1.0, support.shape), rng.random((k + 1,) * order + (k,))
+    table, moves = normalise(noise * support), normalise(1.0 + 0.01 * wobble)
+    if initial is not None:
+        if initial.shape != support.shape or not (initial >= 0).all():
+            raise ParameterError(f"fit_hmm: initial should be {list(support.shape)} numbers, 0 or more")
+        table = initial * (1.0 + 0.01 * noise)
     with np.errstate(divide="ignore"):
-        return _Params(moves, np.log(normalise(table * support)), None)
+        return _Params(moves, np.log(table), None)
