@@ -230,11 +230,12 @@ def choose(letters: Letters, pixels: Pixels, grid: list[dict[str, float]]) -> No
         errors = []
         learner = experiment.regularised()
         state = learner.init(weights)
-        for _ in range(4):
+        for _ in range(6):
             state, _ = learner.step(state)
             with using_threads():
                 found = experiment.decoded(learner.expect(state).q.members[0])
             errors.append(100 * float(np.mean(found[inside] != letters.labels[experiment.rest][inside])))
+            print(f"  {errors[-1]:.2f}", file=sys.stderr, flush=True)
         print(options, "error on hidden labelled words after each iteration:", np.round(errors, 2), flush=True)
 
 
@@ -272,7 +273,7 @@ def main(argv: list[str] | None = None) -> None:
     letters = letters_graph.read()
     pixels = Pixels.of(letters)
     if arguments.choose:
-        choose(letters, pixels, [{**OPTIONS, "strength": strength} for strength in (0.1, 0.5, 1.0, 2.0)])
+        choose(letters, pixels, [{**OPTIONS, "strength": strength} for strength in (0.1, 0.3)])
         return
     command = "python -m benchmarks.quality.letters" + (" --full" if arguments.full else "")
     for number in range(10 if arguments.full else 3) if arguments.only is None else [arguments.only]:

@@ -172,7 +172,7 @@ def _roughly(rows: Any, k: int, least: float, seed: int) -> Any:
     n = rows.shape[0]
     some = np.flatnonzero(np.diff(rows.indptr) > 0)  # a cosine with nothing is no number
     index = NNDescent(
-        rows[some].astype(np.float32), metric="cosine", n_neighbors=min(k + 1, len(some)), random_state=seed
+        rows[some].astype(np.float32), metric="cosine", n_neighbors=min(max(k + 1, 30), len(some)), random_state=seed
     )
     found, _ = index.neighbor_graph
     near, held = np.zeros((n, found.shape[1]), np.int64), np.zeros((n, found.shape[1]), np.bool_)

@@ -104,7 +104,8 @@ class Material:
         """The learner of this text."""
         of, tagger = self.vertices.of, self.tagger
         counts = np.bincount(of[of >= 0], minlength=self.vertices.size)
-        penalty = GraphLaplacian(self.graph, counts, self.k, fixed=self.fixed)
+        degree = self.graph.sum() / max(1, self.vertices.size)
+        penalty = GraphLaplacian(self.graph / degree if degree else self.graph, counts, self.k, fixed=self.fixed)
         return Regularised(
             self.labelled,
             self.sentences,
@@ -150,13 +151,15 @@ class GraphTagger(ColumnTagger):
     order : int
         Labels before a word's own that its score looks at: 1 or 2.
     neighbours : int
-        Of each trigram; pairs that name each other are linked.
+        Of each trigram; pairs that name each other are linked. (The paper has 60, with larger texts.)
     strength : float
-        λ.
+        λ. Weights of the graph are scaled so that those of a vertex add up to 1 on the mean: cosines are smaller in small
+        texts, but λ means the same in all.
     sigma : float
         Of the Gaussian prior on weights.
     iterations : int
-        Rounds of q and θ at most; 0 learns from the labelled sentences alone.
+        Rounds of q and θ at most; 0 learns from the labelled sentences alone. Few are best: when
+        rounds go on, the graph smooths away what the labelled sentences say.
     tolerance : float
         Stop when a round gains less than this share of the objective.
     share : float
@@ -213,18 +216,18 @@ class GraphTagger(ColumnTagger):
         column: str = "upos",
         *,
         order: int = 2,
-        neighbours: int = 60,
-        strength: float = 1.0,
+        neighbours: int = 10,
+        strength: float = 2.0,
         sigma: float = 100.0,
-        iterations: int = 20,
+        iterations: int = 4,
         tolerance: float = 1e-4,
         share: float = 1.0,
         suffixes: Sequence[str] | None = None,
         shared: bool = False,
         min_count: int = 1,
         templates: Sequence[str | Sequence[str]] | None = None,
-        inner: int = 30,
-        climbs: int = 20,
+        inner: int = 15,
+        climbs: int = 12,
         seed: int = 0,
         threads: int | None = None,
     ) -> None:

@@ -4,7 +4,7 @@ References
 ----------
 He, Gillenwater and Taskar, Graph-Based Posterior Regularization for Semi-Supervised Structured Prediction, CoNLL 2013,
 section 5.1; the features are those of Subramanya, Petrov and Pereira, EMNLP 2010. We differ: features are of words in
-small letters (chosen on Portuguese).
+small letters, and the ending of the middle word is one, which the reference leaves out (both chosen on Portuguese).
 """
 
 from __future__ import annotations
@@ -38,8 +38,9 @@ SUFFIX = 3
 """Letters of the longest endings that are looked for by themselves."""
 WITHIN = (
     "word[-1] & word", "word[-1] & word[+1]", "word & word[+1]", "word", "word & ending[+1]", "ending[-1] & word",
+    "ending",
 )  # fmt: skip
-"""What a trigram is known by: its words, and the endings of those beside the middle one."""
+"""What a trigram is known by: its words, and their endings."""
 AROUND = (
     "word[-2] & word[-1] & word[+1] & word[+2]", "word[-2] & word[-1] & word", "word[-2] & word & word[+1]",
     "word[-2] & word & word[+2]", "word[-1] & word & word[+2]", "word & word[+1] & word[+2]", "word[-2] & word[-1]",
