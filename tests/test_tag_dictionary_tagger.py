@@ -46,7 +46,7 @@ def made_language(seed=0, sentences=300):
 
 TREEBANK = made_language()
 FULL = TagDictionary.of_treebank(TREEBANK).mapped("universal12")
-FAST = {"iterations": 10, "threads": 1}
+FAST = {"iterations": 10, "first_order": 3, "threads": 1}
 MODELS = [(order, emissions) for order in (1, 2) for emissions in ("table", "features")]
 
 

@@ -131,6 +131,16 @@ def test_the_objective_never_falls(order, features, restrict):
     assert np.exp(fit.model.emissions).sum(-1) == pytest.approx(1.0)
 
 
+def test_order_2_may_begin_as_order_1():
+    ids, _, offsets, allowed = corpus(3)
+    lattice, given_ = Lattice(ids, offsets, allowed[ids]), {"n_types": 12, "smoothing": 0.0}
+    first = fit_hmm(ids, offsets, allowed[ids], order=1, iterations=4, **given_)
+    second = fit_hmm(ids, offsets, allowed[ids], order=2, iterations=7, first_order=4, **given_)
+    assert len(second.trace) == 3 and second.trace[0] == pytest.approx(first.model.expect(lattice).values.sum())
+    assert (np.diff(second.trace) >= -1e-9).all() and second.model.order == 2
+    assert len(fit_hmm(ids, offsets, allowed[ids], order=2, iterations=1, first_order=4, **given_).trace) == 1
+
+
 def test_without_smoothing_the_objective_is_the_likelihood():
     ids, _, offsets, allowed = corpus(1)
     lattice = Lattice(ids, offsets, allowed[ids])

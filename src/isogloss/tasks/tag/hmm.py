@@ -233,7 +233,8 @@ class HmmFit(NamedTuple):
     normalisers: Array | None
     """float64[k]: log Σ exp(weights · features) over types, by which new types can be scored."""
     trace: Array
-    """float64[n_steps]: log-likelihood and log priors at the beginning of each step (gradient: at the end)."""
+    """float64[n_steps]: log-likelihood and log priors at the beginning of each step (gradient: at the end), those of
+    order 1 before order 2 not included."""
 
 
 class _Params(NamedTuple):
@@ -354,6 +355,7 @@ def fit_hmm(
     n_types: int | None = None,
     order: int = 2,
     iterations: int = 50,
+    first_order: int = 0,
     variance: float = 10.0,
     restrict_support: bool = False,
     smoothing: float = 1e-4,
@@ -384,6 +386,8 @@ def fit_hmm(
     order : 1 or 2
     iterations : int
         E-steps; with "gradient", steps of L-BFGS.
+    first_order : int
+        How many of the iterations, at order 2, are those of a model of order 1, as which it begins.
     variance : float
         Of the Gaussian prior on weights of features.
     restrict_support : bool
@@ -431,8 +435,10 @@ def fit_hmm(
         raise ParameterError(f"fit_hmm: features of {features.shape[0]} types for a text of {n_types}")
     if method == "gradient" and features is None:
         raise ParameterError("fit_hmm: method 'gradient' needs features; tables are learnt by 'em'")
-    if not (smoothing >= 0 and variance > 0 and iterations >= 1 and evaluations >= 2):
-        raise ParameterError("fit_hmm: smoothing >= 0, variance > 0, iterations >= 1 and evaluations >= 2, please")
+    if not (smoothing >= 0 and variance > 0 and iterations >= 1 and first_order >= 0 and evaluations >= 2):
+        raise ParameterError(
+            "fit_hmm: smoothing, first_order >= 0, variance > 0, iterations >= 1 and evaluations >= 2 are needed"
+        )
     support = _support(lattice, n_types)
     emissions = None
     if features is not None:
@@ -440,11 +446,21 @@ def fit_hmm(
         emissions = LogLinearEmissions(features, lattice.k, l2=1 / variance, allowed=kept)
     evidence = None if soft is None else np.asarray(soft, np.float64)[lattice.tokens, lattice.labels]
     em = _Em(lattice, n_types, emissions, smoothing, evaluations, evidence, project)
-    params = _first_params(lattice, support, order, seed, None if initial is None else np.asarray(initial, np.float64))
+    first_order = min(first_order, iterations - 1) if order == 2 else 0
+    params = _first_params(
+        lattice,
+        support,
+        1 if first_order else order,
+        seed,
+        None if initial is None else np.asarray(initial, np.float64),
+    )
     if emissions is not None or initial is not None:  # what they begin with is no model of theirs: one step leads there
         _, transitions, posterior, _, _ = em.expect(params, None)
         params = em.maximise(transitions, posterior, None, 3 * evaluations)
-    params, trace = (_climbed if method == "gradient" else _repeated)(em, params, iterations, progress)
+    if first_order:
+        params, _ = _repeated(em, params, first_order, progress)
+        params = params._replace(transitions=np.repeat(params.transitions[None], lattice.k + 1, axis=0))
+    params, trace = (_climbed if method == "gradient" else _repeated)(em, params, iterations - first_order, progress)
     return _fitted(em, params, trace)
 
 
