@@ -43,8 +43,8 @@ MODELS = ("supervised", "source", "both")
 AGAINST = {"source": ("supervised",), "both": ("supervised", "source")}
 COLUMNS = (
     "date", "machine", "version", "commit", "command", "part", "size", "model", "options", "pivots", "n_train",
-    "n_test", "words", "unknown_words", "ceiling", "all", "unknown", "known", "merged", "places_seconds", "places_cpu_seconds",
-    "train_seconds", "train_cpu_seconds", "predict_cpu_seconds",
+    "n_test", "words", "unknown_words", "ceiling", "all", "unknown", "known", "merged", "places_seconds",
+    "places_cpu_seconds", "train_seconds", "train_cpu_seconds", "predict_cpu_seconds",
 )  # fmt: skip
 KEY = ("part", "size", "model")
 PAIRED = ("part", "size", "model", "against", "words", "difference", "low", "high", "p_bootstrap", "better", "worse",

@@ -96,8 +96,8 @@ class Correspondence:
     >>> news = Text.of(["the dog is here", "the cat was there", "a dog was here", "a cat is there"] * 5)
     >>> bio = Text.of(["the gene is here", "a gene was there", "the cell was here", "a cell is there"] * 5)
     >>> found = Correspondence(h=2, threshold=3).fit(news, bio)
-    >>> sorted(entry["word"] for entry in found.neighbours("gene", n=3))
-    ['cat', 'cell', 'dog']
+    >>> sorted(entry["word"] for entry in found.neighbours("gene", n=2, domain="source"))
+    ['cat', 'dog']
     """
 
     OPTIONS: ClassVar[tuple[str, ...]] = (
