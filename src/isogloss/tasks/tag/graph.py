@@ -153,8 +153,8 @@ class GraphTagger(ColumnTagger):
     neighbours : int
         Of each trigram; pairs that name each other are linked. (The paper has 60, with larger texts.)
     strength : float
-        λ. Weights of the graph are scaled so that those of a vertex add up to 1 on the mean: cosines are smaller in small
-        texts, but λ means the same in all.
+        λ. Weights of the graph are scaled so that those of a vertex add up to 1 on the mean: cosines depend on the size
+        of a text, and λ should mean the same in all.
     sigma : float
         Of the Gaussian prior on weights.
     iterations : int
