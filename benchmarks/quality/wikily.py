@@ -345,8 +345,8 @@ def write_tables() -> None:
     page = Path("docs/tag-from-dictionary.md")
     text = page.read_text(encoding="utf-8")
     for name, table in tables().items():
-        pattern = rf"(<!-- wikily {name} -->\n).*?(\n<!-- end -->)"
-        text = re.sub(pattern, lambda found, table=table: found[1] + table + found[2], text, flags=re.DOTALL)
+        pattern = rf"(<!-- wikily {name} -->\n)(?:.*?\n)??(<!-- end -->)"
+        text = re.sub(pattern, lambda found, table=table: found[1] + table + "\n" + found[2], text, flags=re.DOTALL)
     page.write_text(text, encoding="utf-8")
 
 

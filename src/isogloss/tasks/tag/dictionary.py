@@ -291,26 +291,13 @@ class DictionaryTagger(ColumnTagger):
         p(x|rival); ``features``: what each feature adds to it, the largest first (the rest is the normaliser's);
         ``neighbours``: what the transitions from the tags before and to those after add.
         """
-        treebank = as_treebank(treebank)
-        if not 0 <= sentence < len(treebank) or not 0 <= word < treebank.lengths[sentence]:
-            raise UsageError(f"explain: there is no word {word} in a sentence {sentence}; both are counted from 0")
-        one, labels = treebank.part(sentence, sentence + 1), self.labels_
-        if rival is not None and rival not in labels:
-            raise UsageError(f"explain: the tagger knows no tag {rival!r}; it knows {', '.join(labels)}")
-        chances, form = self.predict_proba(one), one.words(0)[word]
-        best = np.argsort(-chances[word], kind="stable")
-        chosen, other = int(best[0]), labels.index(rival) if rival is not None else int(best[min(1, len(best) - 1)])
-        dictionary, learnt = self._dictionary(), self._learnt
+        _, chances, chosen, other, said = self._compare(treebank, sentence, word, rival)
+        labels, dictionary, learnt, form = self.labels_, self._dictionary(), self._learnt, said["word"]
         emitted = learnt.emissions([form])[:, 0]
-        allowed = dictionary.allowed([form], rules=self.rules)[0]
         with np.errstate(invalid="ignore"):
             difference = float(np.nan_to_num(emitted[chosen] - emitted[other], posinf=np.inf))
-        return {
-            "word": form,
-            "tag": labels[chosen],
-            "rival": labels[other],
-            "probabilities": {labels[y]: float(chances[word, y]) for y in best[:5] if chances[word, y] > 0},
-            "allowed": [labels[y] for y in np.flatnonzero(allowed)],
+        return said | {
+            "allowed": [labels[y] for y in np.flatnonzero(dictionary.allowed([form], rules=self.rules)[0])],
             "known": bool(dictionary.known([form], rules=self.rules)[0]),
             "emission": difference,
             "features": _feature_weights(learnt, form, chosen, other),
