@@ -4,7 +4,7 @@ python -m benchmarks.quality.graph_tagging                  all rows that are mi
 python -m benchmarks.quality.graph_tagging --full           ten sets
 python -m benchmarks.quality.graph_tagging --only bg,de     some languages
 python -m benchmarks.quality.graph_tagging --again          replace rows that are there
-python -m benchmarks.quality.graph_tagging --table          run nothing: print the table of docs/tag-with-neighbours.md
+python -m benchmarks.quality.graph_tagging --table          run nothing: write the table of docs/tag-with-neighbours.md
 
 Universal tags (12). 1,000 sentences are drawn and split into ten sets of 100 labelled ones; all other sentences of the
 treebank are unlabelled text and test at the same time. Errors are percentages of their words. Options of the tagger
@@ -46,7 +46,7 @@ TEXTS = {
     "it": ("partut/it.train", "partut/it.dev", "partut/it.test"),
     "la": ("la-proiel/dev", "la-proiel/test"),
 }
-DEVELOPMENT = ("pud/pt",)
+PAGE = Path("docs/tag-with-neighbours.md")
 METHODS = ("GP", "GP->CRF", "CRF", "PR1", "PR")
 COLUMNS = (
     "date", "machine", "version", "commit", "command", "text", "labels", "method", "decoder", "options", "sentences",
@@ -161,6 +161,8 @@ SHOWN = (("GP", ""), ("GP->CRF", "p"), ("CRF", "p"), ("PR1", "q"), ("PR", "q"), 
 def table() -> str:
     """Errors of each language and method, means over sets, and of words that the labelled sentences do not have."""
     kept = results().read()
+    whole = {(row["text"], row["labels"]) for row in kept if row["method"] == "PR" and row["decoder"] == "p"}
+    kept = [row for row in kept if (row["text"], row["labels"]) in whole]
     names = [f"{method}, {decoder}" if method.startswith("PR") else method for method, decoder in SHOWN]
     lines = [f"| language | sets | {' | '.join(names)} |", "|---" * (len(names) + 2) + "|"]
     for text in [*sorted({row["text"] for row in kept}), None]:
@@ -172,15 +174,22 @@ def table() -> str:
     return "\n".join(lines)
 
 
+def write_table() -> None:
+    """Into the page, between its marks."""
+    text, begin, end = PAGE.read_text(encoding="utf-8"), "<!-- table -->\n", "<!-- end -->"
+    before, rest = text.split(begin, 1)
+    PAGE.write_text(f"{before}{begin}{table()}\n{end}{rest.split(end, 1)[1]}", encoding="utf-8")
+
+
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="benchmarks.quality.graph_tagging", description=__doc__.split("\n")[0])
     parser.add_argument("--only", default="", help="languages, such as bg,de; default: all")
     parser.add_argument("--full", action="store_true", help="ten sets of labelled sentences, not three")
     parser.add_argument("--again", action="store_true", help="replace rows that are there")
-    parser.add_argument("--table", action="store_true", help="run nothing: print the table")
+    parser.add_argument("--table", action="store_true", help="run nothing: write the table into its page")
     arguments = parser.parse_args(argv)
     if arguments.table:
-        print(table())
+        write_table()
         return
     if not folder().exists():
         print(f"graph_tagging: skipped, there is no {folder()}; see ISOGLOSS_DATA", file=sys.stderr)
