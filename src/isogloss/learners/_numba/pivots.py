@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["add_rows", "pivots"]
+__all__ = ["look_up_rows", "pivots"]
 
 
 @njit(cache=True, nogil=True)
@@ -60,7 +60,7 @@ def pivots(orders, indptr, indices, classes, first, regularisation, tolerance, m
 
 
 @njit(cache=True, nogil=True)
-def add_rows(places, table, scale, out):
+def look_up_rows(places, table, out):
     """The rows of a table that each position looks up, one after the other; −1 gives zeros.
 
     places : int32[n, n_blocks]; table : float32[n_rows, h]; out : float32[n, n_blocks * h].
@@ -69,4 +69,4 @@ def add_rows(places, table, scale, out):
     for i in range(len(places)):
         for b in range(places.shape[1]):
             for k in range(h):
-                out[i, b * h + k] = scale * table[places[i, b], k] if places[i, b] >= 0 else np.float32(0)
+                out[i, b * h + k] = table[places[i, b], k] if places[i, b] >= 0 else np.float32(0)

@@ -248,11 +248,11 @@ class Correspondence:
 
     def transform(self, text: Treebank | Text) -> NDArray[np.float32]:
         """float32[n_words, n_blocks * h]: the places of all attributes of each word, block after block."""
-        from isogloss.learners._numba.pivots import add_rows
+        from isogloss.learners._numba.pivots import look_up_rows
 
         places, table = self.places(text), self.table
         out = np.empty((len(places), len(self.names) * self.h), np.float32)
-        add_rows(places, table, np.float32(1), out)
+        look_up_rows(places, table, out)
         return out
 
     def real(self, text: Treebank | Text) -> Real:
