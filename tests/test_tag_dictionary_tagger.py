@@ -216,6 +216,10 @@ def test_guesses_by_ending():
         guess = (np.array([noun, verb]) + guess) / (n + 1)
     assert found[1, [at("NOUN"), at("VERB")]] == pytest.approx(guess)
     assert found[3].argmax() == at("NOUN")
+    # of two words that are met more than ten times, one has an entry: half of 30 / (30 + 10) is doubt
+    often = guessed(words, ["on", "waiting", "zzz"], [1000, 30, 0], strength=1.0, rare=10.0)
+    assert often[[0, 2]] == pytest.approx(found[[0, 4]])
+    assert often[1] == pytest.approx(5 / 8 * found[1] + 3 / 8 / 12)
 
 
 def test_features_of_words():

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from isogloss import store
 from isogloss.data.bitext import Text
@@ -224,10 +224,12 @@ class DictionaryTagger(ColumnTagger):
         if not treebank.n_words:
             raise TreebankError(f"{treebank.name}: there are no words, so there is nothing to learn from")
         types, ids = used_types(treebank)
-        allowed = dictionary.allowed(types, rules=self.rules)
-        features = None
+        allowed, counts = dictionary.allowed(types, rules=self.rules), np.bincount(ids, minlength=len(types))
+        features, initial = None, None
         if self.emissions == "features":
-            features = WordFeatures.learnt(types.types, np.bincount(ids, minlength=len(types)), self.features)
+            features = WordFeatures.learnt(types.types, counts, self.features)
+        if self.start == "dictionary":
+            initial = guessed(dictionary, types.types, counts, rules=self.rules).T
         with using_threads(self.threads):
             fit = fit_hmm(
                 ids,
@@ -242,7 +244,7 @@ class DictionaryTagger(ColumnTagger):
                 restrict_support=self.restrict_support,
                 smoothing=self.smoothing,
                 method=self.method,
-                initial=guessed(dictionary, types.types, rules=self.rules).T if self.start == "dictionary" else None,
+                initial=initial,
                 seed=self.seed,
                 progress=progress,
             )
@@ -326,7 +328,14 @@ class DictionaryTagger(ColumnTagger):
 
 
 def guessed(
-    dictionary: TagDictionary, types: Sequence[str], *, rules: bool = True, longest: int = 5, strength: float = 5.0
+    dictionary: TagDictionary,
+    types: Sequence[str],
+    counts: ArrayLike | None = None,
+    *,
+    rules: bool = True,
+    longest: int = 5,
+    strength: float = 5.0,
+    rare: float = 10.0,
 ) -> Array:
     r"""float64[n_types, n_tags]: p(tag | word), as far as a dictionary says, before any text is looked at.
 
@@ -340,12 +349,17 @@ def guessed(
     ----------
     dictionary : TagDictionary
     types : sequence of str
+    counts : int[n_types], optional
+        How often each occurs in a text. Where the dictionary lacks frequent words, these are often of small classes,
+        which endings do not tell: a word without an entry that occurs n times has a share (1 − c) n / (n + rare) of
+        all tags alike, with c the share of words met more than `rare` times that have entries.
     rules : bool
         See `TagDictionary.allowed`.
     longest : int
         Letters of endings, at most.
     strength : float
         c: entries that the shorter ending counts for.
+    rare : float
 
     References
     ----------
@@ -373,6 +387,11 @@ def guessed(
             row = sums[groups[ending]]
             guess = (row + strength * guess) / (row.sum() + strength)
         out[x] = guess
+    if counts is not None:
+        n = np.asarray(counts, np.float64)
+        covered = float(known[n > rare].mean()) if (n > rare).any() else 1.0
+        doubt = ((1 - covered) * n / (n + rare))[~known, None]
+        out[~known] = (1 - doubt) * out[~known] + doubt / out.shape[1]
     return np.asarray(out, np.float64)
 
 
