@@ -38,8 +38,8 @@ K = 26
 CACHE, PAGE = Path("out/letters"), Path("docs/learners/graphs.md")
 METHODS = ("GP", "GP->CRF", "CRF", "PR1", "PR")
 PAPER = {"GP": 17.57, "GP->CRF": 15.07, "CRF": 9.82, "PR1": 6.03, "PR": 4.89}
-OPTIONS: dict[str, float] = {"strength": 0.1, "bandwidth": 10.0, "neighbours": 20, "sigma": 100.0, "factor": 10.0}
-ROUNDS = 3
+OPTIONS: dict[str, float] = {"strength": 0.1, "bandwidth": 10.0, "neighbours": 20, "sigma": 100.0}
+ROUNDS, LOUDER = 3, 10.0
 COLUMNS = (
     "date", "machine", "version", "commit", "command", "labels", "method", "decoder", "options", "letters", "error",
     "iterations", "seconds", "cpu_seconds",
@@ -115,8 +115,7 @@ class Experiment:
 
         self.labelled, self.unlabelled = models(pixels)
         # The same field in other units: in few steps of L-BFGS, features of small values would hardly be learnt.
-        self.factor = options["factor"]
-        self.loud = models(pixels.times(self.factor))
+        self.loud = models(pixels.times(LOUDER))
         self.gold = np.split(letters.labels[self.at], np.cumsum(lengths[known])[:-1])
         self.graph = letters_graph.graph(
             letters, CACHE, bandwidth=options["bandwidth"], neighbours=int(options["neighbours"])
@@ -154,7 +153,7 @@ class Experiment:
     def louder(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """Weights of the quiet models for the loud ones."""
         out = weights.copy()
-        out[: 384 * K] /= self.factor
+        out[: 384 * K] /= LOUDER
         return out
 
 
