@@ -268,8 +268,8 @@ def table() -> str:
             some = [float(row["error"]) for row in kept if (row["method"], row["decoder"]) == (method, wanted)]
             spread = f" ± {np.std(some, ddof=1):.2f}" if len(some) > 1 else ""
             cells.append(f"{np.mean(some):.2f}{spread}" if some else "")
-        lines.append(f"| decoded {name}, {len(numbers)} sets | {' | '.join(cells)} |")
-    lines.append(f"| the paper, 10 sets | {' | '.join(f'{PAPER[method]:.2f}' for method in METHODS)} |")
+        lines.append(f"| decoded {name}, sets: {len(numbers)} | {' | '.join(cells)} |")
+    lines.append(f"| the paper, sets: 10 | {' | '.join(f'{PAPER[method]:.2f}' for method in METHODS)} |")
     return "\n".join(lines)
 
 
