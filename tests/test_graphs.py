@@ -373,9 +373,8 @@ def test_bad_arguments_are_refused():
 
 
 def test_the_earth_movers_distance_is_that_of_linear_programming():
-    from scipy.optimize import linprog
-
     from benchmarks.quality.letters_graph import THRESHOLD, Letters, ground, measured
+    from scipy.optimize import linprog
 
     rng = np.random.default_rng(0)
     pixels = rng.random((6, 128)) < np.array([[0.05], [0.08], [0.02], [0.1], [0.05], [0.0]])

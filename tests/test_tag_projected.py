@@ -109,6 +109,32 @@ def test_tokens_are_decided_by_links_only_where_their_types_allow_it() -> None:
     assert not links.decided.any() and links.types[0].tolist() == [True, True, False]
 
 
+def test_links_may_contradict_an_entry() -> None:
+    ids, words = np.zeros(20, np.int32), TagDictionary({"una": ["NOUN", "VERB"]})
+    projected = Projected(np.array([0] * 19 + [1], np.int32), np.full(20, 0.5))
+    given = {"dictionary": words, "projected": projected, "threshold": 0.4, "share": 0.3}
+    doubted = constraints(ids, ["una"], TAGS, doubt=0.1, **given)
+    assert doubted.gained.tolist() == [[True, False, False]] and doubted.types.all()
+    assert doubted.decided.all() and doubted.words.sum() == 20
+    for doubt, n in ((0.04, 20), (0.1, 8)):  # the entry has its share; too few links
+        held = constraints(ids[:n], ["una"], TAGS, doubt=doubt, **(given | {"projected": Projected(
+            projected.labels[-n:], projected.probability[-n:])}))  # fmt: skip
+        assert not held.gained.any() and held.types.tolist() == [[False, True, True]]
+
+
+def test_what_an_entry_gains_holds_for_new_text(tmp_path: Path) -> None:
+    bitext, tagged, links = house(6)
+    words = TagDictionary({"das": ["NOUN"], "Haus": ["NOUN"]})
+    kept = ProjectedTagger(words, doubt=0.0, min_count=1).fit(bitext, tagged, links=links)
+    tagger = ProjectedTagger(words, min_count=1).fit(bitext, tagged, links=links)
+    text = Text.of(["das Haus"])
+    assert kept.predict(text).strings("upos", 0) == ("NOUN", "NOUN")
+    assert tagger.predict(text).strings("upos", 0) == ("DET", "NOUN") and words["das"] == ("NOUN",)
+    assert tagger.explain(text, 0, 0)["dictionary"] == ["NOUN", "DET"]
+    tagger.save(tmp_path / "model")
+    assert ProjectedTagger.load(tmp_path / "model").predict(text).strings("upos", 0) == ("DET", "NOUN")
+
+
 def test_an_entry_with_tags_of_another_set_says_nothing() -> None:
     words = TagDictionary({"das": ["FOO"]})
     found = constraints(np.zeros(1, np.int32), ["das"], TAGS, dictionary=words, projected=None, threshold=1, share=0.3)

@@ -125,7 +125,7 @@ Iterations = Annotated[
         metavar="N",
         min=1,
         rich_help_panel=LEARNING,
-        help="Passes over the text: 8; 20 with --graph, 50 with --dictionary or --bitext.",
+        help="Passes over the text: 8; 7 with --dictionary, 4 with --graph, 50 with --bitext.",
     ),
 ]
 L1 = Annotated[
@@ -190,11 +190,11 @@ Soft = Annotated[
 ]
 Neighbours = Annotated[
     int | None,
-    typer.Option("--neighbours", metavar="N", min=1, rich_help_panel=LEARNING, help="With --graph: of a trigram. 60."),
+    typer.Option("--neighbours", metavar="N", min=1, rich_help_panel=LEARNING, help="With --graph: of a trigram. 10."),
 ]
 Strength = Annotated[
     float | None,
     typer.Option(
-        "--strength", metavar="X", min=0, rich_help_panel=LEARNING, help="With --graph: what unlike tags cost. 1."
+        "--strength", metavar="X", min=0, rich_help_panel=LEARNING, help="With --graph: what unlike tags cost. 2."
     ),
 ]

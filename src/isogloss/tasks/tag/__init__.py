@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from isogloss.tasks.tag.adapting import Correspondence
     from isogloss.tasks.tag.base import ColumnTagger
     from isogloss.tasks.tag.crf import CrfTagger
     from isogloss.tasks.tag.dictionary import DictionaryTagger
@@ -14,9 +15,13 @@ if TYPE_CHECKING:
     from isogloss.tasks.tag.projected import ProjectedTagger
     from isogloss.tasks.tag.several import Tagger
 
-__all__ = ["ColumnTagger", "CrfTagger", "DictionaryTagger", "GraphTagger", "ProjectedTagger", "Tagger", "jackknife"]
+__all__ = [
+    "ColumnTagger", "Correspondence", "CrfTagger", "DictionaryTagger", "GraphTagger", "ProjectedTagger", "Tagger",
+    "jackknife",
+]  # fmt: skip
 
 _HOMES = {
+    "Correspondence": "adapting",
     "ColumnTagger": "base",
     "CrfTagger": "crf",
     "DictionaryTagger": "dictionary",

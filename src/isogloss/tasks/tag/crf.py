@@ -245,7 +245,8 @@ class CrfTagger(ColumnTagger):
     @property
     def labels_(self) -> tuple[str, ...]:
         """What can be predicted."""
-        return self._learnt.labels
+        labels: tuple[str, ...] = self._learnt.labels
+        return labels
 
     def _attributes(self, treebank: Treebank, index: Index) -> Sparse:
         return self._templates.matrix(positions(word_axis(*_words(treebank))), index)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -62,6 +62,9 @@ class ProjectedTagger(ColumnTagger):
         Least probability of a link that decides on the tag of a word.
     type_share : float
         Tags that reach a form less often than this are left out.
+    doubt : float
+        Dictionary entries whose tags get a smaller share than this of what links carry to them (of five or more) gain
+        the tags that do reach them: a dictionary may lack a use, or have conventions of its own.
     soft : bool
         Links decide nothing: posteriors are asked to give a projected tag at least the probability of its link,
         :math:`E_q[y_t = tag] \ge p(link)`, and pay where they do not (posterior regularisation).
@@ -105,8 +108,8 @@ class ProjectedTagger(ColumnTagger):
 
     _kind: ClassVar[str] = "tag.projected"
     OPTIONS: ClassVar[tuple[str, ...]] = (
-        "learner", "order", "threshold", "type_share", "soft", "strength", "l2", "iterations", "min_count", "column",
-        "seed",
+        "learner", "order", "threshold", "type_share", "doubt", "soft", "strength", "l2", "iterations", "min_count",
+        "column", "seed",
     )  # fmt: skip
 
     def __init__(
@@ -117,6 +120,7 @@ class ProjectedTagger(ColumnTagger):
         order: int = 1,
         threshold: float = 0.9,
         type_share: float = 0.3,
+        doubt: float = 0.1,
         soft: bool = False,
         strength: float = 10.0,
         l2: float = 1.0,
@@ -127,7 +131,8 @@ class ProjectedTagger(ColumnTagger):
         threads: int | None = None,
     ) -> None:
         self.dictionary, self.learner, self.order, self.column = dictionary, learner, order, column
-        self.threshold, self.type_share, self.soft, self.strength = threshold, type_share, soft, strength
+        self.threshold, self.type_share, self.doubt = threshold, type_share, doubt
+        self.soft, self.strength = soft, strength
         self.l2, self.iterations, self.min_count, self.seed, self.threads = l2, iterations, min_count, seed, threads
         self._check_options()
 
@@ -136,7 +141,7 @@ class ProjectedTagger(ColumnTagger):
             if getattr(self, name) not in allowed:
                 words = ", ".join(repr(word) for word in allowed)
                 raise ParameterError(f"ProjectedTagger: {name} should be one of {words}, not {getattr(self, name)!r}")
-        for name in ("threshold", "type_share"):
+        for name in ("threshold", "type_share", "doubt"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ParameterError(f"ProjectedTagger: {name} should be from 0 to 1, not {getattr(self, name)!r}")
         for name in ("strength", "l2", "iterations", "min_count"):
@@ -184,7 +189,9 @@ class ProjectedTagger(ColumnTagger):
             projected=projected,
             threshold=2.0 if self.soft else self.threshold,
             share=self.type_share,
+            doubt=self.doubt,
         )
+        self._lexicon = _widened(self.dictionary, vocabulary.types, labels, found.gained)
         self.evidence_ = _evidence(found, projected, self.threshold)
         with using_threads(self.threads):
             learn = self._learn_field if self.learner == "crf" else self._learn_markov
@@ -232,6 +239,7 @@ class ProjectedTagger(ColumnTagger):
         self, text: Treebank, found: Constraints, projected: Projected, progress: Progress
     ) -> tuple[Emitting, NDArray[np.float64]]:
         types, ids = used_types(text)
+        shares = found.types[text.columns["form"].vocabulary.encode(types)].astype(np.float64)
         features = WordFeatures.learnt(types.types, np.bincount(ids, minlength=len(types)))
         fit = fit_hmm(
             ids,
@@ -242,6 +250,7 @@ class ProjectedTagger(ColumnTagger):
             order=self.order,
             iterations=self.iterations,
             variance=10.0 / self.l2,
+            initial=(shares / shares.sum(axis=1, keepdims=True)).T,
             seed=self.seed,
             project=expectations(projected, found, self.strength).project if self.soft else None,
             progress=progress,
@@ -259,9 +268,9 @@ class ProjectedTagger(ColumnTagger):
     def _allowed(self, treebank: Treebank) -> NDArray[np.bool_]:
         """bool[n_words, k]: what the dictionary allows; words that it does not know may be anything."""
         ids, vocabulary = treebank.columns["form"]
-        if self.dictionary is None:
+        if self._lexicon is None:
             return np.ones((len(ids), len(self.labels_)), np.bool_)
-        return np.asarray(self.dictionary.allowed(vocabulary.types, self.labels_, fold_case="both")[ids])
+        return np.asarray(self._lexicon.allowed(vocabulary.types, self.labels_, fold_case="both")[ids])
 
     def predict_proba(self, treebank: Treebank | Text) -> NDArray[np.float64]:
         """float64[n_words, n_labels]: the posterior of each of `labels_` for each word of all sentences."""
@@ -280,7 +289,7 @@ class ProjectedTagger(ColumnTagger):
         """Why a word gets its tag: what the dictionary allows and, of a field, what each attribute adds; plain data."""
         found = self._compare(treebank, sentence, word, rival)
         form, model, entry = found.said["word"], self._learnt.model, None
-        if self.dictionary is not None and self.dictionary.known([form])[0]:
+        if self._lexicon is not None and self._lexicon.known([form])[0]:
             entry = [self.labels_[y] for y in np.flatnonzero(self._allowed(found.sentence)[word]).tolist()]
         attributes = []
         if isinstance(model, LatentCrf):
@@ -299,8 +308,8 @@ class ProjectedTagger(ColumnTagger):
         blob, offsets = store.pack_strings(learnt.labels)
         arrays: dict[str, NDArray[Any]] = {"labels": blob, "label_offsets": offsets}
         arrays |= learnt.model.to_arrays() if isinstance(learnt.model, LatentCrf) else emitting_arrays(learnt.model)
-        if self.dictionary is not None:
-            arrays |= {DICTIONARY + name: array for name, array in self.dictionary.to_arrays().items()}
+        if self._lexicon is not None:
+            arrays |= {DICTIONARY + name: array for name, array in self._lexicon.to_arrays().items()}
         return arrays
 
     def _restore(self, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> None:
@@ -308,13 +317,26 @@ class ProjectedTagger(ColumnTagger):
         if not labels:
             raise ModelError("the saved tagger has no tags. Train it again, or copy it whole")
         kept = {name.removeprefix(DICTIONARY): array for name, array in arrays.items() if name.startswith(DICTIONARY)}
-        self.dictionary = TagDictionary.from_arrays(kept) if kept else None
+        self.dictionary = self._lexicon = TagDictionary.from_arrays(kept) if kept else None
         if self.learner == "crf":
             model: LatentCrf | Emitting = LatentCrf.from_arrays(arrays, len(labels), self.order)
         else:
             model = emitting_of(arrays, len(labels), self.order, "paper")
         self._fitted = _Fitted(labels, model)
         self.trace_, self.evidence_ = np.array(meta["trace"]), dict(meta["evidence"])
+
+
+def _widened(
+    dictionary: TagDictionary | None, types: Sequence[str], labels: tuple[str, ...], gained: NDArray[np.bool_]
+) -> TagDictionary | None:
+    """The dictionary with the tags that its entries gained."""
+    if dictionary is None or not gained.any():
+        return dictionary
+    changed = [types[x] for x in np.flatnonzero(gained.any(axis=1)).tolist()]
+    tags = dictionary.allowed(changed, labels, fold_case="both") | gained[gained.any(axis=1)]
+    fresh = [(word, labels[y]) for word, row in zip(changed, tags, strict=True) for y in np.flatnonzero(row).tolist()]
+    pairs = ((word, tag) for word, listed in dictionary.items() for tag in listed)
+    return TagDictionary.of([*pairs, *fresh], None if dictionary.tagset is None else dictionary.tagset.name)
 
 
 def _evidence(found: Constraints, projected: Projected, threshold: float) -> dict[str, Any]:

@@ -37,6 +37,8 @@ __all__ = [
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 LEAST = 1e-6
+ENOUGH = 5.0
+"""Links, counted by their probabilities, that may contradict a dictionary."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,8 +133,8 @@ def type_counts(projected: Projected, ids: NDArray[np.int32], n_types: int, k: i
     return np.bincount(at, projected.probability[held], minlength=n_types * k).reshape(n_types, k).astype(np.float64)
 
 
-def type_sets(counts: Floats, share: float, least: float = LEAST) -> tuple[Mask, Mask]:
-    """Tags that have at least a share of what reaches a type; all, for types that less than `least` links reach.
+def type_sets(counts: Floats, share: float) -> tuple[Mask, Mask]:
+    """Tags that have at least a share of what reaches a type; all, for types that no links reach.
 
     Returns
     -------
@@ -149,7 +151,7 @@ def type_sets(counts: Floats, share: float, least: float = LEAST) -> tuple[Mask,
     if not 0 <= share <= 1:
         raise ParameterError(f"type_share should be from 0 to 1, not {share!r}")
     totals = counts.sum(axis=1)
-    known = totals >= max(least, LEAST)
+    known = totals >= LEAST
     allowed = counts >= np.maximum(share * totals, LEAST)[:, None]
     allowed[np.arange(len(counts)), counts.argmax(axis=1)] = True
     allowed[~known] = True
@@ -170,12 +172,15 @@ class Constraints:
         Words that a link decides.
     known : bool[n_types]
         Types that the dictionary or links decide on.
+    gained : bool[n_types, k]
+        Tags that links add to entries of the dictionary.
     """
 
     types: Mask
     words: Mask
     decided: Mask
     known: Mask
+    gained: Mask
 
 
 def constraints(
@@ -187,20 +192,29 @@ def constraints(
     projected: Projected | None,
     threshold: float,
     share: float,
-    least: float = LEAST,
+    doubt: float = 0.0,
 ) -> Constraints:
     """Type and token constraints together; either may be missing.
 
-    A type has the tags of its dictionary entry, else those that links carry to it above a share, else all. A word that
-    is linked with at least `threshold` to one whose tag lies in its type's set keeps that tag alone.
+    A type has the tags of its dictionary entry, else those that links carry to it above a share, else all. An entry
+    whose tags get less than `doubt` of what reaches it along at least `ENOUGH` links gains those above the share:
+    dictionaries lack uses, and have other conventions than treebanks. A word that is linked with at least `threshold`
+    to one whose tag lies in its type's set keeps that tag alone.
     """
     k = len(tags)
     allowed, known = np.ones((len(types), k), np.bool_), np.zeros(len(types), np.bool_)
+    gained = np.zeros_like(allowed)
     if projected is not None:
-        allowed, known = type_sets(type_counts(projected, ids, len(types), k), share, least)
+        counts = type_counts(projected, ids, len(types), k)
+        allowed, known = type_sets(counts, share)
     if dictionary is not None:
         listed = dictionary.known(types)
-        allowed[listed] = dictionary.allowed(types, tags, fold_case="both")[listed]
+        entries = dictionary.allowed(types, tags, fold_case="both")
+        if projected is not None:
+            totals = counts.sum(axis=1)
+            doubtful = listed & (totals >= ENOUGH) & ((counts * entries).sum(axis=1) < doubt * totals)
+            gained = doubtful[:, None] & allowed & ~entries
+        allowed[listed] = (entries | gained)[listed]
         known |= listed
     allowed[~allowed.any(axis=1)] = True  # an entry with tags of another set says nothing
     words, decided = allowed[ids], np.zeros(len(ids), np.bool_)
@@ -210,7 +224,7 @@ def constraints(
         words[at] = False
         words[at, projected.labels[at]] = True
         decided[at] = True
-    return Constraints(allowed, words, decided, known)
+    return Constraints(allowed, words, decided, known, gained)
 
 
 @dataclass(frozen=True, eq=False)
