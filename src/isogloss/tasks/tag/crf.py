@@ -240,7 +240,7 @@ class CrfTagger(ColumnTagger):
         self, treebank: Treebank | Text, sentence: int, word: int, *, rival: str | None = None
     ) -> dict[str, Any]:
         """Why a word gets its tag and not another: what each attribute and each neighbour adds; plain data."""
-        return explain(self, as_treebank(treebank), sentence, word, rival)
+        return explain(self, self._compare(treebank, sentence, word, rival), word)
 
     @property
     def labels_(self) -> tuple[str, ...]:

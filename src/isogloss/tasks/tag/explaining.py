@@ -7,39 +7,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from isogloss.data.treebank import Treebank
-from isogloss.errors import UsageError
 from isogloss.learners.features import positions
 from isogloss.tasks.tag.words import word_axis
 
 if TYPE_CHECKING:
+    from isogloss.tasks.tag.base import Comparison
     from isogloss.tasks.tag.crf import CrfTagger
 
 __all__ = ["explain"]
 
-LISTED = 5
-"""Tags that are listed with their probabilities."""
 
-
-def explain(tagger: CrfTagger, treebank: Treebank, sentence: int, word: int, rival: str | None) -> dict[str, Any]:
+def explain(tagger: CrfTagger, found: Comparison, word: int) -> dict[str, Any]:
     """See `CrfTagger.explain`."""
-    if not 0 <= sentence < len(treebank) or not 0 <= word < treebank.lengths[sentence]:
-        raise UsageError(f"explain: there is no word {word} in a sentence {sentence}; both are counted from 0")
-    one = treebank.part(sentence, sentence + 1)
-    labels, probabilities = tagger.labels_, tagger.predict_proba(one)
-    if rival is not None and rival not in labels:
-        raise UsageError(f"explain: the tagger knows no tag {rival!r}; it knows {', '.join(labels)}")
-    best = np.argsort(-probabilities[word], kind="stable")
-    chosen = int(best[0])
-    other = labels.index(rival) if rival is not None else int(best[1 if len(best) > 1 else 0])
+    one, chances, chosen, other, said = found
     return {
-        "word": one.words(0)[word],
-        "tag": labels[chosen],
-        "rival": labels[other],
-        "probabilities": {
-            labels[y]: float(probabilities[word, y]) for y in best[:LISTED] if probabilities[word, y] > 0
-        },
+        **said,
         "attributes": _attributes(tagger, one, word, chosen, other),
-        "neighbours": _neighbours(tagger, probabilities.argmax(axis=1), word, chosen, other),
+        "neighbours": _neighbours(tagger, chances.argmax(axis=1), word, chosen, other),
     }
 
 

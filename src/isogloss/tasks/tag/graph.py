@@ -380,22 +380,13 @@ class GraphTagger(ColumnTagger):
         self, treebank: Treebank | Text, sentence: int, word: int, *, rival: str | None = None
     ) -> dict[str, Any]:
         """Why a word gets its tag and not another: what each attribute and the tags around it add; plain data."""
-        treebank, learnt = as_treebank(treebank), self._learnt
-        if not 0 <= sentence < len(treebank) or not 0 <= word < treebank.lengths[sentence]:
-            raise UsageError(f"explain: there is no word {word} in a sentence {sentence}; both are counted from 0")
-        labels = self.labels_
-        if rival is not None and rival not in labels:
-            raise UsageError(f"explain: the tagger knows no tag {rival!r}; it knows {', '.join(labels)}")
-        one = treebank.part(sentence, sentence + 1)
-        chances = self.predict_proba(one)
-        best = np.argsort(-chances[word], kind="stable")
-        chosen, other = int(best[0]), int(best[min(1, len(best) - 1)])
-        other = other if rival is None else labels.index(rival)
+        one, chances, chosen, other, said = self._compare(treebank, sentence, word, rival)
+        labels, learnt = self.labels_, self._learnt
         parts = positions(self._axis(one, learnt))
         model = self._model(self._templates.matrix(parts, learnt.index), one.lengths, learnt)
         own, shared = model.split(learnt.weights)
         numbers = learnt.index.numbers(self._templates.keys(parts)[word])
-        gains = [
+        gains: list[dict[str, Any]] = [
             {
                 "template": name or "(always)",
                 "weight": float(own[n * len(labels) + chosen] - own[n * len(labels) + other]),
@@ -408,14 +399,8 @@ class GraphTagger(ColumnTagger):
             {"place": place, "tag": tag, "weight": score(chosen) - score(other)}
             for place, tag, score in _moves(shared, self.order, tags, word, labels)
         ]
-        return {
-            "word": one.words(0)[word],
-            "tag": labels[chosen],
-            "rival": labels[other],
-            "probabilities": {labels[y]: float(chances[word, y]) for y in best[:5] if chances[word, y] > 0},
-            "attributes": sorted(gains, key=lambda entry: -abs(float(entry["weight"]))),
-            "neighbours": around,
-        }
+        gains.sort(key=lambda entry: -abs(entry["weight"]))
+        return {**said, "attributes": gains, "neighbours": around}
 
     # --- keeping
 
