@@ -68,6 +68,17 @@ def test_from_few_sentences_and_neighbours(files: Path, tmp_path: Path, capsys: 
     assert tags(files, model, "no ball comes", capsys) == ["DET", "NOUN", "VERB"]
 
 
+def test_for_another_domain(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    more = (files / "text.en").read_text() * 3
+    (tmp_path / "new.txt").write_text(more.replace("ball", "gene").replace("falls", "binds"))
+    (tmp_path / "old.txt").write_text(more)
+    here = ["--adapt", str(tmp_path / "new.txt"), "--unlabelled", str(tmp_path / "old.txt")]
+    model = trained(files, tmp_path / "m", "text.en.conllu", *here)
+    assert tags(files, model, "no gene comes", capsys) == ["DET", "NOUN", "VERB"]
+    trained(files, tmp_path / "n", "few.conllu", "--adapt", "few.conllu", ok=1)
+    assert "no word occurs more than 20 times" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
