@@ -6,6 +6,7 @@ import csv
 import fcntl
 import os
 import platform
+import subprocess
 from collections.abc import Iterable, Sequence
 from datetime import date
 from pathlib import Path
@@ -24,6 +25,25 @@ def machine() -> str:
 
 def today() -> str:
     return date.today().isoformat()
+
+
+def commit() -> str:
+    """The commit of the checkout, with + where its sources have changed since; nothing outside of one."""
+    asked = (["git", "rev-parse", "--short", "HEAD"], ["git", "status", "--porcelain", "--", "src"])
+    try:
+        name, changed = (subprocess.run(a, capture_output=True, text=True, check=True).stdout.strip() for a in asked)
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return name + ("+" if changed else "")
+
+
+def fill(page: Path, name: str, table: str) -> None:
+    """Put a table into a page, between ``<!-- name -->`` and ``<!-- end -->``."""
+    text, begin, end = page.read_text(encoding="utf-8"), f"<!-- {name} -->\n", "<!-- end -->"
+    before, found, rest = text.partition(begin)
+    if not found or end not in rest:
+        raise ValueError(f"{page}: there is no place for {name} ({begin.strip()} ... {end})")
+    page.write_text(f"{before}{begin}{table}\n{end}{rest.split(end, 1)[1]}", encoding="utf-8")
 
 
 class Rows:

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -71,16 +70,6 @@ def read(name: str) -> Treebank:
     # The news have names of brackets where the abstracts have brackets.
     types, numbers = vocabulary.mapped(lambda word: BRACKETS.get(word, word))
     return trees.with_columns(form=Column(numbers[ids], types))
-
-
-def commit() -> str:
-    """The commit of the checkout; with + where sources of taggers or learners have changed since."""
-    asked = (
-        ["git", "rev-parse", "--short", "HEAD"],
-        ["git", "status", "--porcelain", "--", "src/isogloss/tasks/tag", "src/isogloss/learners"],
-    )
-    name, changed = (subprocess.run(each, capture_output=True, text=True).stdout.strip() for each in asked)
-    return name + ("+" if changed else "")
 
 
 def texts(*, dev: bool) -> tuple[Treebank, Text, Text, dict[str, Treebank]]:
@@ -153,7 +142,7 @@ class Bench:
         """Rows of all models for so many labelled sentences, and their comparisons."""
         train = self.labelled if size == "all" else self.labelled.part(0, int(size))
         base: dict[str, object] = {
-            "date": rows.today(), "machine": rows.machine(), "version": __version__, "commit": commit(),
+            "date": rows.today(), "machine": rows.machine(), "version": __version__, "commit": rows.commit(),
             "command": self.command, "size": size, "n_train": len(train),
         }  # fmt: skip
         found, pairs = [], []
@@ -206,13 +195,6 @@ def table(part: str = "test") -> str:
     return "\n".join(lines).strip()
 
 
-def write_page() -> None:
-    """Put the table between its marks."""
-    text, begin, end = PAGE.read_text(encoding="utf-8"), "<!-- table -->\n", "<!-- end -->"
-    before, _, rest = text.partition(begin)
-    PAGE.write_text(before + begin + table() + "\n" + end + rest.partition(end)[2], encoding="utf-8")
-
-
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="benchmarks.quality.adapting_tags", description=__doc__.split("\n")[0])
     parser.add_argument("--only", default="", help="numbers of labelled sentences, such as 100,all; default: all")
@@ -221,7 +203,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--table", action="store_true", help="run nothing: write the tables of docs/adapt-tagger.md")
     arguments = parser.parse_args(argv)
     if arguments.table:
-        write_page()
+        rows.fill(PAGE, "table", table())
         return
     file, part = results(), "dev" if arguments.dev else "test"
     bench: Bench | None = None

@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import gzip
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -120,12 +119,12 @@ def measure_set(name: str, trees: Treebank, number: int, command: str) -> None:
     gold = Vocabulary(material.labels).encode(vocabulary)[ids]
     known = set(labelled.columns["form"].ids.tolist())
     unseen = ~np.isin(rest.columns["form"].ids, list(known))  # one vocabulary: both are parts of one treebank
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
     shown = " ".join(
         f"{key}={getattr(tagger, key)}" for key in ("order", "neighbours", "strength", "sigma", "iterations")
     )
     base: dict[str, object] = {
-        "date": rows.today(), "machine": rows.machine(), "version": __version__, "commit": commit, "command": command,
+        "date": rows.today(), "machine": rows.machine(), "version": __version__, "commit": rows.commit(),
+        "command": command,
         "text": name, "labels": number, "options": shown, "sentences": len(rest), "words": rest.n_words,
         "unseen_words": int(unseen.sum()),
     }  # fmt: skip
@@ -174,13 +173,6 @@ def table() -> str:
     return "\n".join(lines)
 
 
-def write_table() -> None:
-    """Into the page, between its marks."""
-    text, begin, end = PAGE.read_text(encoding="utf-8"), "<!-- table -->\n", "<!-- end -->"
-    before, rest = text.split(begin, 1)
-    PAGE.write_text(f"{before}{begin}{table()}\n{end}{rest.split(end, 1)[1]}", encoding="utf-8")
-
-
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="benchmarks.quality.graph_tagging", description=__doc__.split("\n")[0])
     parser.add_argument("--only", default="", help="languages, such as bg,de; default: all")
@@ -189,7 +181,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--table", action="store_true", help="run nothing: write the table into its page")
     arguments = parser.parse_args(argv)
     if arguments.table:
-        write_table()
+        rows.fill(PAGE, "table", table())
         return
     if not folder().exists():
         print(f"graph_tagging: skipped, there is no {folder()}; see ISOGLOSS_DATA", file=sys.stderr)

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -70,16 +69,6 @@ def texts(name: str, *, held_out: bool) -> tuple[Treebank, Treebank]:
     return trees.take(fold != 4), trees.take(fold == 4)
 
 
-def commit() -> str:
-    """The commit of the checkout; with + where sources of the joint model have changed since."""
-    asked = (
-        ["git", "rev-parse", "--short", "HEAD"],
-        ["git", "status", "--porcelain", "--", "src/isogloss/tasks/parse/joint"],
-    )
-    name, changed = (subprocess.run(each, capture_output=True, text=True).stdout.strip() for each in asked)
-    return name + ("+" if changed else "")
-
-
 def right(found: Treebank, gold: Treebank, measure: str) -> tuple[np.ndarray, np.ndarray]:
     """bool[n_words]: which words are right, and which have a value at all."""
     if measure == "uas":
@@ -99,7 +88,7 @@ def measure(name: str, *, held_out: bool) -> list[dict[str, object]]:
     """All rows of one treebank."""
     train, test = texts(name, held_out=held_out)
     base: dict[str, object] = {
-        "date": rows.today(), "machine": rows.machine(), "version": __version__, "commit": commit(), "text": name,
+        "date": rows.today(), "machine": rows.machine(), "version": __version__, "commit": rows.commit(), "text": name,
         "part": "held out" if held_out else "test", "n_train": len(train), "n_test": len(test), "words": test.n_words,
     }  # fmt: skip
     fresh: list[dict[str, object]] = []

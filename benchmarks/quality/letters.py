@@ -12,7 +12,6 @@ same time. Errors are percentages of the letters of the unlabelled words. The gr
 from __future__ import annotations
 
 import argparse
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -204,16 +203,12 @@ def shown_options(options: dict[str, float]) -> str:
     return " ".join(f"{name}={value:g}" for name, value in options.items())
 
 
-def commit() -> str:
-    return subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
-
-
 def measure_set(
     letters: Letters, pixels: Pixels, number: int, options: dict[str, float], command: str, *, again: bool
 ) -> None:
     shown = shown_options(options)
     base: dict[str, object] = {
-        "date": rows.today(), "machine": rows.machine(), "version": __version__, "commit": commit(),
+        "date": rows.today(), "machine": rows.machine(), "version": __version__, "commit": rows.commit(),
         "command": command, "labels": number, "options": shown,
     }  # fmt: skip
     experiment = Experiment(letters, pixels, label_set(letters, number), options)
@@ -273,13 +268,6 @@ def table() -> str:
     return "\n".join(lines)
 
 
-def write_table() -> None:
-    """Into the page, between its marks."""
-    text, begin, end = PAGE.read_text(encoding="utf-8"), "<!-- table -->\n", "<!-- end -->"
-    before, rest = text.split(begin, 1)
-    PAGE.write_text(f"{before}{begin}{table()}\n{end}{rest.split(end, 1)[1]}", encoding="utf-8")
-
-
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="benchmarks.quality.letters", description=__doc__.split("\n")[0])
     parser.add_argument("--full", action="store_true", help="ten sets of labelled words, not three")
@@ -289,7 +277,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--table", action="store_true", help="run nothing: write the table into its page")
     arguments = parser.parse_args(argv)
     if arguments.table:
-        write_table()
+        rows.fill(PAGE, "table", table())
         return
     if not letters_graph.data_file().exists():
         print(f"letters: skipped, there is no {letters_graph.data_file()}; see ISOGLOSS_DATA", file=sys.stderr)

@@ -15,7 +15,6 @@ the German and Spanish GSD treebanks (--dev; there is none for Portuguese); PUD 
 from __future__ import annotations
 
 import argparse
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -61,13 +60,6 @@ OUT = Path("out/projected")
 
 def results() -> rows.Rows:
     return rows.Rows(Path(__file__).with_name("projected_tags.csv"), COLUMNS, KEY)
-
-
-def commit() -> str:
-    """The commit of the checkout; with + where sources of taggers have changed since."""
-    asked = (["git", "rev-parse", "--short", "HEAD"], ["git", "status", "--porcelain", "--", "src/isogloss/tasks/tag"])
-    name, changed = (subprocess.run(each, capture_output=True, text=True).stdout.strip() for each in asked)
-    return name + ("+" if changed else "")
 
 
 def treebank(name: str) -> Treebank:
@@ -134,7 +126,7 @@ def measure(language: str, part: str, system: str, against: dict[str, np.ndarray
     against[system] = right
     alone = [against[name] for name in ("dictionary", "links") if name in against and system.startswith("both")]
     row: dict[str, object] = {
-        "date": rows.today(), "machine": rows.machine(), "version": __version__, "commit": commit(),
+        "date": rows.today(), "machine": rows.machine(), "version": __version__, "commit": rows.commit(),
         "command": "python -m benchmarks.quality.projected_tags", "language": language, "part": part,
         "system": system, "pairs": pairs, "words": test.n_words, "accuracy": 100 * float(right.mean()),
         "options": " ".join(f"{key}={value}" for key, value in tagger.options_.items()),

@@ -20,8 +20,6 @@ from __future__ import annotations
 import argparse
 import gzip
 import os
-import re
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -106,16 +104,6 @@ def europarl(language: str, lines: int) -> list[list[str]]:
         return [line.split() for _, line in zip(range(lines), file, strict=False)]
 
 
-def commit() -> str:
-    """The commit of the checkout; with + where sources of the tagger have changed since."""
-    asked = (
-        ["git", "rev-parse", "--short", "HEAD"],
-        ["git", "status", "--porcelain", "--", "src/isogloss/tasks/tag/hmm.py", "src/isogloss/tasks/tag/dictionary.py"],
-    )
-    name, changed = (subprocess.run(each, capture_output=True, text=True).stdout.strip() for each in asked)
-    return name + ("+" if changed else "")
-
-
 class Case:
     """One language: what is scored, what is read, and its dictionary."""
 
@@ -147,7 +135,7 @@ class Case:
         found = tagger.predict(self.gold)
         speed = self.gold.n_words / (time.perf_counter() - wall)
         row: dict[str, object] = {
-            "date": rows.today(), "machine": rows.machine(), "version": __version__, "commit": commit(),
+            "date": rows.today(), "machine": rows.machine(), "version": __version__, "commit": rows.commit(),
             "command": "python -m benchmarks.quality.wikily " + " ".join(sys.argv[1:]), "part": part,
             "language": self.language, "text": self.name, "raw": f"+{lines} lines" if lines else "treebanks",
             "raw_tokens": len(raw.ids.values), "model": model, "share": share, "seed": seed,
@@ -343,12 +331,8 @@ def tables() -> dict[str, str]:
 
 def write_tables() -> None:
     """Put the tables between their markers on the docs page."""
-    page = Path("docs/tag-from-dictionary.md")
-    text = page.read_text(encoding="utf-8")
     for name, table in tables().items():
-        pattern = rf"(<!-- wikily {name} -->\n)(?:.*?\n)??(<!-- end -->)"
-        text = re.sub(pattern, lambda found, table=table: found[1] + table + "\n" + found[2], text, flags=re.DOTALL)
-    page.write_text(text, encoding="utf-8")
+        rows.fill(Path("docs/tag-from-dictionary.md"), f"wikily {name}", table)
 
 
 def choose() -> None:

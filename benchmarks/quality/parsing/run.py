@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import subprocess
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -73,13 +72,8 @@ def code(job: Job) -> str:
 
 @cache
 def commit() -> str:
-    """The commit of the checkout when first asked; with + where its sources have changed since."""
-    try:
-        asked = ["git", "rev-parse", "--short", "HEAD"], ["git", "status", "--porcelain", "--", "src"]
-        name, changed = (subprocess.run(a, capture_output=True, text=True, check=True).stdout.strip() for a in asked)
-    except (OSError, subprocess.CalledProcessError):
-        return ""
-    return name + ("+" if changed else "")
+    """Of the checkout when first asked."""
+    return rows.commit()
 
 
 def is_stale(job: Job, row: rows.Row) -> bool:

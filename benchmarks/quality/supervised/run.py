@@ -6,7 +6,6 @@ import gc
 import hashlib
 import re
 import resource
-import subprocess
 import time
 from contextlib import suppress
 from functools import cache
@@ -62,13 +61,8 @@ def code() -> str:
 
 @cache
 def commit() -> str:
-    """The commit of the checkout when first asked; with + where its sources have changed since."""
-    try:
-        asked = ["git", "rev-parse", "--short", "HEAD"], ["git", "status", "--porcelain", "--", "src"]
-        name, changed = (subprocess.run(a, capture_output=True, text=True, check=True).stdout.strip() for a in asked)
-    except (OSError, subprocess.CalledProcessError):
-        return ""
-    return name + ("+" if changed else "")
+    """Of the checkout when first asked."""
+    return rows.commit()
 
 
 def gold_to_learn(place: Benchmark, job: Job) -> Gold:
