@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from os import PathLike
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,17 @@ class ColumnTagger(ABC):
     OPTIONS: ClassVar[tuple[str, ...]]
     """Parameters of `__init__` that are kept with a model."""
 
+    CHOICES: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
+    """What an option may be, beside `column`, …"""
+    LEAST: ClassVar[Mapping[str, int]] = {}
+    """… the least that an integer may be, …"""
+    POSITIVE: ClassVar[tuple[str, ...]] = ()
+    """… numbers above 0, …"""
+    NOT_NEGATIVE: ClassVar[tuple[str, ...]] = ()
+    """… from 0 on, …"""
+    SHARES: ClassVar[tuple[str, ...]] = ()
+    """… and from 0 to 1."""
+
     column: str
     threads: int | None
     _fitted: Any
@@ -65,6 +76,26 @@ class ColumnTagger(ABC):
                 f"this {type(self).__name__} has learnt nothing yet: call fit first, or load a saved model"
             )
         return self._fitted
+
+    def _check_options(self) -> None:
+        """Say which option makes no sense, and what would."""
+        for name, allowed in ({"column": COLUMNS} | dict(self.CHOICES)).items():
+            if getattr(self, name) not in allowed:
+                self._refuse(name, "one of " + ", ".join(repr(value) for value in allowed))
+        for name, least in self.LEAST.items():
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                self._refuse(name, f"an integer from {least} on")
+        bounds = ((self.POSITIVE, "above 0"), (self.NOT_NEGATIVE, "0 or more"), (self.SHARES, "from 0 to 1"))
+        for names, wanted in bounds:
+            for name in names:
+                value = getattr(self, name)
+                number = isinstance(value, (int, float)) and 0 <= value < np.inf
+                if not number or (wanted == "above 0" and not value) or (wanted == "from 0 to 1" and value > 1):
+                    self._refuse(name, wanted)
+
+    def _refuse(self, name: str, wanted: str) -> NoReturn:
+        raise ParameterError(f"{type(self).__name__}: {name} should be {wanted}, not {getattr(self, name)!r}")
 
     # --- predicting
 

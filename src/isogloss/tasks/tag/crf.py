@@ -16,12 +16,12 @@ from isogloss.data.treebank import Treebank
 from isogloss.data.vocabulary import Vocabulary
 from isogloss.engine.threads import threads as count_threads
 from isogloss.engine.threads import using_threads
-from isogloss.errors import ModelError, ParameterError, TreebankError
+from isogloss.errors import ModelError, TreebankError
 from isogloss.learners.features import Index, Templates, positions
 from isogloss.learners.sparse import Sparse
 from isogloss.progress import Progress, QuietProgress
 from isogloss.tasks.tag.adapting import Adapted, Correspondence
-from isogloss.tasks.tag.base import COLUMNS, ColumnTagger, as_treebank
+from isogloss.tasks.tag.base import ColumnTagger, as_treebank
 from isogloss.tasks.tag.explaining import explain
 from isogloss.tasks.tag.labels import Units, units_of
 from isogloss.tasks.tag.learning import Decoded, Learning, Real, Rows, Settings, Weights, decode, rows_of
@@ -106,6 +106,9 @@ class CrfTagger(ColumnTagger):
         "column", "order", "decoder", "iterations", "rate", "l1", "l2", "min_count", "templates", "margin", "most",
         "seed",
     )  # fmt: skip
+    CHOICES: ClassVar[Mapping[str, tuple[Any, ...]]] = {"order": (1, 2), "decoder": ("marginal", "viterbi")}
+    LEAST: ClassVar[Mapping[str, int]] = {"iterations": 1, "min_count": 1, "most": 2, "seed": 0}
+    POSITIVE, NOT_NEGATIVE = ("rate", "margin"), ("l1", "l2")
 
     def __init__(
         self,
@@ -131,20 +134,6 @@ class CrfTagger(ColumnTagger):
         self.margin, self.most, self.seed, self.threads = margin, most, seed, threads
         self._check_options()
         self._templates = Templates(self.templates)
-
-    def _check_options(self) -> None:
-        for name, allowed in (("column", COLUMNS), ("order", (1, 2)), ("decoder", ("marginal", "viterbi"))):
-            if getattr(self, name) not in allowed:
-                words = ", ".join(repr(word) for word in allowed)
-                raise ParameterError(f"CrfTagger: {name} should be one of {words}, not {getattr(self, name)!r}")
-        for name, least in (("iterations", 1), ("min_count", 1), ("most", 2), ("seed", 0)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise ParameterError(f"CrfTagger: {name} should be an integer from {least} on, not {value!r}")
-        for name in ("rate", "l1", "l2", "margin"):
-            value, positive = getattr(self, name), name in ("rate", "margin")
-            if not (isinstance(value, (int, float)) and 0 <= value < np.inf) or (positive and not value):
-                raise ParameterError(f"CrfTagger: {name} should be {'above 0' if positive else '0 or more'}: {value!r}")
 
     def __repr__(self) -> str:
         return f"CrfTagger({self.column!r}, order={self.order})"

@@ -17,7 +17,7 @@ from isogloss.data.vocabulary import Vocabulary
 from isogloss.engine.threads import using_threads
 from isogloss.errors import ModelError, ParameterError, TreebankError, UsageError
 from isogloss.progress import Progress
-from isogloss.tasks.tag.base import COLUMNS, ColumnTagger, as_treebank
+from isogloss.tasks.tag.base import ColumnTagger, as_treebank
 from isogloss.tasks.tag.emissions import FEATURES, WordFeatures
 from isogloss.tasks.tag.hmm import Hmm, HmmFit, Lattice, fit_hmm
 
@@ -144,6 +144,13 @@ class DictionaryTagger(ColumnTagger):
         "column", "order", "emissions", "features", "iterations", "first_order", "variance", "restrict_support",
         "smoothing", "decoder", "rules", "start", "method", "seed",
     )  # fmt: skip
+    CHOICES: ClassVar[Mapping[str, tuple[Any, ...]]] = {
+        "order": (1, 2), "emissions": ("features", "table"), "decoder": ("marginal", "viterbi"),
+        "method": ("em", "gradient"), "restrict_support": (False, True), "rules": (False, True),
+        "start": ("dictionary", "random"),
+    }  # fmt: skip
+    LEAST: ClassVar[Mapping[str, int]] = {"iterations": 1, "first_order": 0, "seed": 0}
+    POSITIVE = ("variance", "smoothing")
 
     def __init__(
         self,
@@ -174,23 +181,7 @@ class DictionaryTagger(ColumnTagger):
         self._check_options()
 
     def _check_options(self) -> None:
-        choices: dict[str, tuple[Any, ...]] = {
-            "column": COLUMNS, "order": (1, 2), "emissions": ("features", "table"),
-            "decoder": ("marginal", "viterbi"), "method": ("em", "gradient"), "restrict_support": (False, True),
-            "rules": (False, True), "start": ("dictionary", "random"),
-        }  # fmt: skip
-        for name, allowed in choices.items():
-            if getattr(self, name) not in allowed:
-                words = ", ".join(repr(word) for word in allowed)
-                raise ParameterError(f"DictionaryTagger: {name} should be one of {words}, not {getattr(self, name)!r}")
-        for name, least in (("iterations", 1), ("first_order", 0), ("seed", 0)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise ParameterError(f"DictionaryTagger: {name} should be an integer from {least} on, not {value!r}")
-        for name in ("variance", "smoothing"):
-            value = getattr(self, name)
-            if not (isinstance(value, (int, float)) and 0 < value < np.inf):
-                raise ParameterError(f"DictionaryTagger: {name} should be above 0, not {value!r}")
+        super()._check_options()
         if self.method == "gradient" and self.emissions == "table":
             raise ParameterError("DictionaryTagger: method 'gradient' is for emissions 'features'; tables need 'em'")
         if self.dictionary is not None and not isinstance(self.dictionary, TagDictionary):

@@ -15,7 +15,7 @@ from isogloss.data.bitext import Text
 from isogloss.data.treebank import Column, Treebank
 from isogloss.data.vocabulary import Vocabulary
 from isogloss.engine.threads import using_threads
-from isogloss.errors import ModelError, ParameterError, TreebankError, UsageError
+from isogloss.errors import ModelError, TreebankError, UsageError
 from isogloss.learners.chain_model import ChainModel, LabelPairs, NodeFeatures
 from isogloss.learners.features import Axis, Index, Templates, positions
 from isogloss.learners.graphs import Propagated, propagate
@@ -23,7 +23,7 @@ from isogloss.learners.posterior.smooth import GraphLaplacian
 from isogloss.learners.semi_supervised import Info, Regularised, State, vertex_features
 from isogloss.learners.sparse import Sparse
 from isogloss.progress import Progress, QuietProgress
-from isogloss.tasks.tag.base import COLUMNS, ColumnTagger, as_treebank
+from isogloss.tasks.tag.base import ColumnTagger, as_treebank
 from isogloss.tasks.tag.similarity import SUFFIX, Vertices, common_suffixes, context_axis, similarity, trigrams
 
 __all__ = ["TEMPLATES", "GraphTagger", "Material"]
@@ -210,6 +210,11 @@ class GraphTagger(ColumnTagger):
         "column", "order", "neighbours", "strength", "sigma", "iterations", "tolerance", "share", "suffixes", "shared",
         "min_count", "templates", "inner", "climbs", "seed",
     )  # fmt: skip
+    CHOICES: ClassVar[Mapping[str, tuple[Any, ...]]] = {"order": (1, 2)}
+    LEAST: ClassVar[Mapping[str, int]] = {
+        "neighbours": 1, "iterations": 0, "min_count": 1, "inner": 1, "climbs": 1, "seed": 0,
+    }  # fmt: skip
+    POSITIVE, NOT_NEGATIVE = ("sigma", "share"), ("strength", "tolerance")
 
     def __init__(
         self,
@@ -240,23 +245,6 @@ class GraphTagger(ColumnTagger):
         self.seed, self.threads = seed, threads
         self._check_options()
         self._templates = Templates(self.templates)
-
-    def _check_options(self) -> None:
-        for name, allowed in (("column", COLUMNS), ("order", (1, 2))):
-            if getattr(self, name) not in allowed:
-                words = ", ".join(repr(word) for word in allowed)
-                raise ParameterError(f"GraphTagger: {name} should be one of {words}, not {getattr(self, name)!r}")
-        for name, least in (
-            ("neighbours", 1), ("iterations", 0), ("min_count", 1), ("inner", 1), ("climbs", 1), ("seed", 0)
-        ):  # fmt: skip
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise ParameterError(f"GraphTagger: {name} should be an integer from {least} on, not {value!r}")
-        for name, positive in (("strength", False), ("sigma", True), ("tolerance", False), ("share", True)):
-            value = getattr(self, name)
-            if not (isinstance(value, (int, float)) and 0 <= value < np.inf) or (positive and not value):
-                wanted = "above 0" if positive else "0 or more"
-                raise ParameterError(f"GraphTagger: {name} should be {wanted}, not {value!r}")
 
     def __repr__(self) -> str:
         return f"GraphTagger({self.column!r}, order={self.order})"

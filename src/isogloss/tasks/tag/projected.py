@@ -16,9 +16,9 @@ from isogloss.data.tag_dictionary import TagDictionary
 from isogloss.data.tagsets import retagged, tagset_of
 from isogloss.data.treebank import Treebank
 from isogloss.engine.threads import using_threads
-from isogloss.errors import BitextError, ModelError, ParameterError, TreebankError
+from isogloss.errors import BitextError, ModelError, TreebankError
 from isogloss.progress import Progress, QuietProgress
-from isogloss.tasks.tag.base import COLUMNS, ColumnTagger, as_treebank
+from isogloss.tasks.tag.base import ColumnTagger, as_treebank
 from isogloss.tasks.tag.dictionary import Emitting, emitting_arrays, emitting_of, used_types
 from isogloss.tasks.tag.emissions import WordFeatures
 from isogloss.tasks.tag.hmm import Lattice, fit_hmm
@@ -111,6 +111,11 @@ class ProjectedTagger(ColumnTagger):
         "learner", "order", "threshold", "type_share", "doubt", "soft", "strength", "l2", "iterations", "min_count",
         "column", "seed",
     )  # fmt: skip
+    CHOICES: ClassVar[Mapping[str, tuple[Any, ...]]] = {
+        "learner": ("crf", "hmm"), "order": (1, 2), "soft": (False, True),
+    }  # fmt: skip
+    LEAST: ClassVar[Mapping[str, int]] = {"iterations": 1, "min_count": 1, "seed": 0}
+    POSITIVE, SHARES = ("strength", "l2"), ("threshold", "type_share", "doubt")
 
     def __init__(
         self,
@@ -135,18 +140,6 @@ class ProjectedTagger(ColumnTagger):
         self.soft, self.strength = soft, strength
         self.l2, self.iterations, self.min_count, self.seed, self.threads = l2, iterations, min_count, seed, threads
         self._check_options()
-
-    def _check_options(self) -> None:
-        for name, allowed in (("learner", ("crf", "hmm")), ("order", (1, 2)), ("column", COLUMNS)):
-            if getattr(self, name) not in allowed:
-                words = ", ".join(repr(word) for word in allowed)
-                raise ParameterError(f"ProjectedTagger: {name} should be one of {words}, not {getattr(self, name)!r}")
-        for name in ("threshold", "type_share", "doubt"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ParameterError(f"ProjectedTagger: {name} should be from 0 to 1, not {getattr(self, name)!r}")
-        for name in ("strength", "l2", "iterations", "min_count"):
-            if not 0 < getattr(self, name) < np.inf:
-                raise ParameterError(f"ProjectedTagger: {name} should be above 0, not {getattr(self, name)!r}")
 
     def __repr__(self) -> str:
         return f"ProjectedTagger({self.dictionary!r}, learner={self.learner!r}, order={self.order})"
