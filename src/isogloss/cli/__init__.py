@@ -16,6 +16,7 @@ somebody stopped it.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -81,6 +82,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _main(list(arguments))
     from isogloss.cli._frame import as_program
 
+    # Our kernels are threaded; a BLAS that threads dot products of optimisers as well burns processors for nothing.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     return as_program(lambda: _main(sys.argv[1:]))
 
 
