@@ -4,7 +4,7 @@ python -m benchmarks.quality.projected_tags                 all rows that are mi
 python -m benchmarks.quality.projected_tags --only de,pt    some languages
 python -m benchmarks.quality.projected_tags --dev           scored on development files instead, for choosing options
 python -m benchmarks.quality.projected_tags --again         replace rows that are there
-python -m benchmarks.quality.projected_tags --table         run nothing: print tables (docs/tag-from-translations.md)
+python -m benchmarks.quality.projected_tags --table         run nothing: fill the tables of its page
 
 The bitext is Europarl (English on the source side), tagged by a `CrfTagger` that learnt from the English Web Treebank
 and linked by `HMMAligner`; both are made once and kept in out/projected. Dictionaries are of Wiktionary. Scores are
@@ -55,7 +55,7 @@ COLUMNS = (
     "accuracy", "known", "unknown", "difference", "p", "train_cpu_seconds", "train_seconds", "words_per_second",
 )  # fmt: skip
 KEY = ("language", "part", "system")
-OUT = Path("out/projected")
+OUT, PAGE = Path("out/projected"), Path("docs/tag-from-translations.md")
 
 
 def results() -> rows.Rows:
@@ -164,10 +164,11 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--systems", default="", help="some of them, with ; between; the two sources alone come along")
     parser.add_argument("--again", action="store_true", help="replace rows that are there")
     parser.add_argument("--dev", action="store_true", help="score development files instead")
-    parser.add_argument("--table", action="store_true", help="run nothing: print the tables")
+    parser.add_argument("--table", action="store_true", help="run nothing: fill the tables of docs/tag-from-translations.md")
     arguments = parser.parse_args(argv)
     if arguments.table:
-        print(table("test") + "\n\ndevelopment files\n\n" + table("dev"))
+        rows.fill(PAGE, "table", table("test"))
+        rows.fill(PAGE, "development", table("dev"))
         return
     file, part = results(), "dev" if arguments.dev else "test"
     chosen = arguments.systems.split(";") if arguments.systems else list(SYSTEMS)
