@@ -239,7 +239,7 @@ def test_nothing_is_lost_when_work_is_stopped(
 ) -> None:
     out = with_old_results(place, tmp_path)
     before = contents(out)
-    for module in ("isogloss.cli.tag", "isogloss.cli.parse"):
+    for module in ("isogloss.cli.tag", "isogloss.cli._tag_training", "isogloss.cli.parse"):
         monkeypatch.setattr(f"{module}.progress_for", lambda quiet: Interrupting(number))
     text = Treebank.to_bytes
 
