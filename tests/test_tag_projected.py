@@ -254,6 +254,24 @@ def test_threads_change_nothing() -> None:
     assert np.array_equal(one._fitted.model.weights, two._fitted.model.weights)
 
 
+def test_words_of_the_source_tags_are_those_of_the_bitext() -> None:
+    bitext = Bitext.of([("", "leer"), ("The house", "das Haus"), ("a caf\u00e9", "ein Café")])
+    links = Links.of([[], [(1, 1)], [(1, 1)]])
+    same = [[("the", "DET"), ("house", "NOUN")], [("A", "DET"), ("cafe\u0301", "NOUN")]]
+    assert carried(bitext, links, Treebank.of(same), TAGS).labels.tolist() == [-1, -1, 1, -1, 1]
+    same[1][1] = ("tea", "NOUN")
+    said = r"line 5: 'tea' where .*, line 3, has 'café' \(1 of 4 words differ\)\. Tag the words"
+    with pytest.raises(TreebankError, match=said):
+        carried(bitext, links, Treebank.of(same), TAGS)
+
+
+def test_tags_of_the_source_and_of_the_dictionary_are_of_one_set() -> None:
+    bitext, tagged, links = house()
+    own = TagDictionary({"Haus": "NN", "das": "ART"}, tagset="any")
+    with pytest.raises(TreebankError, match=r"none of its tags \(DET, NOUN, VERB\) is one of the .* \(ART, NN\)"):
+        ProjectedTagger(own).fit(bitext, tagged, links=links)
+
+
 def test_texts_that_do_not_belong_together_are_named() -> None:
     bitext, tagged, links = house(1)
     with pytest.raises(TreebankError, match=r"3 sentences and .* 2 lines"):

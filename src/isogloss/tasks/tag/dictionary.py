@@ -213,7 +213,9 @@ class DictionaryTagger(ColumnTagger):
         dictionary = self._dictionary()
         treebank = as_treebank(text)
         if not treebank.n_words:
-            raise TreebankError(f"{treebank.name}: there are no words, so there is nothing to learn from")
+            raise TreebankError(
+                f"{treebank.name}: there are no words, so there is nothing to learn from. Is it the right file?"
+            )
         types, ids = used_types(treebank)
         allowed, counts = dictionary.allowed(types, rules=self.rules), np.bincount(ids, minlength=len(types))
         features, initial = None, None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -168,7 +168,9 @@ class ProjectedTagger(ColumnTagger):
         progress = progress or QuietProgress()
         text = Treebank.from_text(bitext.target)
         if not text.n_words:
-            raise BitextError(f"{bitext.target.name}: there are no words, so there is nothing to learn from")
+            raise BitextError(
+                f"{bitext.target.name}: there are no words, so there is nothing to learn from. Is it the right file?"
+            )
         labels, tagged = self._labels(source)
         if links is None:
             links = self._linked(bitext, progress)
@@ -205,6 +207,12 @@ class ProjectedTagger(ColumnTagger):
             return tuple(sorted(used, key=(known.tags if known else sorted(used)).index)), source
         named = tagset_of(self.dictionary.tags)
         if named is None or self.column != "upos":
+            if not used & set(self.dictionary.tags):
+                raise TreebankError(
+                    f"{source.name}: none of its tags ({_some(used)}) is one of the dictionary's "
+                    f"({_some(self.dictionary.tags)}), so links carry nothing. Bring both into one set of tags, or leave "
+                    "one of them out"
+                )
             return self.dictionary.tags, source
         return self.dictionary.tags, retagged(source, named.name, self.column, keep_untagged=True)
 
@@ -330,6 +338,12 @@ def _widened(
     fresh = [(word, labels[y]) for word, row in zip(changed, tags, strict=True) for y in np.flatnonzero(row).tolist()]
     pairs = ((word, tag) for word, listed in dictionary.items() for tag in listed)
     return TagDictionary.of([*pairs, *fresh], None if dictionary.tagset is None else dictionary.tagset.name)
+
+
+def _some(tags: Iterable[str], most: int = 5) -> str:
+    """Their names, of many only the first."""
+    names = sorted(tags)
+    return ", ".join(names[:most]) + (", …" if len(names) > most else "")
 
 
 def _evidence(found: Constraints, projected: Projected, threshold: float) -> dict[str, Any]:

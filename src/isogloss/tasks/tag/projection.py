@@ -12,6 +12,7 @@ tags above a share, tokens keep their projected tag if their type allows it.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -111,9 +112,30 @@ def _first_words(bitext: Bitext, source: Treebank) -> NDArray[np.int64]:
             f"{source.name}, sentence {s + 1}: {source.lengths[s]} words, and {lengths[rows[s]]} in {name}, line "
             f"{bitext.line_of(int(rows[s]))}. Tag the words of the bitext as they are (isogloss tag apply MODEL {name})"
         )
+    _check_words(bitext, source)
     first = np.zeros(len(bitext), np.int64)
     first[rows] = source.offsets[:-1]
     return first
+
+
+def _check_words(bitext: Bitext, source: Treebank) -> None:
+    """That the words are the same, but for case and composition: other tags would be carried otherwise."""
+    (ids, forms), text = source.columns["form"], bitext.source
+    known, of_text = text.vocabulary.mapped(_folded)
+    of_source = known.encode(_folded(form) for form in forms)
+    other = np.flatnonzero(of_source[ids] != of_text[text.ids.values]) if len(ids) else ids
+    if len(other):
+        word = int(other[0])
+        line = bitext.line_of(int(np.searchsorted(text.ids.offsets, word, side="right")) - 1)
+        raise TreebankError(
+            f"{source.name}, line {source.line_of(word)}: '{forms[int(ids[word])]}' where {text.name}, line {line}, has "
+            f"'{text.vocabulary[int(text.ids.values[word])]}' ({len(other):,} of {len(ids):,} words differ). Tag the "
+            f"words of the bitext as they are (isogloss tag apply MODEL {text.name})"
+        )
+
+
+def _folded(form: str) -> str:
+    return unicodedata.normalize("NFC", form.casefold())
 
 
 def _check_links(bitext: Bitext, links: Links) -> None:
