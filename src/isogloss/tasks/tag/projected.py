@@ -210,8 +210,8 @@ class ProjectedTagger(ColumnTagger):
             if not used & set(self.dictionary.tags):
                 raise TreebankError(
                     f"{source.name}: none of its tags ({_some(used)}) is one of the dictionary's "
-                    f"({_some(self.dictionary.tags)}), so links carry nothing. Bring both into one set of tags, or leave "
-                    "one of them out"
+                    f"({_some(self.dictionary.tags)}), so links carry nothing. Bring both into one set of tags, or "
+                    "leave one of them out"
                 )
             return self.dictionary.tags, source
         return self.dictionary.tags, retagged(source, named.name, self.column, keep_untagged=True)

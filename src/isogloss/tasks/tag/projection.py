@@ -128,9 +128,9 @@ def _check_words(bitext: Bitext, source: Treebank) -> None:
         word = int(other[0])
         line = bitext.line_of(int(np.searchsorted(text.ids.offsets, word, side="right")) - 1)
         raise TreebankError(
-            f"{source.name}, line {source.line_of(word)}: '{forms[int(ids[word])]}' where {text.name}, line {line}, has "
-            f"'{text.vocabulary[int(text.ids.values[word])]}' ({len(other):,} of {len(ids):,} words differ). Tag the "
-            f"words of the bitext as they are (isogloss tag apply MODEL {text.name})"
+            f"{source.name}, line {source.line_of(word)}: '{forms[int(ids[word])]}' where {text.name}, line {line}, "
+            f"has '{text.vocabulary[int(text.ids.values[word])]}' ({len(other):,} of {len(ids):,} words differ). Tag "
+            f"the words of the bitext as they are (isogloss tag apply MODEL {text.name})"
         )
 
 
