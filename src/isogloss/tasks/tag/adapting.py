@@ -211,7 +211,8 @@ class Correspondence:
             most = int(counts.min(axis=1).max(initial=0))
             raise DataError(
                 f"Correspondence: no word occurs more than {self.threshold} times in {names}, so there are no pivots; "
-                f"the most that one reaches is {most}. Give more text, or a lower threshold"
+                f"the most that one reaches is {most}. Give more text, or, in Python, a lower threshold "
+                f"(Correspondence(threshold={max(0, most - 1)}))"
             )
         return found
 
