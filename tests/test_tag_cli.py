@@ -54,7 +54,7 @@ def test_text_becomes_conllu(files: Path, tmp_path: Path, capsys: pytest.Capture
     (tmp_path / "in.txt").write_text("the cat sleeps\n\nshe sees a dog\n")
     assert cli.main(["tag", "apply", str(files / "model"), str(tmp_path / "in.txt"), "--confidence"]) == 0
     told = capsys.readouterr()
-    assert "1 empty lines" in told.err and "2 sentences" not in told.out
+    assert "1 empty line has no place" in told.err and "2 sentences" in told.err
     rows = [line.split("\t") for line in told.out.splitlines() if line]
     assert [(row[1], row[3]) for row in rows[:3]] == [("the", "DET"), ("cat", "NOUN"), ("sleeps", "VERB")]
     assert all(row[9].startswith("UposConfidence=") for row in rows)

@@ -63,6 +63,8 @@ def score_files(
         if "uas" in measures:
             _warn_of_no_trees(predicted, right)
         scored = score_trees(predicted, right, tagset=tagset).as_dict()
+        if tagset is None and "upos" in measures:
+            _warn_of_two_tagsets(predicted, right)
         if breakdown:
             scored["breakdown"] = breakdown_of(predicted, right)
     if json:
@@ -86,6 +88,22 @@ def _warn_of_no_trees(*treebanks: Treebank) -> None:
             treebank.check_trees()
         except TreebankError as problem:
             warn(f"{problem}. The heads are scored as they stand; the script of CoNLL 2018 would refuse them")
+
+
+def _warn_of_two_tagsets(predicted: Treebank, gold: Treebank) -> None:
+    """Say that one file has the twelve tags and the other those of UD: many right ones would count as wrong."""
+    from isogloss.data.tagsets import tagset_of
+
+    used = []
+    for treebank in (predicted, gold):
+        ids, vocabulary = treebank.columns["upos"]
+        used.append({vocabulary[number] for number in set(ids.tolist())} - {"_"})
+    first, second = map(tagset_of, used)
+    if first is not None and second is not None and tagset_of(used[0] | used[1]) is None:  # NOUN alone is of both
+        warn(
+            f"{predicted.name} has tags of {first.name} and {gold.name} of {second.name}, compared as they stand. "
+            "--tagset universal12 compares both in the twelve"
+        )
 
 
 def breakdown_of(predicted: Treebank, gold: Treebank) -> dict[str, Any]:
@@ -189,7 +207,8 @@ def read_any(path: str, format: str, encoding: str, errors: str) -> Treebank:
     plain = Treebank.from_text(found)
     empty = int((plain.lengths == 0).sum())
     if empty:
-        warn(f"{found.name}: {empty:,} empty lines have no place in CoNLL-U and are left out")
+        lines = "1 empty line has" if empty == 1 else f"{empty:,} empty lines have"
+        warn(f"{found.name}: {lines} no place in CoNLL-U and {'is' if empty == 1 else 'are'} left out")
     return plain
 
 

@@ -170,7 +170,8 @@ def apply(
         tagged = _tagged(tagger, given, confidence, quiet)
         write_result(output, tagged.to_bytes())
     seconds = time.perf_counter() - began
-    say(f"{len(given):,} sentences, {given.n_words:,} words: {', '.join(tagger.columns)}, {seconds:.1f} s", quiet)
+    sentences = int((given.lengths > 0).sum())  # empty lines of a text are none
+    say(f"{sentences:,} sentences, {given.n_words:,} words: {', '.join(tagger.columns)}, {seconds:.1f} s", quiet)
 
 
 def _tagged(tagger: Tagger, given: Treebank, confidence: bool, quiet: bool) -> Treebank:
