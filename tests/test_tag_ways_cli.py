@@ -92,6 +92,7 @@ def test_for_another_domain(files: Path, tmp_path: Path, capsys: pytest.CaptureF
         (["text.de", "--dictionary", "words.tsv", "--dev", "few.conllu"], "--dev has no meaning with --dictionary"),
         (["text.de", "--dictionary", "words.tsv", "--graph"], "two ways"),
         (["text.de", "--dictionary", "words.tsv", "--column", "upos,feats"], "one column"),
+        (["--bitext", "text.en", "--source-tags", "text.en.conllu"], "--bitext needs two files"),
         (["few.conllu", "--soft"], "--soft has no meaning when learning from tags"),
     ],
 )
@@ -101,3 +102,80 @@ def test_what_does_not_go_together(
     trained(files, tmp_path / "m", *arguments, ok=2)
     assert said in capsys.readouterr().err
     assert not (tmp_path / "m").exists()
+
+
+@pytest.fixture
+def odd(files: Path, tmp_path: Path) -> Path:
+    """A folder with files that hold nothing, or something else than is wanted."""
+    (tmp_path / "blank.txt").write_text("\n\n")
+    Treebank.of([[("no", "_"), ("tags", "_")]]).write(tmp_path / "untagged.conllu")
+    (tmp_path / "other.tsv").write_text("talo\tNOUN\nkoira\tNOUN\n")
+    labels = [[(word, f"{word}{i}") for word in ("a", "b", "c")] for i in range(20)]
+    Treebank.of(labels).write(tmp_path / "many.conllu")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ["few.conllu", "--graph", "--unlabelled", "{odd}/blank.txt"],
+            "blank.txt: there are no words, so there are no",
+        ),
+        (["few.conllu", "--dev", "{odd}/untagged.conllu"], "untagged.conllu: no word has anything in column upos"),
+        (
+            ["few.conllu", "--graph", "--unlabelled", "text.en", "--dev", "{odd}/untagged.conllu"],
+            "nothing to choose on",
+        ),
+        (["{odd}/blank.txt", "--dictionary", "words.tsv"], "blank.txt: there are no words"),
+        (["few.conllu", "--adapt", "few.conllu"], "in Python, a lower threshold (Correspondence(threshold="),
+    ],
+)
+def test_files_that_hold_nothing(
+    files: Path, odd: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
+    trained(files, odd / "m", *(word.format(odd=odd) for word in arguments), ok=1)
+    assert said in capsys.readouterr().err
+    assert not (odd / "m").exists()
+
+
+def test_a_dictionary_of_another_language_is_doubted(
+    files: Path, odd: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trained(files, odd / "m", "text.de", "--dictionary", str(odd / "other.tsv"), "--iterations", "1")
+    assert "other.tsv has only 0.0% of the words" in capsys.readouterr().err
+    trained(files, odd / "m", "text.de", "--dictionary", "words.tsv", "--iterations", "1")
+    assert "warning" not in capsys.readouterr().err
+    assert cli.main(["dictionary", "stats", str(files / "words.tsv"), str(odd / "blank.txt")]) == 0
+    assert "warning" in capsys.readouterr().err
+
+
+def test_many_labels_are_warned_of_before_the_work(
+    files: Path, odd: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("isogloss.tasks.tag.GraphTagger.fit", lambda *a, **b: (_ for _ in ()).throw(KeyboardInterrupt))
+    given = [str(odd / "many.conllu"), "--graph", "--unlabelled", "text.en"]
+    trained(files, odd / "m", *given, ok=130)
+    assert "has 60 different upos" in capsys.readouterr().err
+    trained(files, odd / "m", *given, "--order", "1", ok=130)
+    assert "different" not in capsys.readouterr().err
+
+
+def test_tags_of_two_sets_are_not_compared_in_silence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, tags in (("twelve", "NOUN CONJ NOUN"), ("ud", "NOUN CCONJ PROPN"), ("both", "NOUN VERB NOUN")):
+        Treebank.of([list(zip(("tea", "and", "Eve"), tags.split(), strict=True))]).write(tmp_path / name)
+    for found, more, warned in (
+        ("twelve", [], True),
+        ("twelve", ["--tagset", "universal12"], False),
+        ("both", [], False),
+    ):
+        assert cli.main(["tag", "score", str(tmp_path / found), str(tmp_path / "ud"), *more]) == 0
+        assert ("has tags of universal12 and" in capsys.readouterr().err) == warned
+
+
+def test_empty_lines_are_no_sentences(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = trained(files, tmp_path / "m", "few.conllu", "--iterations", "1")
+    (tmp_path / "in.txt").write_text("the dog\n\na ball\n")
+    assert cli.main(["tag", "apply", str(model), str(tmp_path / "in.txt"), "-o", str(tmp_path / "out")]) == 0
+    said = capsys.readouterr().err
+    assert "1 empty line has no place in CoNLL-U and is left out" in said and "2 sentences, 4 words" in said

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from isogloss.cli._common import progress_for
+from isogloss.cli._common import progress_for, warn
 from isogloss.cli._treebanks import read_either, read_treebank
-from isogloss.errors import UsageError
+from isogloss.errors import TreebankError, UsageError
 
 if TYPE_CHECKING:
     from isogloss.data.bitext import Text
@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from isogloss.data.treebank import Treebank
 
 __all__ = ["Request", "Trained", "way_of"]
+
+FEW_COVERED = 10.0
+"""Percent of the words of a text: with fewer in the dictionary, the two hardly belong together."""
+MANY_LABELS = 50
+"""With neighbours, time and memory grow with the cube of these."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,19 @@ class Request:
 
     def text(self, path: str) -> Text | Treebank:
         return read_either(path, "auto", self.reading["encoding"], self.reading["errors"])
+
+    def tagged(self, path: str | None) -> Treebank | None:
+        """A treebank to choose on, which has tags; None for None."""
+        if path is None:
+            return None
+        found = self.treebank(path)
+        for column in self.columns:
+            if not has_tags(found, column):
+                raise TreebankError(
+                    f"{found.name}: no word has anything in column {column}, so there is nothing to choose on. Is it "
+                    "the right file? --dev needs sentences with tags"
+                )
+        return found
 
     def read_dictionary(self, path: str) -> TagDictionary:
         from isogloss.data.tag_dictionary import TagDictionary
@@ -128,7 +146,7 @@ class _Supervised(_Way):
         tagger = Tagger(request.columns, threads=request.threads, **request.given())
         assert request.train is not None
         text = request.treebank(request.train)
-        dev = None if request.dev is None else request.treebank(request.dev)
+        dev = request.tagged(request.dev)
         more: dict[str, Any] = {}
         if request.adapt is not None:
             more["correspondence"] = self._correspondence(request, text)
@@ -170,6 +188,11 @@ class _Dictionary(_Way):
         text = as_treebank(request.text(request.train))
         tagger.fit(text, progress=progress_for(request.quiet))
         covered = dictionary.coverage(text)
+        if covered["token_coverage"] < FEW_COVERED:
+            warn(
+                f"{request.dictionary} has only {covered['token_coverage']:.1f}% of the words of {text.name}: expect "
+                "many wrong tags. Are both of one language? `isogloss dictionary stats` lists the words to add first"
+            )
         line = (
             f"{request.columns[0]}: {len(tagger.labels_)} tags from {len(text):,} sentences, {text.n_words:,} words, "
             f"{covered['token_coverage']:.1f}% of them in the dictionary"
@@ -192,7 +215,12 @@ class _Graph(_Way):
         assert request.train is not None and request.unlabelled is not None
         tagger = GraphTagger(request.columns[0], threads=request.threads, **request.given())
         text, more = request.treebank(request.train), as_treebank(request.text(request.unlabelled))
-        dev = None if request.dev is None else request.treebank(request.dev)
+        dev = request.tagged(request.dev)
+        if not more.n_words:
+            raise TreebankError(
+                f"{more.name}: there are no words, so there are no neighbours to learn from. Is it the right file?"
+            )
+        _warn_of_many_labels(tagger, text)
         tagger.fit(text, more, dev, progress=progress_for(request.quiet))
         line = (
             f"{request.columns[0]}: {len(tagger.labels_)} tags from {len(text):,} sentences with tags and "
@@ -233,6 +261,22 @@ class _Projected(_Way):
         return Trained(tagger, lines, facts | {"evidence": found, "trace": tagger.trace_})
 
 
+def has_tags(treebank: Treebank, column: str) -> bool:
+    """Whether any word has something in a column."""
+    ids, vocabulary = treebank.columns[column]
+    return any(vocabulary[number] != "_" for number in set(ids.tolist()))
+
+
+def _warn_of_many_labels(tagger: Any, text: Treebank) -> None:
+    labels = len(set(text.columns[tagger.column].ids.tolist()))
+    if labels > MANY_LABELS and tagger.order == 2:
+        warn(
+            f"{text.name} has {labels} different {tagger.column}: with --graph, time and memory grow with the cube of "
+            "their number, and this may take hours. --order 1 is sooner done; `isogloss tag train` without --graph is "
+            "made for many tags"
+        )
+
+
 def _facts(tagger: Any, text: Treebank) -> dict[str, Any]:
     return {
         "sentences": len(text), "words": text.n_words, "labels": len(tagger.labels_), "trace": tagger.trace_,
@@ -241,6 +285,9 @@ def _facts(tagger: Any, text: Treebank) -> dict[str, Any]:
 
 def way_of(request: Request) -> _Way:
     """How to train, by what is given."""
+    swallowed = [name for name in request.bitext or () if name.startswith("--")]
+    if swallowed:
+        raise UsageError(f"--bitext needs two files, SOURCE and TARGET; {swallowed[0]} is an option")
     if request.bitext is not None and request.graph:
         raise UsageError("--graph and --bitext are two ways to train; give one of them")
     if request.dictionary is not None and request.graph:

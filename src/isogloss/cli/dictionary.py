@@ -102,7 +102,10 @@ def stats(
         reading = {"encoding": encoding, "errors": errors}
         words = TagDictionary.read(dictionary, dictionary_format, tagset=tagset, unknown=unknown, **reading)
         corpus = read_either(text, format, encoding, errors)
-        report = {"dictionary": summary(words), "coverage": coverage(words, corpus, most=most)}
+        found = coverage(words, corpus, most=most)
+        if not found["tokens"]:
+            warn(f"{text}: there are no words in it. Is it the right file?")
+        report = {"dictionary": summary(words), "coverage": found}
         if isinstance(corpus, Treebank) and any(tag != "_" for tag in corpus.columns["upos"].vocabulary):
             try:
                 report["gold"] = against(words, corpus, most=most)
