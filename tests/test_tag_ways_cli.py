@@ -179,3 +179,8 @@ def test_empty_lines_are_no_sentences(files: Path, tmp_path: Path, capsys: pytes
     assert cli.main(["tag", "apply", str(model), str(tmp_path / "in.txt"), "-o", str(tmp_path / "out")]) == 0
     said = capsys.readouterr().err
     assert "1 empty line has no place in CoNLL-U and is left out" in said and "2 sentences, 4 words" in said
+
+
+def test_nothing_has_no_score(odd: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["tag", "score", str(odd / "blank.txt"), str(odd / "blank.txt")]) == 1
+    assert "blank.txt: there are no words, so there is nothing to score" in capsys.readouterr().err

@@ -60,6 +60,10 @@ def score_files(
         from isogloss.metrics.parsing import score_trees
 
         predicted, right = (read_treebank(path, encoding, errors) for path in (found, gold))
+        if not right.n_words:
+            raise TreebankError(
+                f"{right.name}: there are no words, so there is nothing to score. Is it the right file?"
+            )
         if "uas" in measures:
             _warn_of_no_trees(predicted, right)
         scored = score_trees(predicted, right, tagset=tagset).as_dict()
