@@ -265,6 +265,13 @@ def test_words_of_the_source_tags_are_those_of_the_bitext() -> None:
         carried(bitext, links, Treebank.of(same), TAGS)
 
 
+def test_words_are_compared_before_links_are_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    bitext, _, _ = house()
+    monkeypatch.setattr(ProjectedTagger, "_linked", lambda *a: pytest.fail("links were looked for"))
+    with pytest.raises(TreebankError, match="'a' where"):
+        ProjectedTagger().fit(bitext, Treebank.of([[("a", "DET")] * n for n in (2, 3)] * 4))
+
+
 def test_tags_of_the_source_and_of_the_dictionary_are_of_one_set() -> None:
     bitext, tagged, links = house()
     own = TagDictionary({"Haus": "NN", "das": "ART"}, tagset="any")

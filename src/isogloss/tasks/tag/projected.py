@@ -23,7 +23,7 @@ from isogloss.tasks.tag.dictionary import Emitting, emitting_arrays, emitting_of
 from isogloss.tasks.tag.emissions import WordFeatures
 from isogloss.tasks.tag.hmm import Lattice, fit_hmm
 from isogloss.tasks.tag.latent import LatentCrf
-from isogloss.tasks.tag.projection import Constraints, Projected, carried, constraints, expectations
+from isogloss.tasks.tag.projection import Constraints, Projected, carried, constraints, expectations, first_words
 
 __all__ = ["ProjectedTagger"]
 
@@ -172,6 +172,7 @@ class ProjectedTagger(ColumnTagger):
                 f"{bitext.target.name}: there are no words, so there is nothing to learn from. Is it the right file?"
             )
         labels, tagged = self._labels(source)
+        first_words(bitext, source)  # says what does not fit before links are looked for, which may take long
         if links is None:
             links = self._linked(bitext, progress)
         projected = carried(bitext, links, tagged, labels, self.column)

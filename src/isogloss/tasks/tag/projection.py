@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from isogloss.data.tag_dictionary import TagDictionary
 
 __all__ = [
-    "Constraints", "Expectations", "Projected", "carried", "constraints", "expectations", "type_counts", "type_sets",
+    "Constraints", "Expectations", "Projected", "carried", "constraints", "expectations", "first_words", "type_counts",
+    "type_sets",
 ]  # fmt: skip
 
 Floats = NDArray[np.float64]
@@ -79,7 +80,7 @@ def carried(bitext: Bitext, links: Links, source: Treebank, tags: tuple[str, ...
         Of the treebank.
     """
     _check_links(bitext, links)
-    first = _first_words(bitext, source)
+    first = first_words(bitext, source)
     ids, vocabulary = source.columns[column]
     numbers = Vocabulary(tags).encode(vocabulary)[ids] if len(ids) else np.zeros(0, np.int32)
     starts = bitext.target.ids.offsets
@@ -96,8 +97,14 @@ def carried(bitext: Bitext, links: Links, source: Treebank, tags: tuple[str, ...
     return Projected(labels, best)
 
 
-def _first_words(bitext: Bitext, source: Treebank) -> NDArray[np.int64]:
-    """int64[n_pairs]: the first word of each pair in the treebank, which has no sentences for empty lines."""
+def first_words(bitext: Bitext, source: Treebank) -> NDArray[np.int64]:
+    """int64[n_pairs]: the first word of each pair in the treebank, which may lack sentences for empty lines.
+
+    Raises
+    ------
+    TreebankError
+        The words are not those of the bitext's source side; the message has the first line that differs.
+    """
     name, lengths = bitext.source.name, bitext.source.ids.lengths
     rows = np.flatnonzero(lengths) if len(source) != len(bitext) else np.arange(len(bitext))
     if len(source) != len(rows):
