@@ -164,7 +164,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--systems", default="", help="some of them, with ; between; the two sources alone come along")
     parser.add_argument("--again", action="store_true", help="replace rows that are there")
     parser.add_argument("--dev", action="store_true", help="score development files instead")
-    parser.add_argument("--table", action="store_true", help="run nothing: fill the tables of docs/tag-from-translations.md")
+    parser.add_argument("--table", action="store_true", help="run nothing: fill the tables of its page")
     arguments = parser.parse_args(argv)
     if arguments.table:
         rows.fill(PAGE, "table", table("test"))

@@ -183,7 +183,8 @@ def _status(problem: BaseException, name: str) -> int:
     message = getattr(problem, "format_message", None)  # what Typer raises has no public class of its own
     if message is not None and hasattr(problem, "exit_code"):
         words = message().rstrip(".")
-        say(f"{words}{'' if words.endswith('?') else '.'} `{name} --help` lists the options")
+        place = getattr(getattr(problem, "ctx", None), "command_path", name)
+        say(f"{words}{'' if words.endswith('?') else '.'} `{place} --help` lists the options")
         return int(problem.exit_code)
     found = f"{type(problem).__name__}: {problem}" if str(problem) else type(problem).__name__
     say(
