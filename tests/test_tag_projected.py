@@ -248,6 +248,14 @@ def test_links_are_found_when_none_are_given() -> None:
     assert tagger.predict(Text.of(["der Hund schläft"])).strings("upos", 0) == ("DET", "NOUN", "VERB")
 
 
+def test_a_part_of_a_bitext_is_a_bitext() -> None:
+    bitext, tagged, links = house(6)
+    whole = ProjectedTagger(min_count=1).fit(*(text.part(0, 8) for text in (bitext, tagged)), links=links.part(0, 8))
+    part = ProjectedTagger(min_count=1).fit(*(text.part(4, 12) for text in (bitext, tagged)), links=links.part(4, 12))
+    assert part.evidence_ == whole.evidence_
+    assert np.array_equal(part._fitted.model.weights, whole._fitted.model.weights)
+
+
 def test_threads_change_nothing() -> None:
     bitext, tagged, links = house()
     one, two = (ProjectedTagger(threads=n, min_count=1).fit(bitext, tagged, links=links) for n in (1, 2))

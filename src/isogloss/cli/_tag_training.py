@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -95,7 +96,7 @@ GRAPH = ("order", "iterations", "neighbours", "strength", "min_count", "seed")
 PROJECTED = ("order", "iterations", "l2", "min_count", "learner", "threshold", "soft", "seed")
 
 
-class _Way:
+class _Way(ABC):
     """One way to train."""
 
     name: str
@@ -103,6 +104,8 @@ class _Way:
     """Options of learning."""
     reads: tuple[str, ...]
     """Files."""
+    several = False
+    """Whether it learns several columns."""
 
     def check(self, request: Request) -> None:
         """Say what is missing, and what makes no sense, before any work."""
@@ -113,12 +116,12 @@ class _Way:
             if getattr(request, name) is not None and name not in self.reads:
                 said = "TRAIN" if name == "train" else f"--{name.replace('_', '-')}"
                 raise UsageError(f"{said} has no meaning {self.name}; leave it out")
-        if len(request.columns) > 1 and not isinstance(self, _Supervised):
+        if len(request.columns) > 1 and not self.several:
             raise UsageError(f"--column should be one column {self.name}, not {','.join(request.columns)}")
 
+    @abstractmethod
     def train(self, request: Request) -> Trained:
         """Do it."""
-        raise NotImplementedError
 
 
 def _needed(value: str | None, what: str) -> str:
@@ -129,6 +132,7 @@ def _needed(value: str | None, what: str) -> str:
 
 class _Supervised(_Way):
     name, takes, reads = "when learning from tags", SUPERVISED, ("train", "dev", "adapt", "unlabelled")
+    several = True
 
     def check(self, request: Request) -> None:
         super().check(request)

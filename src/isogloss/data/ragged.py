@@ -48,12 +48,17 @@ class Ragged:
     def concatenate(cls, parts: Sequence[Ragged]) -> Ragged:
         """The rows of all parts, in order."""
         lengths = np.concatenate([part.lengths for part in parts])
-        values = np.concatenate([part.values[part.offsets[0] : part.offsets[-1]] for part in parts])
+        values = np.concatenate([part.flat for part in parts])
         return cls(values, np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64))
 
     @property
     def lengths(self) -> NDArray[np.int64]:
         return np.diff(self.offsets)
+
+    @property
+    def flat(self) -> NDArray[Any]:
+        """The values of these rows alone, one row after the other; `values` may hold those of other rows as well."""
+        return self.values[self.offsets[0] : self.offsets[-1]]
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

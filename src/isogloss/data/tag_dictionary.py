@@ -424,8 +424,7 @@ def types_of(text: Text | Treebank) -> tuple[list[str], NDArray[np.int64]]:
     """The words that occur in a text, and how often each does: int64[n_types]."""
     if isinstance(text, Treebank):
         text = text.text()
-    ids = text.ids.values[text.ids.offsets[0] : text.ids.offsets[-1]]  # a part of a text shares the whole's
-    counts = np.bincount(ids, minlength=len(text.vocabulary))
+    counts = np.bincount(text.ids.flat, minlength=len(text.vocabulary))
     used = np.flatnonzero(counts)
     return [text.vocabulary.types[number] for number in used.tolist()], counts[used]
 

@@ -372,6 +372,19 @@ class ChainModel:
         self._add(nodes, self._steps(chains.counts()), out, None if items is None else self._rows(items), share)
         return share * float(chains.log_partition().sum())
 
+    def add_latent(self, weights: Array, allowed: ArrayLike, out: Array, items: Integers | None, share: float) -> float:
+        """share · Σ (log Z of what is allowed − log Z), and its gradient: scores are made and gathered once for both.
+
+        allowed : bool[n_positions, k]
+        """
+        rows = None if items is None else self._rows(items)
+        chains = self.distributions(weights, items)
+        mask = np.asarray(allowed, np.bool_) if rows is None else np.asarray(allowed, np.bool_)[rows]
+        inside = chains.with_scores(chains.scores.like(np.where(mask.ravel(), chains.scores.values, -np.inf)))
+        nodes = (inside.marginals().values - chains.marginals().values).reshape(-1, self.k)
+        self._add(nodes, self._steps(inside.counts()) - self._steps(chains.counts()), out, rows, share)
+        return share * float((inside.log_partition() - chains.log_partition()).sum())
+
     def add_likelihood(
         self, weights: Array, target: _Target, out: Array, items: Integers | None, share: float
     ) -> float:

@@ -85,6 +85,7 @@ class Likelihood:
         if within is not None and (len(within) != len(model) or within.n_weights != model.n_weights):
             raise ParameterError("Likelihood: within should have the items and the weights of the model")
         self.model, self.restricted, self.share = model, within, share
+        self._latent = _same_scores(model, within)
         self._target = model.gold(gold) if gold is not None else model.soft(soft) if soft is not None else None
 
     @property
@@ -102,8 +103,19 @@ class Likelihood:
         """The log-likelihood of the items, or of all, times the share; its gradient is added to `out`."""
         if self.restricted is None:
             return self.model.add_likelihood(weights, self._target, out, items, self.share)
+        if self._latent is not None:
+            chains, allowed = self._latent
+            return chains.add_latent(weights, allowed, out, items, self.share)
         above = self.restricted.add_log_partition(weights, out, items, self.share)
         return above + self.model.add_log_partition(weights, out, items, -self.share)
+
+
+def _same_scores(model: Model, within: Model | None) -> tuple[ChainModel, NDArray[np.bool_]] | None:
+    """The chains and what is allowed, where both models score the same labels of the same words."""
+    if not (isinstance(model, ChainModel) and isinstance(within, ChainModel)) or within.allowed is None:
+        return None
+    same = model.features is within.features and np.array_equal(model.lengths, within.lengths)
+    return (model, within.allowed) if same else None
 
 
 class Total:

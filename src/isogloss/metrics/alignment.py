@@ -295,7 +295,7 @@ def score_by_frequency(
 def _seen(text: Text, training: Text) -> NDArray[np.int64]:
     """How many times each word type of `text` is seen in `training`: int64[n_types]."""
     ids = training.ids
-    times = np.bincount(ids.values[ids.offsets[0] : ids.offsets[-1]], minlength=len(training.vocabulary))
+    times = np.bincount(ids.flat, minlength=len(training.vocabulary))
     if training is text:
         return times
     there = training.vocabulary.encode(text.vocabulary)

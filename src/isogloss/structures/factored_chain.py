@@ -232,7 +232,7 @@ class FactoredChains(Batch[Labels]):
         for s in np.flatnonzero(lengths != self.lengths)[:1]:
             raise ParameterError(f"{self!r}: sentence {s} has {self.lengths[s]} positions, not {lengths[s]}")
         if isinstance(rows, Ragged):
-            joined = np.asarray(rows.values[rows.offsets[0] : rows.offsets[-1]], np.int64)
+            joined = np.asarray(rows.flat, np.int64)
         else:
             joined = np.concatenate([np.zeros(0, np.int64), *rows])
         return checked_labels(joined, len(joined), self.k, repr(self))

@@ -55,7 +55,7 @@ class Side:
     @cached_property
     def ids(self) -> NDArray[np.int32]:
         """The word numbers of all lines, one after the other."""
-        ids: NDArray[np.int32] = self.text.ids.values[self.text.ids.offsets[0] : self.text.ids.offsets[-1]]
+        ids: NDArray[np.int32] = self.text.ids.flat
         return ids
 
     @cached_property

@@ -25,7 +25,7 @@ from isogloss.learners.features import Axis, Index, Parts, Templates, positions
 from isogloss.progress import Progress, QuietProgress
 from isogloss.tasks.tag.base import as_treebank
 from isogloss.tasks.tag.learning import Learning, Real
-from isogloss.tasks.tag.words import AFFIX, word_axis
+from isogloss.tasks.tag.words import AFFIX, joined, template_names, word_axis
 
 __all__ = ["BLOCKS", "Adapted", "Correspondence"]
 
@@ -122,8 +122,7 @@ class Correspondence:
         seed: int = 0,
         threads: int | None = None,
     ) -> None:
-        given = BLOCKS if templates is None else templates
-        self.templates = tuple(item if isinstance(item, str) else tuple(item) for item in given)
+        self.templates = template_names(templates, BLOCKS)
         self.h, self.threshold, self.regularisation, self.min_count = h, threshold, regularisation, min_count
         self.tolerance, self.positive, self.normalise = tolerance, bool(positive), bool(normalise)
         self.scale, self.kept, self.l1, self.seed, self.threads = scale, kept, l1, seed, threads
@@ -166,7 +165,7 @@ class Correspondence:
 
         progress = progress or QuietProgress()
         texts = [as_treebank(text) for text in (source, target) if text is not None]
-        ids, types, offsets = _joined(texts)
+        ids, types, offsets = joined(texts)
         words = Vocabulary(types).mapped(str.lower)
         of_source = np.arange(len(ids)) < texts[0].n_words
         at = words[1][ids]
@@ -406,15 +405,6 @@ class Adapted:
             if values.shape != made.blocks.shape or (values.size and not 0 <= values.min() <= values.max() < end):
                 raise ModelError("the arrays of the saved correspondence do not belong together. Train it again")
         return made
-
-
-def _joined(texts: Sequence[Treebank]) -> tuple[NDArray[np.int32], list[str], NDArray[np.int64]]:
-    """Words of all texts as numbers of one list of types, the types, and where sentences begin."""
-    types = list(dict.fromkeys(word for text in texts for word in text.columns["form"].vocabulary.types))
-    joint = Vocabulary(types)
-    ids = [joint.encode(text.columns["form"].vocabulary)[text.columns["form"].ids] for text in texts]
-    lengths = np.concatenate([text.lengths for text in texts])
-    return np.concatenate(ids).astype(np.int32), types, np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
 def _rows(places: NDArray[np.int32], always: int) -> Any:

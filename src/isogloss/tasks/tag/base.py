@@ -97,6 +97,17 @@ class ColumnTagger(ABC):
     def _refuse(self, name: str, wanted: str) -> NoReturn:
         raise ParameterError(f"{type(self).__name__}: {name} should be {wanted}, not {getattr(self, name)!r}")
 
+    def _gold(self, treebank: Treebank) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+        """The tags that occur in the column, sorted, and their numbers for all words."""
+        ids, vocabulary = treebank.columns[self.column]
+        found = sorted(vocabulary[i] for i in np.unique(ids).tolist())
+        if not found or found == ["_"]:
+            raise TreebankError(
+                f"{treebank.name}: no word has anything in column {self.column}, so there is nothing to learn. "
+                "Is it the right file, or the right column?"
+            )
+        return tuple(found), np.asarray(Vocabulary(found).encode(vocabulary)[ids], np.int64)
+
     # --- predicting
 
     @abstractmethod

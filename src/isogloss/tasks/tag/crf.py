@@ -16,7 +16,7 @@ from isogloss.data.treebank import Treebank
 from isogloss.data.vocabulary import Vocabulary
 from isogloss.engine.threads import threads as count_threads
 from isogloss.engine.threads import using_threads
-from isogloss.errors import ModelError, TreebankError
+from isogloss.errors import ModelError
 from isogloss.learners.features import Index, Templates, positions
 from isogloss.learners.sparse import Sparse
 from isogloss.progress import Progress, QuietProgress
@@ -25,7 +25,7 @@ from isogloss.tasks.tag.base import ColumnTagger, as_treebank
 from isogloss.tasks.tag.explaining import explain
 from isogloss.tasks.tag.labels import Units, units_of
 from isogloss.tasks.tag.learning import Decoded, Learning, Real, Rows, Settings, Weights, decode, rows_of
-from isogloss.tasks.tag.words import TEMPLATES, word_axis
+from isogloss.tasks.tag.words import template_names, word_axis
 
 __all__ = ["CrfTagger"]
 
@@ -129,8 +129,7 @@ class CrfTagger(ColumnTagger):
     ) -> None:
         self.column, self.order, self.decoder, self.iterations = column, order, decoder, iterations
         self.rate, self.l1, self.l2, self.min_count = rate, l1, l2, min_count
-        given = TEMPLATES if templates is None else templates
-        self.templates = tuple(item if isinstance(item, str) else tuple(item) for item in given)
+        self.templates = template_names(templates)
         self.margin, self.most, self.seed, self.threads = margin, most, seed, threads
         self._check_options()
         self._templates = Templates(self.templates)
@@ -192,19 +191,6 @@ class CrfTagger(ColumnTagger):
         best = watch.best if watch.best is not None else weights
         self._fitted = _compact(replace(unfinished, weights=best))
         return self
-
-    def _gold(self, treebank: Treebank) -> tuple[tuple[str, ...], NDArray[np.int64]]:
-        """The tags that occur, sorted, and their numbers for all words."""
-        ids, vocabulary = treebank.columns[self.column]
-        used = np.bincount(ids, minlength=len(vocabulary)) > 0
-        found = sorted(vocabulary[i] for i in np.flatnonzero(used).tolist())
-        if not found or found == ["_"]:
-            raise TreebankError(
-                f"{treebank.name}: no word has anything in column {self.column}, so there is nothing to learn. "
-                "Is it the right file, or the right column?"
-            )
-        numbers = Vocabulary(found).encode(vocabulary)
-        return tuple(found), numbers[ids].astype(np.int64)
 
     # --- predicting
 

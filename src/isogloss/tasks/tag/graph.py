@@ -15,7 +15,7 @@ from isogloss.data.bitext import Text
 from isogloss.data.treebank import Column, Treebank
 from isogloss.data.vocabulary import Vocabulary
 from isogloss.engine.threads import using_threads
-from isogloss.errors import ModelError, TreebankError, UsageError
+from isogloss.errors import ModelError, UsageError
 from isogloss.learners.chain_model import ChainModel, LabelPairs, NodeFeatures
 from isogloss.learners.features import Axis, Index, Templates, positions
 from isogloss.learners.graphs import Propagated, propagate
@@ -25,6 +25,7 @@ from isogloss.learners.sparse import Sparse
 from isogloss.progress import Progress, QuietProgress
 from isogloss.tasks.tag.base import ColumnTagger, as_treebank
 from isogloss.tasks.tag.similarity import SUFFIX, Vertices, common_suffixes, context_axis, similarity, trigrams
+from isogloss.tasks.tag.words import joined, template_names
 
 __all__ = ["TEMPLATES", "GraphTagger", "Material"]
 
@@ -51,7 +52,7 @@ class Material:
         self.tagger, self.text = tagger, unlabelled
         self.labels, self.gold = tagger._gold(labelled)
         self.k, self.words = len(self.labels), labelled.n_words
-        ids, types, offsets = _joined(labelled, unlabelled)
+        ids, types, offsets = joined([labelled, unlabelled])
         self.suffixes = tagger._suffixes(types)
         self.axis = context_axis(ids, types, offsets, self.suffixes)
         parts = positions(self.axis)
@@ -240,8 +241,7 @@ class GraphTagger(ColumnTagger):
         self.sigma, self.iterations, self.tolerance, self.share = sigma, iterations, tolerance, share
         self.suffixes = None if suffixes is None else tuple(suffixes)
         self.shared, self.min_count, self.inner, self.climbs = shared, min_count, inner, climbs
-        given = TEMPLATES if templates is None else templates
-        self.templates = tuple(item if isinstance(item, str) else tuple(item) for item in given)
+        self.templates = template_names(templates, TEMPLATES)
         self.seed, self.threads = seed, threads
         self._check_options()
         self._templates = Templates(self.templates)
@@ -315,17 +315,6 @@ class GraphTagger(ColumnTagger):
 
     def _suffixes(self, types: Sequence[str]) -> tuple[str, ...]:
         return common_suffixes(types) if self.suffixes is None else tuple(word.lower() for word in self.suffixes)
-
-    def _gold(self, treebank: Treebank) -> tuple[tuple[str, ...], NDArray[np.int64]]:
-        """The tags that occur, sorted, and their numbers for all words."""
-        ids, vocabulary = treebank.columns[self.column]
-        found = sorted(vocabulary[i] for i in np.unique(ids).tolist())
-        if not found or found == ["_"]:
-            raise TreebankError(
-                f"{treebank.name}: no word has anything in column {self.column}, so there is nothing to learn. "
-                "Is it the right file, or the right column?"
-            )
-        return tuple(found), Vocabulary(found).encode(vocabulary)[ids].astype(np.int64)
 
     # --- predicting
 
@@ -413,15 +402,6 @@ class GraphTagger(ColumnTagger):
         empty = self._model(Sparse([0], [], self._fitted.index.n_features), np.zeros(0, np.int64), self._fitted)
         if self._fitted.weights.shape != (empty.n_weights,) or not np.isfinite(self._fitted.weights).all():
             raise ModelError("the arrays of the saved tagger do not belong together. Train it again, or copy it whole")
-
-
-def _joined(first: Treebank, second: Treebank) -> tuple[NDArray[np.int32], Sequence[str], NDArray[np.int64]]:
-    """The words of two texts one after the other, as numbers of one list of types."""
-    ids, vocabulary = first.columns["form"]
-    more, others = second.columns["form"]
-    joined = np.concatenate([ids, more + len(vocabulary)]).astype(np.int32)
-    offsets = np.concatenate([first.offsets, first.offsets[-1] + second.offsets[1:]])
-    return joined, [*vocabulary.types, *others.types], offsets
 
 
 def _moves(shared: Any, order: int, tags: NDArray[Any], word: int, labels: tuple[str, ...]) -> list[Any]:

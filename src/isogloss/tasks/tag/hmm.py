@@ -425,19 +425,18 @@ def fit_hmm(
     [[1.0, 0.0], [0.0, 1.0]]
     """
     lattice = Lattice(ids, offsets, allowed)
-    if order not in (1, 2) or method not in ("em", "gradient"):
-        raise ParameterError(f"fit_hmm: order should be 1 or 2 and method 'em' or 'gradient': {order!r}, {method!r}")
     if n_types is None:
         n_types = int(features.shape[0]) if features is not None else int(lattice.ids.max(initial=-1)) + 1
     if not lattice.n_tokens:
         raise DataError("fit_hmm: the text has no words, so there is nothing to learn from")
     if features is not None and features.shape[0] != n_types:
         raise ParameterError(f"fit_hmm: features of {features.shape[0]} types for a text of {n_types}")
-    if method == "gradient" and features is None:
-        raise ParameterError("fit_hmm: method 'gradient' needs features; tables are learnt by 'em'")
-    if not (smoothing >= 0 and variance > 0 and iterations >= 1 and first_order >= 0 and evaluations >= 2):
+    if method not in ("em", "gradient") or (method == "gradient" and features is None):
+        raise ParameterError("fit_hmm: method should be 'em' or, with features, 'gradient'; tables are learnt by 'em'")
+    if not (order in (1, 2) and smoothing >= 0 and variance > 0 and iterations > 0 <= first_order and evaluations > 1):
         raise ParameterError(
-            "fit_hmm: smoothing, first_order >= 0, variance > 0, iterations >= 1 and evaluations >= 2 are needed"
+            "fit_hmm: order 1 or 2, smoothing and first_order >= 0, variance > 0, iterations >= 1 and evaluations >= 2 "
+            "are needed"
         )
     support = _support(lattice, n_types)
     emissions = None

@@ -83,7 +83,7 @@ def carried(bitext: Bitext, links: Links, source: Treebank, tags: tuple[str, ...
     first = first_words(bitext, source)
     ids, vocabulary = source.columns[column]
     numbers = Vocabulary(tags).encode(vocabulary)[ids] if len(ids) else np.zeros(0, np.int32)
-    starts = bitext.target.ids.offsets
+    starts = bitext.target.ids.offsets - bitext.target.ids.offsets[0]  # a part of a text begins anywhere
     used = np.ones(len(links.source), np.bool_) if links.possible is None else ~links.possible
     pair = links.pair[used]
     chances = np.ones(len(links.source)) if links.probability is None else links.probability.astype(np.float64)
@@ -130,13 +130,13 @@ def _check_words(bitext: Bitext, source: Treebank) -> None:
     (ids, forms), text = source.columns["form"], bitext.source
     known, of_text = text.vocabulary.mapped(_folded)
     of_source = known.encode(_folded(form) for form in forms)
-    other = np.flatnonzero(of_source[ids] != of_text[text.ids.values]) if len(ids) else ids
+    other = np.flatnonzero(of_source[ids] != of_text[text.ids.flat]) if len(ids) else ids
     if len(other):
         word = int(other[0])
-        line = bitext.line_of(int(np.searchsorted(text.ids.offsets, word, side="right")) - 1)
+        line = bitext.line_of(int(np.searchsorted(text.ids.offsets, text.ids.offsets[0] + word, side="right")) - 1)
         raise TreebankError(
             f"{source.name}, line {source.line_of(word)}: '{forms[int(ids[word])]}' where {text.name}, line {line}, "
-            f"has '{text.vocabulary[int(text.ids.values[word])]}' ({len(other):,} of {len(ids):,} words differ). Tag "
+            f"has '{text.vocabulary[int(text.ids.flat[word])]}' ({len(other):,} of {len(ids):,} words differ). Tag "
             f"the words of the bitext as they are (isogloss tag apply MODEL {text.name})"
         )
 

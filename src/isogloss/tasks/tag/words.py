@@ -10,9 +10,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from isogloss.data.treebank import Treebank
+from isogloss.data.vocabulary import Vocabulary
 from isogloss.learners.features import Axis
 
-__all__ = ["AFFIX", "TEMPLATES", "word_axis", "word_codes"]
+__all__ = ["AFFIX", "TEMPLATES", "joined", "template_names", "word_axis", "word_codes"]
 
 AFFIX = 5
 """Letters of the longest beginnings and endings."""
@@ -92,3 +94,20 @@ def word_axis(ids: NDArray[np.int32], types: Sequence[str], offsets: NDArray[np.
     first = np.zeros(len(ids), np.int64)
     first[offsets[:-1][np.diff(offsets) > 0]] = 1
     return Axis(offsets, first=first, **{name: codes[at] for name, codes in word_codes(kept).items()})
+
+
+def joined(texts: Sequence[Treebank]) -> tuple[NDArray[np.int32], list[str], NDArray[np.int64]]:
+    """Words of all texts as numbers of one list of types, the types, and where sentences begin."""
+    types = list(dict.fromkeys(word for text in texts for word in text.columns["form"].vocabulary.types))
+    joint = Vocabulary(types)
+    ids = [joint.encode(text.columns["form"].vocabulary)[text.columns["form"].ids] for text in texts]
+    lengths = np.concatenate([text.lengths for text in texts])
+    return np.concatenate(ids).astype(np.int32), types, np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+def template_names(
+    given: Sequence[str | Sequence[str]] | None, default: Sequence[str | Sequence[str]] = TEMPLATES
+) -> tuple[str | tuple[str, ...], ...]:
+    """Templates as an option keeps them, the default without any: what a saved model has as lists are tuples again."""
+    chosen = default if given is None else given
+    return tuple(item if isinstance(item, str) else tuple(item) for item in chosen)

@@ -296,7 +296,7 @@ def joined(labelled: Bitext, unlabelled: Bitext | None) -> Bitext:
 def _emptied(rows: Ragged, chosen: NDArray[np.bool_]) -> Ragged:
     """The same rows, those chosen without values."""
     lengths = rows.lengths
-    values = rows.values[rows.offsets[0] : rows.offsets[-1]][np.repeat(~chosen, lengths)]
+    values = rows.flat[np.repeat(~chosen, lengths)]
     return Ragged(values, np.concatenate([[0], np.cumsum(np.where(chosen, 0, lengths))]).astype(np.int64))
 
 
