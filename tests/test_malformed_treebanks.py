@@ -251,6 +251,6 @@ def test_nothing_is_lost_when_work_is_stopped(
     tried = commands(place, place / "good.conllu", out)
     for name in ("tag train", "tag apply", "parse train", "parse apply"):
         status, told = run(*tried[name])
-        assert status == 130 and told.startswith("isogloss: stopped by "), (name, told)
+        assert status == 130 and "stopped by " in told, (name, told)
         assert contents(out) == before, name
         assert sorted(path.name for path in out.iterdir()) == ["out.conllu", "parser", "tagger"], name

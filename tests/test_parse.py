@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import itertools
 import json
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from isogloss.data import Text, Treebank, features_of
 from isogloss.data.formats import IsoglossWarning
 from isogloss.engine.threads import using_threads
 from isogloss.errors import ModelError, ParameterError, TreebankError, UsageError
+from isogloss.learners.runner import Interrupted
+from isogloss.progress import QuietProgress
 from isogloss.structures.tree_parts import FAMILIES, Candidates, TreeParts
 from isogloss.tasks.parse import DependencyParser
 from isogloss.tasks.parse._numba import features as kernels
@@ -642,6 +645,50 @@ def test_options_are_checked(options: dict[str, Any]) -> None:
         DependencyParser(**options)
 
 
+class Stop(QuietProgress):
+    """Sends Ctrl-C in the middle of a pass."""
+
+    def __init__(self, stage: str, at: int) -> None:
+        self.stage, self.at, self.now, self.done = stage, at, "", 0.0
+
+    def start(self, name: str, total: float | None = None) -> None:
+        self.now, self.done = name, 0.0
+
+    def update(self, done: float, detail: str = "") -> None:
+        self.done = done
+        if self.stage == self.now == "Learning labels":
+            signal.raise_signal(signal.SIGINT)
+
+    def within(self, fraction: float) -> None:
+        if self.now == self.stage and self.done == self.at:
+            self.at = -1
+            signal.raise_signal(signal.SIGINT)
+
+
+def model_files(parser: DependencyParser, place: Path) -> dict[str, bytes]:
+    parser.save(place)
+    return {path.name: path.read_bytes() for path in place.iterdir()}
+
+
+@pytest.mark.parametrize(("options", "at", "dev"), [
+    ({}, 0, False), ({}, 3, True), ({"labels": "second", "order": 1}, 2, True),
+    ({"trainer": "mira", "order": 1}, 1, False),
+])  # fmt: skip
+def test_interrupted_learning_is_resumed_to_the_bit(
+    trees: Treebank, tmp_path: Path, options: dict[str, Any], at: int, dev: bool
+) -> None:
+    given, place = (trees, trees.part(0, 8) if dev else None), tmp_path / "checkpoint"
+    with pytest.raises(Interrupted, match=f"keeps iteration {at + 1} of 5.*resume"):
+        DependencyParser(iterations=5, **options).fit(*given, Stop("Learning links", at), checkpoint=place)
+    resumed = DependencyParser(iterations=5, **options).fit(*given, checkpoint=place, resume=True)
+    whole = DependencyParser(iterations=5, **options).fit(*given)
+    assert model_files(resumed, tmp_path / "resumed") == model_files(whole, tmp_path / "whole")
+    with pytest.raises(UsageError, match=r"another run: .*options\.seed was 0 and is 1"):
+        DependencyParser(iterations=5, seed=1, **options).fit(*given, checkpoint=place, resume=True)
+    with pytest.raises(UsageError, match="another run: data was"):
+        DependencyParser(iterations=5, **options).fit(trees.part(0, 20), given[1], checkpoint=place, resume=True)
+
+
 # --- the command line -------------------------------------------------------------------------------------------------
 
 
@@ -671,6 +718,29 @@ def test_from_the_command_line(files: Path, capsys: pytest.CaptureFixture[str]) 
     assert {"uas", "las", "clas", "upos", "xpos", "ufeats"} <= scored.keys() and scored["uas"] > 90
     assert run("parse", "score", out, dev) == 0
     assert capsys.readouterr().out.startswith("uas")
+
+
+def test_resuming_from_the_command_line(
+    files: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, kept = files / "model", files / "model.checkpoint"
+    train = ("parse", "train", files / "train.conllu.gz", "--save", model, "--iterations", 4)
+    for stage, words in (
+        ("Choosing links", "Choosing links: stopped by Ctrl-C. Nothing was kept\n"),
+        ("Learning links", "model.checkpoint keeps iteration 2 of 4: run the same again with --resume"),
+        ("Learning labels", "model.checkpoint keeps the links: run the same again with --resume"),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr("isogloss.cli.parse.progress_for", lambda quiet, stage=stage: Stop(stage, 1))
+            assert run(*train, *(["--resume"] if kept.exists() else [])) == 130
+        assert words in capsys.readouterr().err
+        assert kept.exists() == (stage != "Choosing links") and not model.exists()
+    assert run(*train, "--resume") == 0 and not kept.exists()
+    assert run(*train[:4], files / "other", *train[5:]) == 0
+    assert (files / "other" / store.ARRAYS).read_bytes() == (model / store.ARRAYS).read_bytes()
+    assert "no checkpoint" not in capsys.readouterr().err
+    assert run(*train, "--resume") == 0
+    assert "no checkpoint yet, so this starts from the beginning" in capsys.readouterr().err
 
 
 def test_predicted_tags_from_the_command_line(files: Path, capsys: pytest.CaptureFixture[str]) -> None:

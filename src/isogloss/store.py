@@ -34,7 +34,8 @@ from isogloss.data.ragged import Ragged
 from isogloss.errors import DataError, ModelError, UsageError
 
 __all__ = [
-    "Saved", "data_hash", "discard", "load", "named", "pack_strings", "read", "read_header", "save", "unpack_strings",
+    "Saved", "data_hash", "discard", "load", "named", "pack_strings", "prefixed", "read", "read_header", "save",
+    "unpack_strings", "unprefixed",
 ]  # fmt: skip
 
 FORMAT = "isogloss-model"
@@ -458,6 +459,20 @@ def named(path: Place) -> Iterator[None]:
 
 
 # --- strings and hashes -----------------------------------------------------------------------------------------------
+
+
+def prefixed(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Arrays:
+    """The arrays of a part of a model, by names that say so.
+
+    >>> list(prefixed("labels.", {"weights": np.zeros(3)}))
+    ['labels.weights']
+    """
+    return {prefix + name: array for name, array in arrays.items()}
+
+
+def unprefixed(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Arrays:
+    """Of the arrays of a model those of a part of it, by the part's own names: the inverse of `prefixed`."""
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
 def pack_strings(strings: Iterable[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:

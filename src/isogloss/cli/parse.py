@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -74,6 +75,9 @@ def train(
     threads: Threads = None,
     json: Json = False,
     quiet: Quiet = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on from the checkpoint that a stopped run left beside its model.")
+    ] = False,
     trainer: Trainer = "likelihood",
     decoder: Decoder = "mbr",
     iterations: Iterations = 6,
@@ -99,6 +103,7 @@ def train(
     began = time.perf_counter()
     standard_input_once(treebank, dev)
     store.check_place(save)  # before the work
+    checkpoint = save.rstrip("/") + ".checkpoint"
     with compiling(f"parse-train-{tags}-{labels or 'usual'}-{trainer}-{order}", quiet, "90 s"):
         from isogloss.tasks.parse import DependencyParser
 
@@ -109,8 +114,14 @@ def train(
         )  # fmt: skip
         text = read_treebank(treebank, encoding, errors)
         held_out = None if dev is None else read_treebank(dev, encoding, errors)
-        parser.fit(text, held_out, progress_for(quiet))
+        try:
+            parser.fit(text, held_out, progress_for(quiet), checkpoint=checkpoint, resume=resume)
+        except KeyboardInterrupt:  # after the links, which have words of their own for it
+            if os.path.isdir(checkpoint):
+                say(f"{checkpoint} keeps the links: run the same again with --resume to go on from there", quiet)
+            raise
     parser.save(save)
+    store.discard(checkpoint)
     seconds = time.perf_counter() - began
     say(_described(parser, text, dev), quiet)
     say(f"saved in {save}, {seconds:.1f} s", quiet)

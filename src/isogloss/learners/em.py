@@ -13,6 +13,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from isogloss import store
 from isogloss.learners.posterior import Outcome, Together
 from isogloss.learners.posterior.together import Array, clamped
 from isogloss.structures import Structure
@@ -251,7 +252,7 @@ class EM(Generic[Params, Item, S]):
 
     def restore(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> State[Any]:
         """The state of a checkpoint."""
-        named = {name.removeprefix("params."): array for name, array in arrays.items() if name.startswith("params.")}
+        named = store.unprefixed("params.", arrays)
         params: Any = named
         if meta["form"] == "model":
             params = self.model.restore(named, meta["model"])  # type: ignore[attr-defined]

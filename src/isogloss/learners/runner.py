@@ -49,7 +49,10 @@ class State(Protocol):
 
 
 class Info(Protocol):
-    """What a person wants to watch. Other numbers may stand beside the objective: they are traced too."""
+    """What a person wants to watch. Other numbers may stand beside the objective: they are traced too.
+
+    A string `detail` ("UAS 88.20 on dev") is shown by progress while the next step goes on.
+    """
 
     @property
     def objective(self) -> float: ...
@@ -223,7 +226,7 @@ class _Loop(Generic[S]):
         self.checkpoint = None if checkpoint is None else Path(checkpoint)
         self.fingerprint: dict[str, Any] = json.loads(store.as_json(fingerprint))
         self.trace: dict[str, list[float]] = {"objective": []}
-        self.told_to_stop = False
+        self.told_to_stop, self.detail = False, ""
         self.kept: int | None = None  # iterations in the checkpoint of this run
 
     @property
@@ -234,7 +237,8 @@ class _Loop(Generic[S]):
         reason = self.reason()
         while reason is None:
             watch.raise_if_signalled()
-            self.progress.update(self.done, f"iteration {self.done + 1} of {self.iterations}")
+            words = [f"iteration {self.done + 1} of {self.iterations}", *([self.detail] if self.detail else [])]
+            self.progress.update(self.done, ", ".join(words))
             watch.gentle = self.checkpoint is not None  # otherwise finishing the step would keep nothing
             self.step()
             reason = self.reason()
@@ -261,6 +265,7 @@ class _Loop(Generic[S]):
         for name in {**self.trace, **numbers}:  # a number that only some steps have leaves gaps
             self.trace.setdefault(name, [math.nan] * (self.done - 1)).append(numbers.get(name, math.nan))
         self.told_to_stop = bool(self.should_stop is not None and self.should_stop(state, info))
+        self.detail = str(getattr(info, "detail", ""))
 
     def reason(self) -> Reason | None:
         """Why there is nothing left to do, from what a checkpoint holds alone: a resumed run decides the same."""
@@ -326,7 +331,7 @@ class _Loop(Generic[S]):
 
     def what_is_kept(self) -> str:
         if self.checkpoint is None:
-            return " Nothing was kept, because no checkpoint was asked for"
+            return " Nothing was kept"
         if self.kept is None:
             return f" No iteration was finished, so there is nothing in {self.checkpoint}; run it again"
         return (

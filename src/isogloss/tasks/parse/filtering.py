@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isogloss.learners.runner import run
+from isogloss.progress import Progress, QuietProgress
 from isogloss.structures.batch import run_sentences
 from isogloss.structures.tree_parts import Candidates, TreeParts
 from isogloss.tasks.parse.features import FILTER_TEMPLATES
 from isogloss.tasks.parse.inference import Shape, best_trees, pieces
 from isogloss.tasks.parse.scoring import FeatureSet, PartScorer, Table, count_keys
-from isogloss.tasks.parse.training import Settings, learn
+from isogloss.tasks.parse.training import Passes, Settings, TreeLearner
 from isogloss.tasks.parse.words import Columns, Words
 
 __all__ = ["LinkFilter", "with_heads"]
@@ -58,22 +59,20 @@ class LinkFilter:
         *,
         threshold: float,
         seed: int = 0,
-        watch: Callable[[float], object] = lambda done: None,
+        progress: Progress | None = None,
     ) -> LinkFilter:
-        """Learn from gold heads; `watch` is told how many of `PASSES` are done."""
+        """Learn from gold heads."""
+        progress = progress or QuietProgress()
         constraint = shape.constraint if shape.constraint == "projective" else "tree"  # whatever is compared
         words, first = words.without_features(), replace(shape, families=(), constraint=constraint)
         features = FeatureSet.of(columns, (), FILTER_TEMPLATES, base=BASE)
         every = Candidates.all(words.lengths)
         table = Table.of(count_keys(words, features, every, (), heads))
         scorer = PartScorer(features, table, np.zeros(len(table), np.float32))
-
-        def told(done: int, value: float, mean: object) -> bool:
-            watch(done + value if mean is None else done)
-            return False
-
-        weights = learn(scorer, words, every, heads, first, Settings("likelihood", PASSES, RATE, seed=seed), told)
-        return cls(PartScorer.packed(features, table.keys, weights), first, threshold)
+        settings = Settings("likelihood", PASSES, RATE, seed=seed)
+        learner = TreeLearner(scorer, words, every, heads, first, settings, within=progress.within)
+        run(learner, Passes(), iterations=PASSES, progress=progress, name="Choosing links")
+        return cls(PartScorer.packed(features, table.keys, learner.steps.mean()), first, threshold)
 
     def candidates(self, words: Words, heads: NDArray[np.int32] | None = None) -> Candidates:
         """The links to look at; with `heads`, those to gold heads as well, whatever their posterior."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
+from isogloss import store
 from isogloss.errors import ModelError
 from isogloss.structures.loopy import CONSTRAINTS
 from isogloss.structures.tree_parts import FAMILIES, Candidates
@@ -59,12 +60,12 @@ class Fitted:
             arrays["filter.table"] = self.filter.scorer.table.slots
             meta["filter"] = {"shape": asdict(self.filter.shape), "threshold": self.filter.threshold}
         if self.joint is not None:
-            arrays |= {f"joint.{name}": array for name, array in self.joint.to_arrays().items()}
+            arrays |= store.prefixed("joint.", self.joint.to_arrays())
         if self.labeller is not None:
-            arrays |= {f"label.{name}": array for name, array in self.labeller.to_arrays().items()}
+            arrays |= store.prefixed("label.", self.labeller.to_arrays())
         if self.tagger is not None:
             parts = self.tagger.to_parts()
-            arrays |= {f"tagger.{name}": array for name, array in parts["arrays"].items()}
+            arrays |= store.prefixed("tagger.", parts["arrays"])
             meta["tagger"] = {"options": parts["options"], "meta": parts["meta"]}
         return arrays, meta
 
@@ -80,11 +81,12 @@ class Fitted:
             quick = FeatureSet.of(columns, (), FILTER_TEMPLATES, base=BASE)
             scorer = PartScorer.ready(quick, arrays["filter.table"], "filter.table")
             chosen = LinkFilter(scorer, _shape(meta["filter"]["shape"]), float(meta["filter"]["threshold"]))
-        joint, labels, tagger = _own(arrays, "joint."), _own(arrays, "label."), None
+        joint, labels, tagger = *(store.unprefixed(name, arrays) for name in ("joint.", "label.")), None
         if meta.get("tagger") is not None:
             from isogloss.tasks.tag import Tagger
 
-            tagger = Tagger.from_parts(meta["tagger"]["options"], _own(arrays, "tagger."), meta["tagger"]["meta"])
+            own = store.unprefixed("tagger.", arrays)
+            tagger = Tagger.from_parts(meta["tagger"]["options"], own, meta["tagger"]["meta"])
         shape = _shape(meta["shape"])
         features = FeatureSet.of(columns, shape.families, templates)
         return cls(
@@ -99,7 +101,3 @@ def _shape(given: Mapping[str, Any]) -> Shape:
     if shape.constraint not in CONSTRAINTS or not set(shape.families) <= set(FAMILIES):
         raise ModelError("the saved parser has parts that this version does not know. Train it again, or update")
     return shape
-
-
-def _own(arrays: Mapping[str, NDArray[Any]], prefix: str) -> Arrays:
-    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

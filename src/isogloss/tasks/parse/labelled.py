@@ -227,10 +227,6 @@ class LabelLearner:
         values = self.derivatives(sentences, parts, terms, asked)
         self.steps.take(self.scorer.gradient(words, sentences, parts, values, least=LEAST), asked.losses)
 
-    def forget(self) -> None:
-        """Let the mean of the weights begin here."""
-        self.steps.forget()
-
     def mean(self) -> LabelScorer:
         """The scorer with the mean of the weights so far."""
         return self.scorer.with_weights(self.steps.mean())

@@ -3,34 +3,43 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isogloss import __version__, store
 from isogloss.data.treebank import Treebank
+from isogloss.learners.runner import Place, run
 from isogloss.progress import Progress
 from isogloss.structures.tree_parts import Candidates
 from isogloss.tasks.parse.cutting import without_long
-from isogloss.tasks.parse.filtering import PASSES, LinkFilter
+from isogloss.tasks.parse.filtering import LinkFilter
 from isogloss.tasks.parse.fitted import Fitted
 from isogloss.tasks.parse.inference import Shape
 from isogloss.tasks.parse.labelled import LabelLearner
 from isogloss.tasks.parse.labels import Labeller
 from isogloss.tasks.parse.scoring import FeatureSet, PartScorer, Table, count_keys
-from isogloss.tasks.parse.training import Settings, learn
-from isogloss.tasks.parse.tuning import HeldOut, Watch
+from isogloss.tasks.parse.training import Passes, Settings, TreeLearner
+from isogloss.tasks.parse.tuning import HeldOut, TunedLearner
 from isogloss.tasks.parse.words import columns_of, encode
 
 if TYPE_CHECKING:
     from isogloss.tasks.parse.parser import DependencyParser
     from isogloss.tasks.tag import Tagger
 
-__all__ = ["Lesson", "checked"]
+__all__ = ["Curves", "Lesson", "checked"]
 
 LABEL_PASSES = 5
 LEAST = 1e-3
 """Weights of relations up to this size are not kept."""
+
+
+class Curves(NamedTuple):
+    """How learning went: the mean loss of a word in each pass, and UAS on held-out sentences (empty without any)."""
+
+    losses: NDArray[np.float64]
+    accuracies: NDArray[np.float64]
 
 
 def checked(treebank: Treebank, single_root: bool) -> Treebank:
@@ -84,16 +93,21 @@ class Lesson:
         tagger.fit(treebank, None, progress)
         return cls(parser, treebank, seen, None if dev is None else tagger.predict(dev), tagger)
 
-    def learn(self, shape: Shape, progress: Progress) -> tuple[Fitted, Watch]:
-        """Candidates, features, weights of parts and of relations; in this order."""
+    def learn(
+        self, shape: Shape, progress: Progress, checkpoint: Place | None = None, resume: bool = False
+    ) -> tuple[Fitted, Curves]:
+        """Candidates, features, weights of parts and of relations; in this order.
+
+        The checkpoint keeps weights of parts when learning them is interrupted or done; what goes before is done again,
+        with the same result.
+        """
         parser, treebank = self.parser, self.treebank
         columns = columns_of(self.seen, lemma=self.tagger is None)
         words, heads = encode(self.seen, columns), _usable(treebank, shape.projective)
         chosen = None
         if parser.prune:
-            progress.start("Choosing links", PASSES)
             chosen = LinkFilter.fit(
-                words, columns, heads, shape, threshold=float(parser.prune), seed=parser.seed, watch=progress.update
+                words, columns, heads, shape, threshold=float(parser.prune), seed=parser.seed, progress=progress
             )  # fmt: skip
         candidates = Candidates.all(words.lengths) if chosen is None else chosen.candidates(words, heads)
         progress.start("Collecting features", 1)
@@ -111,12 +125,17 @@ class Lesson:
         labels = None
         if parser.labels == "joint":
             labels = LabelLearner.of(treebank, words, columns, heads, l2=float(parser.l2))
-        watch = Watch(scorer, other, shape, parser.decoder, parser.iterations, progress, labels)
         settings = Settings(
             parser.trainer, parser.iterations, float(parser.rate), float(parser.l2), parser.batch, parser.seed
         )  # fmt: skip
-        weights = learn(scorer, words, candidates, heads, shape, settings, watch, labels)
-        weights, joint = watch.best or (weights, None if labels is None else labels.mean())
+        learner = TreeLearner(scorer, words, candidates, heads, shape, settings, labels, progress.within)
+        tuned = TunedLearner(learner, labels, other, parser.decoder)
+        result = run(
+            tuned, Passes(), iterations=parser.iterations, should_stop=tuned.is_done, progress=progress,
+            name="Learning links", checkpoint=checkpoint, resume=resume, every=parser.iterations,
+            fingerprint=None if checkpoint is None else self._fingerprint(),
+        )  # fmt: skip
+        weights, joint = tuned.weights
         packed = PartScorer.packed(features, table.keys, weights)
         progress.start("Learning labels", LABEL_PASSES)
         labeller = Labeller.fit(
@@ -124,7 +143,16 @@ class Lesson:
         )  # fmt: skip
         labeller = None if labeller is None else labeller.compact(LEAST)
         joint = None if joint is None else joint.compact(LEAST)
-        return Fitted(columns, shape, packed, chosen, joint, labeller, self.tagger), watch
+        fitted = Fitted(columns, shape, packed, chosen, joint, labeller, self.tagger)
+        return fitted, Curves(result.trace, np.array(tuned.accuracies))
+
+    def _fingerprint(self) -> dict[str, Any]:
+        """What learning depends on."""
+        texts = (self.treebank, *([] if self.held_out is None else [self.held_out]))
+        return {
+            "options": self.parser.options_, "isogloss": __version__,
+            "data": store.data_hash(*(text.to_bytes() for text in texts)),
+        }  # fmt: skip
 
 
 def _usable(treebank: Treebank, projective: bool) -> NDArray[np.int32]:

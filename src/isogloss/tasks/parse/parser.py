@@ -200,7 +200,15 @@ class DependencyParser:
 
     # --- learning
 
-    def fit(self, treebank: Treebank, dev: Treebank | None = None, progress: Progress | None = None) -> Self:
+    def fit(
+        self,
+        treebank: Treebank,
+        dev: Treebank | None = None,
+        progress: Progress | None = None,
+        *,
+        checkpoint: str | PathLike[str] | None = None,
+        resume: bool = False,
+    ) -> Self:
         """Learn the trees of a treebank.
 
         Parameters
@@ -210,6 +218,10 @@ class DependencyParser:
         dev : Treebank, optional
             Other sentences; the number of passes is that of the best UAS on them.
         progress : Progress, optional
+        checkpoint : path, optional
+            Where Ctrl-C leaves what has been learnt of links so far; see `isogloss.learners.runner.run`.
+        resume : bool
+            Go on from there, to the bit as if nothing had happened.
         """
         progress = progress or QuietProgress()
         treebank = checked(treebank, self.single_root)
@@ -221,10 +233,10 @@ class DependencyParser:
         lesson = Lesson.of(self, treebank, held_out, progress)  # taggers have threads of their own
         try:
             with using_threads(self.threads):
-                self._fitted, watch = lesson.learn(self._shape(treebank), progress)
+                self._fitted, curves = lesson.learn(self._shape(treebank), progress, checkpoint, resume)
         finally:
             progress.finish()
-        self.trace_, self.tuning_ = np.array(watch.trace), np.array(watch.accuracies)
+        self.trace_, self.tuning_ = curves
         return self
 
     def _shape(self, treebank: Treebank) -> Shape:

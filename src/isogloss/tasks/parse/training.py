@@ -7,7 +7,8 @@ trees and gold heads, and know nothing of features.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -22,8 +23,8 @@ from isogloss.tasks.parse.scoring import Gradient, PartScorer
 from isogloss.tasks.parse.words import Words
 
 __all__ = [
-    "OBJECTIVES", "Asked", "LabelTerms", "Labels", "Settings", "Steps", "learn", "likelihood", "mira", "perceptron",
-    "risk", "with_links",
+    "OBJECTIVES", "Asked", "LabelTerms", "Labels", "Passes", "Seen", "Settings", "Steps", "TreeLearner", "likelihood",
+    "mira", "perceptron", "risk", "with_links",
 ]  # fmt: skip
 
 LEAST = 1e-3
@@ -85,6 +86,8 @@ class LabelTerms(NamedTuple):
 class Labels(Protocol):
     """A scorer of labels that learns together with trees, see `isogloss.tasks.parse.labelled.LabelLearner`."""
 
+    steps: Steps
+
     def terms(self, words: Words, sentences: NDArray[np.int64], parts: TreeParts) -> LabelTerms:
         """What labels add to links, with the weights of now."""
         ...
@@ -93,9 +96,6 @@ class Labels(Protocol):
         self, words: Words, sentences: NDArray[np.int64], parts: TreeParts, terms: LabelTerms, asked: Asked
     ) -> None:
         """One step."""
-
-    def forget(self) -> None:
-        """Let the mean of the weights begin here."""
 
 
 def likelihood(trees: LoopyTrees, heads: NDArray[np.int32], labels: Array | None = None) -> Asked:
@@ -265,73 +265,108 @@ class Steps:
         self._state[:, LAST] = 0
         self.step = 0
 
+    def dump(self) -> dict[str, NDArray[Any]]:
+        """All that the next step needs."""
+        return {"weights": self.weights, "state": self._state, "step": np.array(self.step)}
 
-def learn(
-    scorer: PartScorer,
-    words: Words,
-    candidates: Candidates,
-    heads: NDArray[np.int32],
-    shape: Shape,
-    settings: Settings,
-    watch: Callable[[int, float, Callable[[], NDArray[np.float32]] | None], bool],
-    labels: Labels | None = None,
-) -> NDArray[np.float32]:
-    """Learn weights of parts.
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Go back to where `dump` was."""
+        self.weights[:], self._state[:], self.step = arrays["weights"], arrays["state"], int(arrays["step"])
+
+
+@dataclass(frozen=True)
+class Passes:
+    """How many passes are done. What has been learnt is in the learner: weights move in place."""
+
+    iteration: int = 0
+
+
+class Seen(NamedTuple):
+    """What a pass has to say: the mean loss of a word while it went on, and words for people."""
+
+    objective: float
+    detail: str = ""
+
+
+class TreeLearner:
+    """Learns weights of parts; a step is a pass over all sentences, for `isogloss.learners.runner.run`.
 
     Parameters
     ----------
     scorer : PartScorer
         With the table of features; its weights are set here.
+    words : Words
     candidates : Candidates
         The links that are looked at.
     heads : int32[n_words]
         −1 where not known; sentences without any known head are passed over.
-    watch : callable
-        Told the pass, and the mean loss of a word in it; after the pass also a function that gives the weights so far.
-        When it says True, learning ends.
+    shape : Shape
+    settings : Settings
     labels : Labels, optional
         Learns its weights together with those of parts, by likelihood.
-
-    Returns
-    -------
-    float32[n_features] : the mean of the weights
+    within : callable, optional
+        Told how much of a pass is done, from 0 to 1.
     """
-    rate = 0.0 if settings.trainer == "perceptron" else settings.rate
-    steps = Steps(len(scorer.table), rate=rate, l2=settings.l2, margins=settings.trainer in MARGINS)
-    scorer.weights = steps.weights
-    known = np.array(_sums((heads >= 0).astype(np.float64), words.lengths))
-    useful = np.flatnonzero(known > 0)
-    for number in range(settings.iterations):
+
+    def __init__(
+        self,
+        scorer: PartScorer,
+        words: Words,
+        candidates: Candidates,
+        heads: NDArray[np.int32],
+        shape: Shape,
+        settings: Settings,
+        labels: Labels | None = None,
+        within: Callable[[float], object] = lambda share: None,
+    ) -> None:
+        rate = 0.0 if settings.trainer == "perceptron" else settings.rate
+        self.steps = Steps(len(scorer.table), rate=rate, l2=settings.l2, margins=settings.trainer in MARGINS)
+        scorer.weights = self.steps.weights
+        self.scorer, self.words, self.candidates, self.heads, self.shape = scorer, words, candidates, heads, shape
+        self.settings, self.labels, self.within = settings, labels, within
+        known = _sums((heads >= 0).astype(np.float64), words.lengths)
+        self.useful, self.n_known = np.flatnonzero(known > 0), float(known.sum())
+
+    def step(self, state: Passes) -> tuple[Passes, Seen]:
+        """One pass."""
+        loss = self.go_over(state.iteration)
+        self.settle(state.iteration)
+        return Passes(state.iteration + 1), Seen(loss)
+
+    def go_over(self, number: int) -> float:
+        """Learn from all sentences, in an order that depends on the number of the pass; the mean loss of a word."""
+        settings, lost = self.settings, 0.0
         objective = OBJECTIVES[settings.trainer]
         if settings.trainer == "risk" and number < FIRST_BY_LIKELIHOOD * settings.iterations:
             objective = likelihood
-        mixed = np.random.default_rng([settings.seed, number]).permutation(useful)
-        lost = 0.0
+        mixed = np.random.default_rng([settings.seed, number]).permutation(self.useful)
         for start in range(0, len(mixed), settings.batch):
-            sentences = mixed[start : start + settings.batch]
-            parts = TreeParts.of(candidates, shape.families, sentences)
-            scores, gold = scorer.scores(words, sentences, parts), _heads_of(heads, candidates.offsets, sentences)
-            if labels is None:
-                asked = objective(shape.trees(parts, scores), gold)
-            else:
-                terms = labels.terms(words, sentences, parts)
-                asked = likelihood(shape.trees(parts, with_links(parts, scores, terms.sums)), gold, terms.known)
-                labels.take(words, sentences, parts, terms, asked)
-            steps.take(scorer.gradient(words, sentences, parts, asked.values, least=LEAST), asked.losses)
-            lost += float(asked.losses.sum())
+            lost += self._learn_from(mixed[start : start + settings.batch], objective)
             if start // settings.batch % 16 == 0:
-                watch(number, start / len(mixed), None)
-        if watch(number + 1, lost / max(1.0, float(known.sum())), steps.mean):
-            break
-        if number == 0 and settings.iterations > 1:
-            steps.forget()  # the first pass is far from where the others are
-            if labels is not None:
-                labels.forget()
-    return steps.mean()
+                self.within(start / len(mixed))
+        return lost / max(1.0, self.n_known)
 
+    def _learn_from(self, sentences: NDArray[np.int64], objective: Objective) -> float:
+        """One step of the weights; the loss of the sentences before it."""
+        words, labels = self.words, self.labels
+        parts = TreeParts.of(self.candidates, self.shape.families, sentences)
+        scores, gold = self.scorer.scores(words, sentences, parts), self._heads_of(sentences)
+        if labels is None:
+            asked = objective(self.shape.trees(parts, scores), gold)
+        else:
+            terms = labels.terms(words, sentences, parts)
+            asked = likelihood(self.shape.trees(parts, with_links(parts, scores, terms.sums)), gold, terms.known)
+            labels.take(words, sentences, parts, terms, asked)
+        self.steps.take(self.scorer.gradient(words, sentences, parts, asked.values, least=LEAST), asked.losses)
+        return float(asked.losses.sum())
 
-def _heads_of(
-    heads: NDArray[np.int32], offsets: NDArray[np.int64], sentences: NDArray[np.int64]
-) -> NDArray[np.int32]:  # fmt: skip
-    found = [heads[offsets[s] : offsets[s + 1]] for s in sentences.tolist()]
-    return np.concatenate(found) if found else np.zeros(0, np.int32)
+    def _heads_of(self, sentences: NDArray[np.int64]) -> NDArray[np.int32]:
+        offsets = self.candidates.offsets
+        return np.concatenate([self.heads[offsets[s] : offsets[s + 1]] for s in sentences.tolist()])
+
+    def settle(self, number: int) -> None:
+        """After a pass: the first is far from where the others are, and does not count for the mean."""
+        if number == 0 and self.settings.iterations > 1:
+            self.steps.forget()
+            if self.labels is not None:
+                self.labels.steps.forget()

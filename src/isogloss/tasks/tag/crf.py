@@ -248,7 +248,7 @@ class CrfTagger(ColumnTagger):
         arrays: dict[str, NDArray[Any]] = {"labels": blob, "label_offsets": offsets, "keys": learnt.index.keys}
         arrays |= {"starts": learnt.rows.starts, "units": learnt.rows.units}
         if learnt.adapted is not None:
-            arrays |= {_KEPT + name: array for name, array in learnt.adapted.to_arrays().items()}
+            arrays |= store.prefixed(_KEPT, learnt.adapted.to_arrays())
         return arrays | dict(vars(learnt.weights))
 
     def _restore(self, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> None:
@@ -258,7 +258,7 @@ class CrfTagger(ColumnTagger):
         weights = Weights(arrays["pruner"], arrays["nodes"], arrays["moves"], arrays["triples"])
         adapted = None
         if "correspondence" in meta:
-            kept = {name.removeprefix(_KEPT): array for name, array in arrays.items() if name.startswith(_KEPT)}
+            kept = store.unprefixed(_KEPT, arrays)
             adapted = Adapted.from_parts(kept, meta["correspondence"])
         self._fitted = _Fitted(labels, units, Index(arrays["keys"]), rows, weights, adapted)
         self.trace_, self.tuning_ = np.array(meta["trace"]), np.array(meta["tuning"])

@@ -314,7 +314,7 @@ class DictionaryTagger(ColumnTagger):
         return arrays | emitting_arrays(learnt)
 
     def _restore(self, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> None:
-        own = {name.removeprefix(PREFIX): array for name, array in arrays.items() if name.startswith(PREFIX)}
+        own = store.unprefixed(PREFIX, arrays)
         self.dictionary = TagDictionary.from_arrays(own)
         self._fitted = emitting_of(arrays, len(self.dictionary.tags), self.order, self.features)
         self.trace_ = np.array(meta["trace"], np.float64)

@@ -311,14 +311,14 @@ class ProjectedTagger(ColumnTagger):
         arrays: dict[str, NDArray[Any]] = {"labels": blob, "label_offsets": offsets}
         arrays |= learnt.model.to_arrays() if isinstance(learnt.model, LatentCrf) else emitting_arrays(learnt.model)
         if self._lexicon is not None:
-            arrays |= {DICTIONARY + name: array for name, array in self._lexicon.to_arrays().items()}
+            arrays |= store.prefixed(DICTIONARY, self._lexicon.to_arrays())
         return arrays
 
     def _restore(self, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> None:
         labels = tuple(store.unpack_strings(arrays["labels"], arrays["label_offsets"]))
         if not labels:
             raise ModelError("the saved tagger has no tags. Train it again, or copy it whole")
-        kept = {name.removeprefix(DICTIONARY): array for name, array in arrays.items() if name.startswith(DICTIONARY)}
+        kept = store.unprefixed(DICTIONARY, arrays)
         self.dictionary = self._lexicon = TagDictionary.from_arrays(kept) if kept else None
         if self.learner == "crf":
             model: LatentCrf | Emitting = LatentCrf.from_arrays(arrays, len(labels), self.order)
