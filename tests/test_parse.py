@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from isogloss import cli, samples, store
 from isogloss.data import Text, Treebank, features_of
@@ -281,6 +283,37 @@ def test_scores_are_sums_of_weights_and_packed_ones_the_same(trees: Treebank) ->
             assert whole[parts.offsets[s] : parts.offsets[s + 1]].sum() == pytest.approx(
                 sum(weight.get(key, 0.0) for key in keys), abs=1e-5
             )
+
+
+@given(st.integers(0, 6), st.integers(0, 2**32 - 1))
+@settings(max_examples=60, deadline=None)
+def test_parts_have_the_names_of_the_definitions(n: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    heads = random_tree(n, rng)
+    allowed = rng.random((n + 1, n + 1)) < 0.6
+    allowed[heads, np.arange(1, n + 1)] = True
+    candidates = Candidates.kept([np.ones((3, 3), bool), allowed])
+    parts = TreeParts.of(candidates, FAMILIES)
+    places = np.flatnonzero(parts.indicate([0, 1, *heads])[parts.offsets[1] :])
+    found = [parts.name(1, place) for place in places.tolist()]
+    assert [part.nodes for part in found if part.family == "link"] == [(h, c) for c, h in enumerate(heads, 1)]
+    expected = set()
+    for family, (a, b, c), bin_ in slow_parts(heads):
+        if family == "siblings" and not any(allowed[a, j] for j in range(1, n + 1) if j != a and (j > a) == (bin_ > 4)):
+            continue  # no word that could be a child on this side
+        names = {
+            "grand": (a, b, c), "siblings": (a, (bin_ - 1) // 4, None if b < 0 else b, None if c > n else c),
+            "valence": (a, (bin_ - 1) // 4, (bin_ - 1) % 4), "crossing": (a, b),
+        }  # fmt: skip
+        expected.add((family, names[family]))
+    sides = {("valence", (0, 0, 0)), ("valence", (1, 0, 0)), ("valence", (n, 1, 0))}  # where there is no word at all
+    assert {tuple(part) for part in found if part.family != "link"} - sides == expected - sides
+
+
+def test_names_of_all_parts_differ() -> None:
+    parts = TreeParts.of(Candidates.all([4]), FAMILIES)
+    names = {parts.name(0, place) for place in range(parts.n_parts)}
+    assert len(names) == parts.n_parts
 
 
 def random_tree(n: int, rng: np.random.Generator) -> list[int]:
@@ -573,11 +606,22 @@ def test_explanations_add_up_to_the_score(trees: Treebank, parser: DependencyPar
             found["head"]["score"] - found["rival"]["score"], abs=1e-4
         )
         assert found["head"]["probability"] >= found["rival"]["probability"]
+        alone = trees.part(2, 3)
+        (whole,) = parser._trees(encode(alone, parser._learnt.columns))
+        totals = []
+        for name in ("head", "rival"):
+            known = np.full(alone.n_words, -1)
+            known[word] = found[name]["number"]
+            totals.append(whole.layout.indicate(best_trees(whole.having(known), "mbr")) @ whole.scores.values)
+        assert sum(entry["score"] for entry in found["parts"]) == pytest.approx(totals[0] - totals[1])
+        assert {entry["tree"] for entry in found["parts"]} == {"head", "rival"}
+        assert found["parts"][0]["part"] == "link" and " → " in found["parts"][0]["words"]
     learnt = parser._learnt
     alone = trees.part(2, 3)
     names = features_of_link(learnt.scorer, alone, learnt.columns, encode(alone, learnt.columns), 3, 1)
     assert any(entry["feature"].startswith("head.tag=") for entry in names)
     assert parser.explain(trees, 2, 0, rival=0)["rival"]["word"] == "ROOT"
+    assert any(parser.explain(trees, 2, word, rival=0)["parts"] == [] for word in range(4))  # it is not a candidate
     for place in ((99, 0), (0, 99)):
         with pytest.raises(ParameterError, match="explain"):
             parser.explain(trees, *place)

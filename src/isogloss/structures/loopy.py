@@ -169,6 +169,13 @@ class LoopyTrees(Batch[Heads]):
 
         return SpanningTrees(scores, single_root=self.single_root)
 
+    def having(self, heads: ArrayLike) -> Self:
+        """The same trees, of which only those with these heads of words are allowed; −1 where any will do."""
+        known = np.asarray(heads)[self.layout.link_words]
+        scores = self.scores.values.copy()
+        scores[self.layout.link_places[(known >= 0) & (known != self.layout.head)]] = -np.inf
+        return self.with_scores(self.scores.like(kept(scores)))
+
     def argmax(self) -> Sequence[Heads]:
         """The best tree of each sentence by the belief of the tree factor.
 

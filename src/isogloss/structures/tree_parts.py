@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from math import isqrt
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +15,7 @@ from isogloss.errors import ParameterError
 from isogloss.structures.base import Array
 from isogloss.structures.batch import Stack, run_sentences
 
-__all__ = ["FAMILIES", "Candidates", "TreeParts"]
+__all__ = ["FAMILIES", "Candidates", "Part", "TreeParts"]
 
 FAMILIES = ("grand", "siblings", "valence", "crossing")
 """What pairs of links, or more, can be scored for: a link and the one above it; children of a head that follow each
@@ -78,6 +79,24 @@ class Candidates:
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+
+class Part(NamedTuple):
+    """One part of a tree.
+
+    Parameters
+    ----------
+    family : str
+        "link", or one of `FAMILIES`.
+    nodes : tuple
+        Words count from 1, the root is 0. Of a link (head, child); of grandparents (grandparent, head, child); of
+        siblings (head, side, child, next child outward), None where there is none before or after; of valence (head,
+        side, number of children), `BINS` − 1 for so many or more; of crossings the two words. Sides are 0, left, and 1,
+        right.
+    """
+
+    family: str
+    nodes: tuple[int | None, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,6 +229,54 @@ class TreeParts:
         out[self.cells] = values
         return Stack(out, offsets, np.stack([sizes, sizes], axis=1))
 
+    def name(self, sentence: int, place: int) -> Part:
+        """The part that stands at a place of the vector of a sentence.
+
+        Examples
+        --------
+        >>> parts = TreeParts.of(Candidates.all([2]), ["grand", "siblings"])
+        >>> for place in np.flatnonzero(parts.indicate([0, 1])).tolist()[:4]:
+        ...     print(*parts.name(0, place))
+        link (0, 1)
+        link (1, 2)
+        grand (0, 1, 2)
+        siblings (0, 1, None, 1)
+        """
+        begins = self.begins[sentence]
+        kind = int(np.searchsorted(begins[1:], begins[0] + place, side="right"))
+        number = int(begins[0] + place - begins[kind])
+        if kind == 0:
+            return Part("link", self._ends(sentence, number))
+        if kind == 1:
+            pair = int(self.pair_offsets[sentence]) + number
+            (above, head), (_, child) = (self._ends(sentence, int(links[pair])) for links in (self.upper, self.lower))
+            return Part("grand", (above, head, child))
+        if kind == 2:
+            return Part("siblings", self._neighbours(sentence, number))
+        if kind == 3:
+            run, count = divmod(number, BINS)
+            return Part("valence", (run // 2, run % 2, count))
+        before, later = _pair(number)  # (k − 1)(k − 2) / 2 + j − 1 is the number of the words (j, k)
+        return Part("crossing", (before + 1, later + 1))
+
+    def _ends(self, sentence: int, link: int) -> tuple[int, int]:
+        at = int(self.link_offsets[sentence]) + link
+        return int(self.head[at]), int(self.child[at])
+
+    def _neighbours(self, sentence: int, number: int) -> tuple[int | None, ...]:
+        """A head, a side, and the two children that a pair of a run stands for."""
+        from isogloss.structures._numba.tree_parts import pairs_of_run
+
+        first, base = int(self.run_offsets[sentence]), int(self.link_offsets[sentence])
+        starts = self.run_starts[first : first + 2 * int(self.lengths[sentence]) + 3].tolist()
+        run = 0
+        while number >= (size := pairs_of_run(starts[run + 1] - starts[run])):
+            number, run = number - size, run + 1
+        before, after = _pair(number)
+        links = self.run_links[base + starts[run] : base + starts[run + 1]].tolist()
+        children = [None, *(self._ends(sentence, link)[1] for link in links), None]
+        return run // 2, run % 2, children[before], children[after]
+
     def indicate(self, heads: ArrayLike) -> Array:
         """float64[n_parts]: 1 for each part that these trees have; `heads` of all words, −1 where there is none."""
         from isogloss.structures._numba.tree_parts import indicate
@@ -218,6 +285,12 @@ class TreeParts:
         out = np.empty(self.n_parts)
         run_sentences(indicate, len(self), *self.layout, true, out)
         return out
+
+
+def _pair(number: int) -> tuple[int, int]:
+    """(i, j), 0 ≤ i < j, whose number is j (j − 1) / 2 + i."""
+    j = (1 + isqrt(8 * number + 1)) // 2
+    return number - j * (j - 1) // 2, j
 
 
 def _offsets(counts: Places) -> Places:

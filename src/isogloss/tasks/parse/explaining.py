@@ -1,4 +1,4 @@
-"""Why a word has its head: every feature of a link by name, with its weight."""
+"""Why a word has its head: features of links with their weights, and the parts that a tree gains and loses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import numpy as np
 from isogloss.data.treebank import Treebank, features_of
 from isogloss.errors import ParameterError
 from isogloss.structures.loopy import LoopyTrees
+from isogloss.structures.tree_parts import BINS
 from isogloss.tasks.parse.features import ROLES, bin_name
+from isogloss.tasks.parse.inference import best_trees
 from isogloss.tasks.parse.scoring import PartScorer
 from isogloss.tasks.parse.words import ATOMS, PAD, Columns, Words, encode, values_of
 
@@ -17,10 +19,17 @@ __all__ = ["explain", "features_of_link"]
 
 
 def explain(
-    scorer: PartScorer, alone: Treebank, columns: Columns, trees: LoopyTrees, head: int, word: int, rival: int | None
+    scorer: PartScorer,
+    alone: Treebank,
+    columns: Columns,
+    trees: LoopyTrees,
+    word: int,
+    rival: int | None,
+    decoder: str = "mbr",
 ) -> dict[str, Any]:
-    """Compare the link from `head` to `word` (from 0) of a treebank of one sentence with the link from another head."""
+    """Compare the link to `word` (from 0) of a treebank of one sentence with the link from another head."""
     n = int(alone.lengths[0])
+    head = int(best_trees(trees, decoder)[word])
     chances = trees.beliefs_of_links()[0][:, word + 1]
     if rival is None:
         others = np.where(np.arange(n + 1) == head, -1.0, chances)
@@ -47,7 +56,47 @@ def explain(
     differences = {key: ours.get(key, 0.0) - theirs.get(key, 0.0) for key in {**ours, **theirs}}
     ranked = sorted(differences.items(), key=lambda entry: (-abs(entry[1]), entry[0]))
     found["difference"] = [{"feature": name, "bin": bin_, "weight": value} for (name, bin_), value in ranked if value]
-    return found
+    return found | {"parts": _gained_and_lost(trees, forms, word, head, rival, decoder)}
+
+
+def _gained_and_lost(
+    trees: LoopyTrees, forms: tuple[str, ...], word: int, head: int, rival: int, decoder: str
+) -> list[dict[str, Any]]:
+    """What the best tree with one head of a word has and that with another has not, and the other way round.
+
+    Scores, with the other sign for parts of the rival's tree, add up to the difference of the scores of both trees.
+    Nothing, where no tree that the parser looks at has the rival.
+    """
+    known = np.full(len(forms) - 1, -1)
+    parts, scores = trees.layout, trees.scores.values
+    if rival not in parts.head[parts.link_words == word]:
+        return []
+    known[word] = head
+    change = parts.indicate(best_trees(trees.having(known), decoder))
+    known[word] = rival
+    other = trees.having(known)
+    if not other.partitions_and_beliefs()[0][0] > -np.inf:
+        return []
+    change -= parts.indicate(best_trees(other, decoder))
+    found = []
+    for place in np.flatnonzero(change).tolist():
+        family, nodes = parts.name(0, place)
+        found.append({
+            "tree": "head" if change[place] > 0 else "rival", "part": family, "nodes": nodes,
+            "words": _words_of(family, nodes, forms), "score": float(change[place] * scores[place]),
+        })  # fmt: skip
+    return sorted(found, key=lambda entry: -abs(entry["score"]))
+
+
+def _words_of(family: str, nodes: tuple[int | None, ...], forms: tuple[str, ...]) -> str:
+    """A part for people to read."""
+    if family in ("siblings", "valence"):
+        head, side = forms[int(nodes[0] or 0)], "right" if nodes[1] else "left"
+        if family == "valence":
+            return f"{head}, {nodes[2]}{' or more' if nodes[2] == BINS - 1 else ''} on the {side}"
+        before, after = ("–" if node is None else forms[node] for node in nodes[2:])
+        return f"{head} → {before}, {after} on the {side}"
+    return (", " if family == "crossing" else " → ").join(forms[int(node or 0)] for node in nodes)
 
 
 def features_of_link(

@@ -321,10 +321,12 @@ class DependencyParser:
     def explain(
         self, treebank: Treebank | Text, sentence: int, word: int, *, rival: int | None = None
     ) -> dict[str, Any]:
-        """Why a word gets its head and not another: what each feature adds to the score of either; plain data.
+        """Why a word gets its head and not another; plain data.
 
-        With order 2, what larger parts add is the difference between the log-odds of a link and its score; they are
-        not told apart. What joint relations add is not shown, either.
+        `head` and `rival` have the features of either link with their weights, and `difference` how they differ. A link
+        is not alone in its tree: `parts` are those that only one of two trees has, the best with this head and the best
+        with the rival. Their scores, with the other sign for those of the rival's tree, add up to the difference of the
+        scores of both trees; those of links include what relations add.
 
         Parameters
         ----------
@@ -339,9 +341,7 @@ class DependencyParser:
             raise ParameterError(f"explain: there is no word {word} in sentence {sentence}; both count from 0")
         alone = seen.part(sentence, sentence + 1)
         (trees,) = self._trees(encode(alone, learnt.columns))
-        return explain(
-            learnt.scorer, alone, learnt.columns, trees, int(best_trees(trees, self.decoder)[word]), word, rival
-        )  # fmt: skip
+        return explain(learnt.scorer, alone, learnt.columns, trees, word, rival, self.decoder)
 
     def with_inference(
         self, *, constraint: str | None = None, rounds: int | None = None, decoder: str | None = None

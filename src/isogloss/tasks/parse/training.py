@@ -116,7 +116,7 @@ def likelihood(trees: LoopyTrees, heads: NDArray[np.int32], labels: Array | None
     gold = _sums(wanted * labelled.scores.values, np.diff(parts.offsets))
     partial = _sums((heads < 0).astype(np.float64), parts.lengths) > 0
     if partial.any():
-        clamped = _restricted(labelled, heads)
+        clamped = labelled.having(heads)
         values, beliefs = clamped.partitions_and_beliefs()
         impossible = partial & ~(values > -np.inf)  # a sentence that no tree fits asks for nothing
         gold = np.where(partial, np.where(impossible, total, values), gold)
@@ -131,15 +131,6 @@ def with_links(parts: TreeParts, scores: Array, values: Array) -> Array:
     added = scores.copy()
     added[parts.link_places] += values
     return kept(added)
-
-
-def _restricted(trees: LoopyTrees, heads: NDArray[np.int32]) -> LoopyTrees:
-    """The same trees, of which only those with the known heads are allowed."""
-    parts = trees.layout
-    known = heads[parts.link_words]
-    scores = trees.scores.values.copy()
-    scores[parts.link_places[(known >= 0) & (known != parts.head)]] = -np.inf
-    return trees.with_scores(trees.scores.like(kept(scores)))
 
 
 def _sums(values: NDArray[np.float64], lengths: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -203,7 +194,7 @@ def _compared(
 ) -> Asked:  # fmt: skip
     parts, wanted = trees.layout, heads
     if heads.min(initial=0) < 0:  # the best tree that has the known heads, where there is one
-        clamped = _restricted(trees, heads)
+        clamped = trees.having(heads)
         possible = np.repeat(clamped.partitions_and_beliefs()[0] > -np.inf, parts.lengths)
         wanted = np.where(heads >= 0, heads, found).astype(np.int32)
         if possible.all():
