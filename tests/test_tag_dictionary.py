@@ -119,20 +119,20 @@ def test_lookups_try_the_word_then_small_letters_then_rules() -> None:
             for word, row in zip(types, found.allowed(types).tolist(), strict=True)}  # fmt: skip
     everything = set(UNIVERSAL12)
     assert rows == {
-        "Essen": {"NOUN"}, "ESSEN": {"VERB"}, "Und": {"CONJ"}, "Hund": everything, "...": {"."}, "7": {"NUM"},
+        "Essen": {"NOUN"}, "ESSEN": {"VERB"}, "Und": {"CONJ"}, "Hund": everything - {"."}, "...": {"."}, "7": {"NUM"},
         "5": {"X"}, "%": everything,
     }  # fmt: skip
     assert found.known(types).tolist() == [True, True, True, False, True, True, True, False]
     assert found.known(types, rules=False).tolist() == [True, True, True, False, False, False, True, False]
     assert found.known(types, rules=False, fold_case=False).tolist() == [True, *[False] * 5, True, False]
-    assert found.allowed(["Und"], fold_case=False).all() and found.allowed(["..."], rules=False).all()
+    assert found.allowed(["Und"], fold_case=False).sum() == 11 and found.allowed(["..."], rules=False).all()
 
 
 def test_entries_of_both_spellings_may_be_united() -> None:
     found = TagDictionary({"Es": "NOUN", "es": "PRON", "und": "CONJ", "Ohm": "NOUN"})
     rows = found.allowed(["Es", "es", "Und", "Ohm", "OHM", "!"], ["NOUN", "PRON", "CONJ", "."], fold_case="both")
     assert rows.astype(int).tolist() == [
-        [1, 1, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [1, 0, 0, 0], [1, 1, 1, 1], [0, 0, 0, 1],
+        [1, 1, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [1, 0, 0, 0], [1, 1, 1, 0], [0, 0, 0, 1],
     ]  # fmt: skip
 
 
@@ -146,7 +146,7 @@ def test_other_tags_may_be_asked_for() -> None:
     penn = TagDictionary({"run": ["NN", "VB"]})
     assert penn.allowed(["run", "!", "7"]).tolist() == [[True, True]] * 3  # no tag of marks: the rules say nothing
     assert penn.allowed([]).shape == (0, 2)
-    assert TagDictionary({}).allowed(["a", "1"]).sum(axis=1).tolist() == [12, 1]
+    assert TagDictionary({}).allowed(["a", "1"]).sum(axis=1).tolist() == [11, 1]
 
 
 def test_one_letter_may_be_written_in_two_ways() -> None:
@@ -170,6 +170,8 @@ def test_allowed_agrees_with_a_loop_over_a_dict(
             tags = ["."]
         if tags is None and rules and is_number(word):
             tags = ["NUM"]
+        if tags is None and rules and any(letter.isalnum() for letter in word):
+            tags = [tag for tag in UNIVERSAL12 if tag != "."]
         expected.append([tags is None or tag in tags for tag in UNIVERSAL12])
     found = TagDictionary(table, "universal12").allowed(types, fold_case=fold_case, rules=rules)
     assert found.tolist() == expected
@@ -304,7 +306,7 @@ def test_tags_of_ud_stay_and_headings_may_become_such() -> None:
 
 def test_all_labels_dropped_is_no_entry() -> None:
     found = parse_dictionary(b"nessa\tContraction\na\tNoun\nbi-\tPrefix\n")
-    assert list(found) == ["a"] and found.allowed(["nessa"]).all()
+    assert list(found) == ["a"] and found.allowed(["nessa"], rules=False).all()
 
 
 def test_entries_of_several_words_are_kept_and_never_met() -> None:

@@ -67,7 +67,7 @@ def coverage(dictionary: TagDictionary, text: Text | Treebank, *, most: int = 10
     (60.0, 66.67, 1.5, [('old', 1)])
     """
     types, counts = types_of(text)
-    at = dictionary.entries_of(types, rules=True)
+    at = dictionary.entries_of(types)
     entry = at >= 0
     sizes = dictionary.sizes(at[entry])
     weights = counts[entry]
@@ -77,7 +77,8 @@ def coverage(dictionary: TagDictionary, text: Text | Treebank, *, most: int = 10
         for name, (low, high) in BANDS.items()
         for inside in [(relative >= low) & (relative < high)]
     }
-    with_rules = _covered(at != -1, counts)
+    known = dictionary.known(types)
+    with_rules = _covered(known, counts)
     return {
         **_covered(entry, counts),
         **{f"{name}_with_rules": with_rules[name] for name in ("type_coverage", "token_coverage")},
@@ -86,7 +87,7 @@ def coverage(dictionary: TagDictionary, text: Text | Treebank, *, most: int = 10
         "tags_per_token": _ratio(sizes @ weights, weights.sum()),
         "ambiguous_types": 100 * _ratio((sizes > 1).sum(), len(sizes)),
         "ambiguous_tokens": 100 * _ratio(weights[sizes > 1].sum(), weights.sum()),
-        "missing": [(types[place], int(counts[place])) for place in _most_frequent(counts * (at == -1), most)],
+        "missing": [(types[place], int(counts[place])) for place in _most_frequent(counts * ~known, most)],
     }
 
 

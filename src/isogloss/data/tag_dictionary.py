@@ -23,7 +23,9 @@ __all__ = ["TagDictionary", "is_number", "is_punctuation"]
 Flags = NDArray[np.bool_]
 Ids = NDArray[np.int64]
 
-_UNKNOWN, _PUNCTUATION, _NUMBER = -1, -2, -3
+_UNKNOWN, _PUNCTUATION, _NUMBER, _WORD = -1, -2, -3, -4
+"""What stands in place of an entry: nothing is known, or what rules know: the last has letters or digits."""
+_RULES = 4
 _WORDLIKE = frozenset("%‰‱&@#§")  # punctuation to Unicode, but words or symbols to those who tag
 _QUOTES = frozenset("`´")
 _NUMERAL = re.compile(r"[+\-−–]?[\d¼-¾⅐-⅞]+(?:[.,:/'’\-– \u00a0\u202f][\d¼-¾⅐-⅞]+)*")
@@ -59,7 +61,7 @@ class TagDictionary(Mapping[str, tuple[str, ...]]):
     >>> words["house"], "The" in words, len(words), words.tags[:3]
     (('NOUN', 'VERB'), False, 2, ('NOUN', 'VERB', 'ADJ'))
     >>> words.allowed(["The", "dog", "!"], ["DET", "NOUN", "."]).astype(int).tolist()
-    [[1, 0, 0], [1, 1, 1], [0, 0, 1]]
+    [[1, 0, 0], [1, 1, 0], [0, 0, 1]]
     """
 
     tags: tuple[str, ...]
@@ -213,8 +215,8 @@ class TagDictionary(Mapping[str, tuple[str, ...]]):
         """Where each word is found: int64[n_types].
 
         The number of the entry, in order of iteration: of the word as it is written or, with `fold_case`, otherwise of
-        the word in small letters. -1 for words without one; with `rules`, -2 for punctuation marks and -3 for numerals
-        among these.
+        the word in small letters. -1 for words without one; with `rules`, -2 for punctuation marks, -3 for numerals and
+        -4 for others with letters or digits among these.
         """
         words = types.types if isinstance(types, Vocabulary) else list(types)
         found = self._words.encode(words).astype(np.int64)
@@ -249,12 +251,12 @@ class TagDictionary(Mapping[str, tuple[str, ...]]):
             with them (German "Es": a note in music, and "it").
         rules : bool
             A word without an entry which is all punctuation marks has the set's tag for them, and a numeral in digits
-            has NUM, where `tags` have these.
+            has NUM, where `tags` have these. Other words with letters or digits are no punctuation.
 
         Returns
         -------
         bool[n_types, n_tags]
-            All tags for words that are not known, and for those whose entry has none of `tags`.
+            All tags (but see `rules`) for words that are not known, and for those whose entry has none of `tags`.
 
         References
         ----------
@@ -275,24 +277,24 @@ class TagDictionary(Mapping[str, tuple[str, ...]]):
     @cached_property
     def _padded(self) -> NDArray[np.int32]:
         """The number of each word's set, and one of no meaning, so that any number may be looked up."""
-        return np.append(self._sets, np.zeros(3, np.int32))
+        return np.append(self._sets, np.zeros(_RULES, np.int32))
 
     def _rows(self, tags: tuple[str, ...], rules: bool) -> Flags:
-        """The sets over these tags, and behind them those of numerals, punctuation marks and unknown words."""
+        """The sets over these tags, and behind them those of `_WORD`, `_NUMBER`, `_PUNCTUATION` and `_UNKNOWN`."""
         place = {tag: number for number, tag in enumerate(self.tags)}
-        table = np.zeros((len(self._table) + 3, len(tags)), bool)
+        table = np.zeros((len(self._table) + _RULES, len(tags)), bool)
         for column, tag in enumerate(tags):
             if tag in place:
-                table[:-3, column] = self._table[:, place[tag]]
+                table[:-_RULES, column] = self._table[:, place[tag]]
             table[_PUNCTUATION, column] = rules and tag in _PUNCTUATION_TAGS
             table[_NUMBER, column] = rules and tag in _NUMBER_TAGS
+            table[_WORD, column] = tag not in _PUNCTUATION_TAGS
         table[~table.any(axis=1)] = True
         return table
 
     def known(self, types: Collection[str], *, fold_case: bool = True, rules: bool = True) -> Flags:
         """Whether each word has an entry or, with `rules`, is a punctuation mark or a numeral: bool[n_types]."""
-        found: Flags = self.entries_of(types, fold_case=fold_case, rules=rules) != _UNKNOWN
-        return found
+        return np.isin(self.entries_of(types, fold_case=fold_case, rules=rules), (_UNKNOWN, _WORD), invert=True)
 
     # Changing --------------------------------------------------------------------------------------------------------
 
@@ -432,8 +434,12 @@ def types_of(text: Text | Treebank) -> tuple[list[str], NDArray[np.int64]]:
 def _kind(word: str) -> int:
     """What the rules say of a word."""
     if word[:1].isalpha():  # most are
-        return _UNKNOWN
-    return _PUNCTUATION if is_punctuation(word) else _NUMBER if is_number(word) else _UNKNOWN
+        return _WORD
+    if is_punctuation(word):
+        return _PUNCTUATION
+    if is_number(word):
+        return _NUMBER
+    return _WORD if any(letter.isalnum() for letter in word) else _UNKNOWN
 
 
 def is_punctuation(word: str) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isogloss.errors import ParameterError
+from isogloss.learners._vectors import dot
+from isogloss.learners.optimisers import Lbfgs
 
 __all__ = ["Fit", "LogLinearMultinomial", "dirichlet_divergence", "normalise"]
 
@@ -85,8 +86,26 @@ class Fit(NamedTuple):
     """Whether the largest entry of the gradient is within the tolerance."""
 
 
-class _Spent(Exception):
-    """No evaluations are left."""
+SEARCH = 25
+"""Evaluations that one search along a direction may spend."""
+
+
+class _Expected:
+    """Expected counts as an `Objective`: their log-likelihood, a function of the weights of a model."""
+
+    def __init__(self, model: LogLinearMultinomial, counts: Array) -> None:
+        self.model, self.counts, self.n_weights = model, counts, model.n_weights
+
+    def __len__(self) -> int:
+        return 1
+
+    def support(self, items: NDArray[np.int64], /) -> NDArray[np.int64]:
+        return np.arange(self.n_weights)
+
+    def add_gradient(self, weights: Array, out: Array, items: NDArray[np.int64] | None = None, /) -> float:
+        value, gradient = self.model.likelihood(weights, self.counts)
+        out += gradient
+        return value
 
 
 class LogLinearMultinomial:
@@ -231,12 +250,16 @@ class LogLinearMultinomial:
 
         .. math:: \nabla = \sum_{c, v} (n_{cv} - n_c\, p(v \mid c))\, f(c, v) - l_2 w
         """
-        w, n = np.asarray(weights, np.float64), self._checked(counts)
-        logs = self.log_probs(w)
-        seen = n > 0
-        totals = np.add.reduceat(n, self.offsets[:-1])[self._context]
-        value = float(n[seen] @ logs[seen]) - 0.5 * self.l2 * float(w @ w)
-        return value, self._gather(n - totals * np.exp(logs)) - self.l2 * w
+        w = np.asarray(weights, np.float64)
+        value, gradient = self.likelihood(w, self._checked(counts))
+        return value + self.log_prior(w), gradient - self.l2 * w
+
+    def likelihood(self, weights: Array, counts: Array) -> tuple[float, Array]:
+        """The same without the penalty, of counts that were checked before."""
+        logs = self.log_probs(weights)
+        totals = np.add.reduceat(counts, self.offsets[:-1])[self._context]
+        value = dot(counts, np.where(counts > 0, logs, 0.0))
+        return value, self._gather(counts - totals * np.exp(logs))
 
     def _checked(self, counts: ArrayLike) -> Array:
         n = np.asarray(counts, np.float64).ravel()
@@ -250,7 +273,7 @@ class LogLinearMultinomial:
     def log_prior(self, weights: ArrayLike) -> float:
         """−½ l2 ‖w‖²: what EM adds to its objective."""
         w = np.asarray(weights, np.float64)
-        return -0.5 * self.l2 * float(w @ w)
+        return -0.5 * self.l2 * dot(w, w)
 
     def fit(
         self, counts: ArrayLike, start: ArrayLike | None = None, *, tolerance: float = 1e-6, steps: int = 50
@@ -268,32 +291,18 @@ class LogLinearMultinomial:
         steps : int
             Evaluations to spend at most.
         """
-        from scipy.optimize import minimize
-
-        n = self._checked(counts)
-        begin = np.zeros(self.n_weights) if start is None else np.asarray(start, np.float64)
-        enough = tolerance * max(1.0, float(n.sum()))
-        first = self.objective(begin, n)
-        best: list[Any] = [first[0], begin, first[1]]
-        spent = 1
-
-        def cost(w: Array) -> tuple[float, Array]:
-            nonlocal spent
-            if spent == 1 and np.array_equal(w, begin):
-                return -first[0], -first[1]
-            if spent >= steps:
-                raise _Spent
-            spent += 1
-            value, gradient = self.objective(w, n)
-            if value > best[0]:
-                best[:] = [value, w.copy(), gradient]
-            return -value, -gradient
-
-        if np.abs(first[1]).max(initial=0.0) > enough and steps > 1:
-            options = {"maxfun": steps, "maxiter": steps, "gtol": enough, "ftol": 0.0, "maxcor": 10}
-            with suppress(_Spent):
-                minimize(cost, begin, jac=True, method="L-BFGS-B", options=options)
-        return Fit(best[1], best[0], spent, bool(np.abs(best[2]).max(initial=0.0) <= enough))
+        expected = _Expected(self, self._checked(counts))
+        learner = Lbfgs(expected, l2=self.l2)
+        state, spent = learner.init(start), 1
+        enough = tolerance * max(1.0, float(expected.counts.sum()))
+        idle = False
+        while np.abs(state.gradient).max(initial=0.0) > enough and spent < steps and not idle:
+            learner.evaluations = min(SEARCH, steps - spent)
+            before, had_history = state.value, bool(state.moves)
+            state, info = learner.step(state)
+            spent += info.evaluations
+            idle = state.value == before and not had_history  # along the gradient itself there is nothing to gain
+        return Fit(state.weights, state.value, spent, bool(np.abs(state.gradient).max(initial=0.0) <= enough))
 
     def split(self, rows: Array) -> Sequence[Array]:
         """A vector over rows as one array for each context."""

@@ -379,12 +379,13 @@ def guessed(
                 break
             row = sums[groups[ending]]
             guess = (row + strength * guess) / (row.sum() + strength)
-        out[x] = guess
+        out[x] = np.where(allowed[x] > 0, guess, 0.0)
+        out[x] /= out[x].sum()
     if counts is not None:
         n = np.asarray(counts, np.float64)
         covered = float(known[n > rare].mean()) if (n > rare).any() else 1.0
         doubt = ((1 - covered) * n / (n + rare))[~known, None]
-        out[~known] = (1 - doubt) * out[~known] + doubt / out.shape[1]
+        out[~known] = (1 - doubt) * out[~known] + doubt * (allowed / allowed.sum(axis=1, keepdims=True))[~known]
     return np.asarray(out, np.float64)
 
 
