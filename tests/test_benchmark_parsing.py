@@ -107,6 +107,14 @@ def test_rows_are_wanted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert main.is_wanted(job, found, again=False, stale=True)
 
 
+def test_rows_of_another_version_are_stale_and_of_another_build_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    job = studies.choose("hu/peers", "malt", "gold")[0]
+    monkeypatch.setattr(Model, "version", property(lambda self: "1.9.0+fast"))
+    monkeypatch.setattr(texts, "is_made", lambda text, tags: False)
+    rows = [{"code": "", "system_version": version} for version in ("1.9.0", "1.9.0+fast", "1.9.1")]
+    assert [run.is_stale(job, row) for row in rows] == [False, False, True]
+
+
 def test_a_trained_model_is_used_again_only_for_the_same_text(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     calls: list[Any] = []
 

@@ -80,7 +80,8 @@ def is_stale(job: Job, row: rows.Row) -> bool:
     """Whether other code of ours, another version of a peer, or other tags have made a row."""
     if texts.is_made(job.text, job.tags) and row["text"] != given(job.text, job.tags).digest:
         return True
-    return row["code"] != code(job) or row["system_version"] != job.model.version
+    made, now = (version.partition("+")[0] for version in (row["system_version"], job.model.version))  # any build of it
+    return row["code"] != code(job) or made != now
 
 
 def measure(job: Job, threads: int, *, again: bool = False) -> dict[str, Any]:
