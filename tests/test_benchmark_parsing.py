@@ -302,19 +302,19 @@ def test_weaker_constraints_should_hurt_and_not_two_most() -> None:
 
 
 def errors(values: list[float]) -> list[dict[str, str]]:
-    key = {"data": "hu", "factors": "grand", "learnt": "exact", "longest": "30"}
+    key = {"data": "hu", "factors": "grand", "features": "", "learnt": "exact", "longest": "30"}
     pairs = zip(search.ROUNDS, values, strict=True)
     return [key | {"rounds": str(rounds), "search_error": str(value)} for rounds, value in pairs]
 
 
 def test_search_errors_should_fall() -> None:
     falling, rising = [2.0, 1.0, 0.6, 0.45, 0.4, 0.4], [0.1, 0.2, 0.4, 0.4, 0.4, 0.4]
-    assert orderings.searched(errors(falling), "grand", "exact", 0.4).startswith(
+    assert orderings.searched(errors(falling), "grand", "", "exact", 0.4).startswith(
         "yes: after 1, 2, 3, 5, 10, 20 rounds hu"
     )
-    assert orderings.searched(errors(rising), "grand", "exact", 0.4).startswith("**no**")
-    assert orderings.searched(errors(falling)[:3], "grand", "exact", 0.4) == orderings.NOT_YET
-    assert orderings.searched(errors(falling), "grand,siblings", "exact", 2.4) == orderings.NOT_YET
+    assert orderings.searched(errors(rising), "grand", "", "exact", 0.4).startswith("**no**")
+    assert orderings.searched(errors(falling)[:3], "grand", "", "exact", 0.4) == orderings.NOT_YET
+    assert orderings.searched(errors(falling), "grand,siblings", "", "exact", 2.4) == orderings.NOT_YET
 
 
 def test_tables_mark_missing_rows_and_significant_differences() -> None:

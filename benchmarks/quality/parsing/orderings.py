@@ -56,7 +56,10 @@ def all_of(find: Finder, searches: list[rows.Row]) -> Iterator[tuple[str, str]]:
     for factors, (name, reported) in SEARCHED.items():
         title = f"search error of {name} falls with rounds to about {reported}% at {REPORTED_ROUNDS}"
         for learnt in search.LEARNERS:
-            yield f"{title}; learnt with {SUMS[learnt]}", searched(searches, factors, learnt, reported)
+            words = f"{title}; learnt with {SUMS[learnt]}"
+            yield words, searched(searches, factors, search.OURS, learnt, reported)
+            if any(row["features"] == search.SMITH for row in searches):
+                yield f"{words}, features as there", searched(searches, factors, search.SMITH, learnt, reported)
 
 
 def verdict(found: dict[str, Seen], least: int = LEAST) -> str:
@@ -144,11 +147,11 @@ def decoding_alone(find: Finder) -> str:
     return "; ".join(parts + ([f"not measured yet: {', '.join(missing)}"] if missing else []))
 
 
-def searched(searches: list[rows.Row], factors: str, learnt: str, reported: float) -> str:
+def searched(searches: list[rows.Row], factors: str, features: str, learnt: str, reported: float) -> str:
     """Search errors by rounds; it holds if the error falls, up to a tenth of a point, to what was reported or less."""
     by_run: dict[tuple[str, str], dict[int, float]] = {}
     for row in searches:
-        if (row["factors"], row["learnt"]) == (factors, learnt):
+        if (row["factors"], row["features"], row["learnt"]) == (factors, features, learnt):
             by_run.setdefault((row["data"], row["longest"]), {})[int(row["rounds"])] = float(row["search_error"])
     shown, holds = [], []
     for (text, longest), errors in by_run.items():

@@ -2,12 +2,14 @@
 
 python -m benchmarks.quality.parsing.search                        hu, up to 30 words, 1 to 20 rounds
 python -m benchmarks.quality.parsing.search --text hu,el --longest 0   two treebanks, sentences of any length
+python -m benchmarks.quality.parsing.search --features smith       with the features of the dissertation
 
 A projective second-order parser learns from the sentences without crossing links; on those of the test part, the tree
 with the most right heads in expectation is found by belief propagation and by the exact O(n⁴) program. Rows go to
 parsing-search.csv. The search error is 1 − the share of links of the exact tree that belief propagation finds, a mean
 over sentences (Smith 2010, section 2.9.2, which reports 0.4% for GRAND and 2.4% with CHILDSEQ after 10 rounds). The
-parser learns with exact sums, as there, and once more with beliefs, as ours usually does.
+parser learns with exact sums, as there, and once more with beliefs, as ours usually does. Its features of GRAND and
+CHILDSEQ look at words as well as tags, and have more to say than those of the dissertation, which look at tags alone.
 """
 
 from __future__ import annotations
@@ -17,10 +19,12 @@ import json
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +40,7 @@ from isogloss.structures import ProjectiveTrees
 from isogloss.structures.loopy import LoopyTrees
 from isogloss.structures.tree_parts import TreeParts
 from isogloss.tasks.parse import DependencyParser
+from isogloss.tasks.parse.features import LINK_TEMPLATES, PART_TEMPLATES
 from isogloss.tasks.parse.inference import best_trees
 
 TEXT, LONGEST = "hu", 30
@@ -44,7 +49,26 @@ ROUNDS = (1, 2, 3, 5, 10, 20)
 EXACT, BELIEFS = "exact", "beliefs"
 LEARNERS: dict[str, type[DependencyParser]] = {EXACT: ExactParser, BELIEFS: DependencyParser}
 """With what sums the parser learns."""
-KEY = ("data", "factors", "learnt", "longest", "rounds")
+OURS, SMITH = "", "smith"
+LINKS_OF_SMITH = (
+    "head.word & head.fine", "head.word", "head.fine", "child.word & child.fine", "child.word", "child.fine",
+    "head.word & head.fine & child.word & child.fine", "head.fine & child.word & child.fine",
+    "head.word & child.word & child.fine", "head.word & head.fine & child.fine",
+    "head.word & head.fine & child.word", "head.word & child.word", "head.fine & child.fine",
+    "head.lemma & child.lemma", "head.tag & child.tag", "head.fine & head.fine[+1] & child.fine[-1] & child.fine",
+    "head.fine[-1] & head.fine & child.fine[-1] & child.fine",
+    "head.fine & head.fine[+1] & child.fine & child.fine[+1]",
+    "head.fine[-1] & head.fine & child.fine & child.fine[+1]",
+)  # fmt: skip
+PARTS_OF_SMITH = {
+    "grand": ("grandparent.fine & head.fine & child.fine", "grandparent.tag & head.tag & child.tag"),
+    "siblings": (
+        "previous.fine & child.fine", "previous.tag & child.tag", "previous.fine & head.fine & child.fine",
+        "previous.tag & head.tag & child.tag",
+    ),
+}  # fmt: skip
+"""Smith 2010, sections 2.8.1 and 2.8.2; all together with directions and lengths, as ours."""
+KEY = ("data", "factors", "features", "learnt", "longest", "rounds")
 COLUMNS = (
     *("date", "machine", "version", "commit", "code", *KEY, "sentences", "words", "search_error", "same_trees"),
     *("belief_error", "UAS", "UAS_exact", "seconds", "seconds_exact", "threads", "command"),
@@ -55,7 +79,17 @@ Heads = NDArray[np.int32]
 
 
 def results() -> rows.Rows:
-    return rows.Rows(run.FOLDER / "parsing-search.csv", COLUMNS, KEY)
+    return run.ParsingRows(run.FOLDER / "parsing-search.csv", COLUMNS, KEY)
+
+
+@contextmanager
+def using_features(name: str) -> Iterator[tuple[str, ...]]:
+    """Templates of links; inside, larger parts have the features of that name."""
+    if name != SMITH:
+        yield LINK_TEMPLATES
+        return
+    with patch.dict(PART_TEMPLATES, PARTS_OF_SMITH):
+        yield LINKS_OF_SMITH
 
 
 # --- one treebank
@@ -110,10 +144,12 @@ def projective(treebank: Treebank, longest: int = 0) -> NDArray[np.int64]:
     return np.flatnonzero(~crosses & (treebank.lengths > 0) & ((treebank.lengths <= longest) | (longest == 0)))
 
 
-def parser_of(text: str, factors: Sequence[str], learnt: str, threads: int, *, again: bool) -> DependencyParser:
+def parser_of(
+    text: str, factors: Sequence[str], features: str, learnt: str, threads: int, *, again: bool
+) -> DependencyParser:  # fmt: skip
     """Learn from the sentences in which nothing crosses, or load what the same code has learnt from them."""
     files = given(text, GOLD)
-    place = KEPT / "search" / f"{text}-{'-'.join((*factors, learnt))}"
+    place = KEPT / "search" / f"{text}-{'-'.join((*factors, learnt, *([features] if features else [])))}"
     done = place / "trained.json"
     made = {"code": code_of(*run.PARSER_SOURCES), "text": files.digest}
     if not again and done.exists() and json.loads(done.read_text()) == made:
@@ -124,9 +160,11 @@ def parser_of(text: str, factors: Sequence[str], learnt: str, threads: int, *, a
     done.unlink(missing_ok=True)
     train, dev = (_straight(path) for path in (files.train, files.dev))
     assert train is not None
-    LEARNERS[learnt](projective=True, order=2, factors=factors, threads=threads).fit(train, dev).save(place / "model")
+    with using_features(features) as links:
+        made_parser = LEARNERS[learnt](projective=True, order=2, factors=factors, templates=links, threads=threads)
+        made_parser.fit(train, dev).save(place / "model")
     done.write_text(json.dumps(made))
-    return parser_of(text, factors, learnt, threads, again=False)
+    return parser_of(text, factors, features, learnt, threads, again=False)
 
 
 def _straight(path: Path | None) -> Treebank | None:
@@ -137,10 +175,11 @@ def _straight(path: Path | None) -> Treebank | None:
 
 
 def measure(
-    text: str, factors: Sequence[str], way: str, longest: int, threads: int, *, again: bool = False
+    text: str, factors: Sequence[str], features: str, way: str, longest: int, threads: int, *, again: bool = False
 ) -> Iterator[dict[str, Any]]:
     """A row for each number of rounds."""
-    parser = parser_of(text, factors, way, threads, again=again)
+    with using_features(features):
+        parser = parser_of(text, factors, features, way, threads, again=again)
     right_trees = gold(text)
     chosen = projective(right_trees, longest)
     right_trees = right_trees.take(chosen)
@@ -156,8 +195,8 @@ def measure(
         for rounds in ROUNDS:
             found = by_beliefs(parts, values, rounds, single_root=single_root)
             yield {
-                "data": text, "factors": ",".join(factors), "learnt": way, "longest": longest, "rounds": rounds,
-                "sentences": len(right_trees), "words": right_trees.n_words, "date": rows.today(),
+                "data": text, "factors": ",".join(factors), "features": features, "learnt": way, "longest": longest,
+                "rounds": rounds, "sentences": len(right_trees), "words": right_trees.n_words, "date": rows.today(),
                 "machine": rows.machine(), "version": __version__, "commit": run.commit(), "command": COMMAND,
                 "code": code_of(*run.PARSER_SOURCES), "threads": threads,
             } | compared(found, reference, right_trees.heads, right_trees.lengths)  # fmt: skip
@@ -168,6 +207,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--text", default=TEXT, help=f"treebanks, of {', '.join(TEXTS)}; default: {TEXT}")
     parser.add_argument("--longest", type=int, default=LONGEST, help="words of a sentence at most; 0 for any number")
     parser.add_argument("--learnt", default=",".join(LEARNERS), help="with exact sums, beliefs, or both (default)")
+    parser.add_argument("--features", default=OURS, choices=[OURS, SMITH], help="of the dissertation; default: ours")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--again", action="store_true", help="learn anew")
     arguments = parser.parse_args(argv)
@@ -179,7 +219,8 @@ def main(argv: list[str] | None = None) -> None:
         raise SystemExit(f"--learnt: {arguments.learnt} should be among {', '.join(LEARNERS)}")
     run.commit()
     for text, factors, way in product(texts, FACTORS, ways):
-        for row in measure(text, factors, way, arguments.longest, arguments.threads, again=arguments.again):
+        options = (arguments.features, way, arguments.longest, arguments.threads)
+        for row in measure(text, factors, *options, again=arguments.again):
             results().put([row])
             said = f"{text} {row['factors']:15} {way:7} {row['rounds']:2} rounds: error {row['search_error']:.2f}%"
             print(f"{said}, {row['seconds']:.1f} s beside {row['seconds_exact']:.1f} s", file=sys.stderr, flush=True)

@@ -51,11 +51,11 @@ Gold tags, order 2, UAS / LAS of one model, which learnt with {USUAL_ROUNDS} rou
 from {USUAL_ROUNDS} rounds (p < 0.05, UAS).
 """
 ABOUT_SEARCH = """\
-Projective second-order parsers, which learnt with exact sums or with beliefs (five rounds), on test sentences in which
-no links cross: 1 − the share of links of the exact tree (most right heads in expectation, by the exact program over the
-same scores) that belief propagation finds, in percent, a mean over sentences. *Posteriors*: probability that is on
-other links, in percent. *UAS* of belief propagation, and of the exact program over the same scores. Seconds are of
-inference alone.
+Projective second-order parsers with our features or with those of Smith's dissertation (whose larger parts look at tags
+alone), which learnt with exact sums or with beliefs (five rounds), on test sentences in which no links cross: 1 −
+the share of links of the exact tree (most right heads in expectation, by the exact program over the same scores) that
+belief propagation finds, in percent, a mean over sentences. *Posteriors*: probability that is on other links, in
+percent. *UAS* of belief propagation, and of the exact program over the same scores. Seconds are of inference alone.
 """
 Table = list[str]
 
@@ -170,10 +170,15 @@ def rounds(find: Find) -> str:
     return _whole(ABOUT_ROUNDS, across(find, "rounds", models, against))
 
 
+FEATURES = {search.OURS: "ours", search.SMITH: "Smith's"}
+
+
 def searches(found: Sequence[rows.Row]) -> str:
     """Search errors, a line for each treebank, factors and number of rounds."""
-    head = "| treebank | factors | learnt with | sentences | rounds | search error | same trees | posteriors "
-    lines = [f"{head}| UAS (exact) | s | exact s |", "|" + "---|" * 11]
+    head = (
+        "| treebank | factors | features | learnt with | sentences | rounds | search error | same trees | posteriors "
+    )
+    lines = [f"{head}| UAS (exact) | s | exact s |", "|" + "---|" * 12]
     order = {",".join(each): k for k, each in enumerate(search.FACTORS)}
     for row in sorted(
         found,
@@ -181,6 +186,7 @@ def searches(found: Sequence[rows.Row]) -> str:
             r["data"],
             int(r["longest"]),
             order[r["factors"]],
+            r["features"],
             r["learnt"] != search.EXACT,
             int(r["rounds"]),
         ),
@@ -188,8 +194,8 @@ def searches(found: Sequence[rows.Row]) -> str:
         length = "all" if row["longest"] == "0" else f"≤ {row['longest']} words"
         shown = [f"{float(row[name]):.2f}" for name in ("search_error", "same_trees", "belief_error")]
         lines.append(
-            f"| {row['data']} | {row['factors']} | {row['learnt']} | {row['sentences']} ({length}) | {row['rounds']} "
-            f"| {' | '.join(shown)} "
+            f"| {row['data']} | {row['factors']} | {FEATURES[row['features']]} | {row['learnt']} "
+            f"| {row['sentences']} ({length}) | {row['rounds']} | {' | '.join(shown)} "
             f"| {float(row['UAS']):.2f} ({float(row['UAS_exact']):.2f}) | {float(row['seconds']):.2f} "
             f"| {float(row['seconds_exact']):.2f} |"
         )
