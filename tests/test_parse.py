@@ -700,8 +700,6 @@ class Stop(QuietProgress):
 
     def update(self, done: float, detail: str = "") -> None:
         self.done = done
-        if self.stage == self.now == "Learning labels":
-            signal.raise_signal(signal.SIGINT)
 
     def within(self, fraction: float) -> None:
         if self.now == self.stage and self.done == self.at:
@@ -772,7 +770,6 @@ def test_resuming_from_the_command_line(
     for stage, words in (
         ("Choosing links", "Choosing links: stopped by Ctrl-C. Nothing was kept\n"),
         ("Learning links", "model.checkpoint keeps iteration 2 of 4: run the same again with --resume"),
-        ("Learning labels", "model.checkpoint keeps the links: run the same again with --resume"),
     ):
         with monkeypatch.context() as patch:
             patch.setattr("isogloss.cli.parse.progress_for", lambda quiet, stage=stage: Stop(stage, 1))

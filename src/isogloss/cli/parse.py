@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -114,12 +113,7 @@ def train(
         )  # fmt: skip
         text = read_treebank(treebank, encoding, errors)
         held_out = None if dev is None else read_treebank(dev, encoding, errors)
-        try:
-            parser.fit(text, held_out, progress_for(quiet), checkpoint=checkpoint, resume=resume)
-        except KeyboardInterrupt:  # after the links, which have words of their own for it
-            if os.path.isdir(checkpoint):
-                say(f"{checkpoint} keeps the links: run the same again with --resume to go on from there", quiet)
-            raise
+        parser.fit(text, held_out, progress_for(quiet), checkpoint=checkpoint, resume=resume)
     parser.save(save)
     store.discard(checkpoint)
     seconds = time.perf_counter() - began

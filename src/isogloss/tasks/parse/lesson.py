@@ -22,7 +22,7 @@ from isogloss.tasks.parse.labels import Labeller
 from isogloss.tasks.parse.scoring import FeatureSet, PartScorer, Table, count_keys
 from isogloss.tasks.parse.training import Passes, Settings, TreeLearner
 from isogloss.tasks.parse.tuning import HeldOut, TunedLearner
-from isogloss.tasks.parse.words import columns_of, encode
+from isogloss.tasks.parse.words import Columns, Words, columns_of, encode
 
 if TYPE_CHECKING:
     from isogloss.tasks.parse.parser import DependencyParser
@@ -96,20 +96,52 @@ class Lesson:
     def learn(
         self, shape: Shape, progress: Progress, checkpoint: Place | None = None, resume: bool = False
     ) -> tuple[Fitted, Curves]:
-        """Candidates, features, weights of parts and of relations; in this order.
+        """Relations of a second stage, which links to look at, and weights of parts; in this order.
 
-        The checkpoint keeps weights of parts when learning them is interrupted or done; what goes before is done again,
-        with the same result.
+        The last takes most of the time. If it is interrupted, the checkpoint keeps what has been learnt; what goes
+        before is then done again, with the same result.
         """
-        parser, treebank = self.parser, self.treebank
+        parser = self.parser
         columns = columns_of(self.seen, lemma=self.tagger is None)
-        words, heads = encode(self.seen, columns), _usable(treebank, shape.projective)
-        chosen = None
+        words, heads = encode(self.seen, columns), _usable(self.treebank, shape.projective)
+        labeller, chosen = self._labeller(words, columns, progress), None
         if parser.prune:
             chosen = LinkFilter.fit(
                 words, columns, heads, shape, threshold=float(parser.prune), seed=parser.seed, progress=progress
             )  # fmt: skip
-        candidates = Candidates.all(words.lengths) if chosen is None else chosen.candidates(words, heads)
+        tuned = self._learner(words, columns, heads, shape, chosen, progress)
+        result = run(
+            tuned, Passes(), iterations=parser.iterations, should_stop=tuned.is_done, progress=progress,
+            name="Learning links", checkpoint=checkpoint, resume=resume, every=None,
+            fingerprint=None if checkpoint is None else self._fingerprint(),
+        )  # fmt: skip
+        weights, joint = tuned.weights
+        scorer = tuned.learner.scorer
+        packed = PartScorer.packed(scorer.features, scorer.table.keys, weights)
+        joint = None if joint is None else joint.compact(LEAST)
+        fitted = Fitted(columns, shape, packed, chosen, joint, labeller, self.tagger)
+        return fitted, Curves(result.trace, np.array(tuned.accuracies))
+
+    def _labeller(self, words: Words, columns: Columns, progress: Progress) -> Labeller | None:
+        """Relations of gold links; they do not depend on weights of trees."""
+        progress.start("Learning labels", LABEL_PASSES)
+        made = Labeller.fit(
+            words, self.treebank, columns, iterations=LABEL_PASSES, seed=self.parser.seed, watch=progress.update
+        )  # fmt: skip
+        return None if made is None else made.compact(LEAST)
+
+    def _learner(
+        self,
+        words: Words,
+        columns: Columns,
+        heads: NDArray[np.int32],
+        shape: Shape,
+        chosen: LinkFilter | None,
+        progress: Progress,
+    ) -> TunedLearner:
+        """Features of the parts of candidate links, and how their weights are learnt."""
+        parser = self.parser
+        candidates = _candidates(chosen, words, heads)
         progress.start("Collecting features", 1)
         features = FeatureSet.of(columns, shape.families, parser.templates)
         found = count_keys(
@@ -117,34 +149,17 @@ class Lesson:
         )  # fmt: skip
         table = Table.of(found)
         scorer = PartScorer(features, table, np.zeros(len(table), np.float32))
-        other = None
+        labels, other = None, None
+        if parser.labels == "joint":
+            labels = LabelLearner.of(self.treebank, words, columns, heads, l2=float(parser.l2))
         if self.held_out is not None:
             unseen = encode(self.held_out, columns)
-            links = Candidates.all(unseen.lengths) if chosen is None else chosen.candidates(unseen)
-            other = HeldOut(unseen, links, self.held_out.heads)
-        labels = None
-        if parser.labels == "joint":
-            labels = LabelLearner.of(treebank, words, columns, heads, l2=float(parser.l2))
+            other = HeldOut(unseen, _candidates(chosen, unseen), self.held_out.heads)
         settings = Settings(
             parser.trainer, parser.iterations, float(parser.rate), float(parser.l2), parser.batch, parser.seed
         )  # fmt: skip
         learner = TreeLearner(scorer, words, candidates, heads, shape, settings, labels, progress.within)
-        tuned = TunedLearner(learner, labels, other, parser.decoder)
-        result = run(
-            tuned, Passes(), iterations=parser.iterations, should_stop=tuned.is_done, progress=progress,
-            name="Learning links", checkpoint=checkpoint, resume=resume, every=parser.iterations,
-            fingerprint=None if checkpoint is None else self._fingerprint(),
-        )  # fmt: skip
-        weights, joint = tuned.weights
-        packed = PartScorer.packed(features, table.keys, weights)
-        progress.start("Learning labels", LABEL_PASSES)
-        labeller = Labeller.fit(
-            words, treebank, columns, iterations=LABEL_PASSES, seed=parser.seed, watch=progress.update
-        )  # fmt: skip
-        labeller = None if labeller is None else labeller.compact(LEAST)
-        joint = None if joint is None else joint.compact(LEAST)
-        fitted = Fitted(columns, shape, packed, chosen, joint, labeller, self.tagger)
-        return fitted, Curves(result.trace, np.array(tuned.accuracies))
+        return TunedLearner(learner, labels, other, parser.decoder)
 
     def _fingerprint(self) -> dict[str, Any]:
         """What learning depends on."""
@@ -153,6 +168,10 @@ class Lesson:
             "options": self.parser.options_, "isogloss": __version__,
             "data": store.data_hash(*(text.to_bytes() for text in texts)),
         }  # fmt: skip
+
+
+def _candidates(chosen: LinkFilter | None, words: Words, heads: NDArray[np.int32] | None = None) -> Candidates:
+    return Candidates.all(words.lengths) if chosen is None else chosen.candidates(words, heads)
 
 
 def _usable(treebank: Treebank, projective: bool) -> NDArray[np.int32]:
