@@ -241,7 +241,7 @@ def _load(model: str) -> DependencyParser | JointMorphologyParser:
     from isogloss import store
 
     kind = store.read_header(model)["kind"]
-    if kind not in ("parse.dependency", "parse.joint"):
+    if kind not in ("parse.dependency", "parse.joint", store.CHECKPOINT):  # `load` has words for the last
         raise UsageError(f"{model}: a model of kind {kind!r}, not a parser. Give a folder by `isogloss parse train`")
     loaded: DependencyParser | JointMorphologyParser = store.load(model)
     return loaded

@@ -26,7 +26,7 @@ from isogloss import store
 from isogloss.errors import DataError, IsoglossError, ParameterError, UsageError
 from isogloss.progress import Progress, QuietProgress
 
-__all__ = ["Info", "Interrupted", "Learner", "Result", "Resumable", "State", "run"]
+__all__ = ["Info", "Interrupted", "Learner", "Result", "Resumable", "State", "check_checkpoint", "run"]
 
 Reason = Literal["iterations", "tolerance", "should_stop"]
 Place = str | os.PathLike[str]
@@ -167,10 +167,10 @@ def run(
     _check(learner, iterations, tolerance, checkpoint, resume, every)
     progress = progress or QuietProgress()
     loop = _Loop(learner, state, iterations, tolerance, checkpoint, fingerprint or {}, progress, should_stop, name)
+    if checkpoint is not None:
+        check_checkpoint(checkpoint)
     if resume:
         loop.take_up()
-    if checkpoint is not None:
-        loop.check_place()
     progress.start(name, iterations)
     with _watch(progress) as watch:
         try:
@@ -183,6 +183,37 @@ def run(
     if watch.signals:  # it came in the last step
         raise loop.interrupted(watch)
     return result
+
+
+def check_checkpoint(
+    checkpoint: Place, fingerprint: Mapping[str, Any] | None = None, *, resume: bool = False
+) -> None:  # fmt: skip
+    """Refuse what `run` would refuse, before the work that leads to it: a bad place, or the checkpoint of another run.
+
+    With a fingerprint and `resume`, a checkpoint that is there should be of the run of this fingerprint.
+    """
+    folder = Path(checkpoint)
+    if not folder.parent.exists() and folder.parent.parent.is_dir():
+        with suppress(OSError):  # said better by what follows
+            folder.parent.mkdir()
+    store.check_place(folder)
+    if (folder / store.HEADER).is_file():
+        header = store.read_header(folder, kind=store.CHECKPOINT)
+        if resume and fingerprint is not None:
+            _check_same(folder, header["options"], json.loads(store.as_json(fingerprint)))
+
+
+def _check_same(checkpoint: Path, before: Mapping[str, Any], now: Mapping[str, Any]) -> None:
+    differences = _differences(before, now)
+    if differences:
+        raise _another_run(checkpoint, "; ".join(differences))
+
+
+def _another_run(checkpoint: Path, why: str) -> UsageError:
+    return UsageError(
+        f"{checkpoint}: this checkpoint is of another run: {why}. "
+        "Resume with the same text and options, or start again without resuming"
+    )
 
 
 def _check(
@@ -293,16 +324,6 @@ class _Loop(Generic[S]):
         )
         self.kept = self.done
 
-    def check_place(self) -> None:
-        """Before any work: the folder around the checkpoint is there, and no model or anything else would be lost."""
-        assert self.checkpoint is not None
-        if not self.checkpoint.parent.exists() and self.checkpoint.parent.parent.is_dir():
-            with suppress(OSError):  # said better by what follows
-                self.checkpoint.parent.mkdir()
-        store.check_place(self.checkpoint)
-        if (self.checkpoint / store.HEADER).is_file():
-            store.read_header(self.checkpoint, kind=store.CHECKPOINT)
-
     def take_up(self) -> None:
         """Go back to where the checkpoint is, if there is one and it is of this run."""
         assert self.checkpoint is not None
@@ -310,13 +331,9 @@ class _Loop(Generic[S]):
             self.progress.note(f"{self.checkpoint}: no checkpoint yet, so this starts from the beginning")
             return
         saved = store.read(self.checkpoint, kind=store.CHECKPOINT)
-        differences = _differences(saved.options, self.fingerprint)
-        if differences or saved.meta["name"] != self.name or saved.meta["first"] != self.first:
-            why = "; ".join(differences) or f"it is of {saved.meta['name']!r}, not {self.name!r}"
-            raise UsageError(
-                f"{self.checkpoint}: this checkpoint is of another run: {why}. "
-                "Resume with the same text and options, or start again without resuming"
-            )
+        _check_same(self.checkpoint, saved.options, self.fingerprint)
+        if saved.meta["name"] != self.name or saved.meta["first"] != self.first:
+            raise _another_run(self.checkpoint, f"it is of {saved.meta['name']!r}, not {self.name!r}")
         columns = {name: saved.arrays.pop(name) for name in list(saved.arrays) if name.startswith(_TRACE)}
         self.trace = {name.removeprefix(_TRACE): column.tolist() for name, column in columns.items()}
         self.state = cast(Resumable, self.learner).restore(saved.arrays, saved.meta["learner"])

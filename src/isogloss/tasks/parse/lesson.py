@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from isogloss import __version__, store
 from isogloss.data.treebank import Treebank
-from isogloss.learners.runner import Place, run
+from isogloss.learners.runner import Place, check_checkpoint, run
 from isogloss.progress import Progress
 from isogloss.structures.tree_parts import Candidates
 from isogloss.tasks.parse.cutting import without_long
@@ -28,11 +28,36 @@ if TYPE_CHECKING:
     from isogloss.tasks.parse.parser import DependencyParser
     from isogloss.tasks.tag import Tagger
 
-__all__ = ["Curves", "Lesson", "checked"]
+__all__ = ["Curves", "Keeping", "Lesson", "checked"]
 
 LABEL_PASSES = 5
 LEAST = 1e-3
 """Weights of relations up to this size are not kept."""
+
+
+class Keeping(NamedTuple):
+    """Where learning is kept when it is interrupted, and what tells one run from another."""
+
+    checkpoint: Place | None = None
+    resume: bool = False
+    fingerprint: dict[str, Any] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        checkpoint: Place | None,
+        resume: bool,
+        options: dict[str, Any],
+        treebank: Treebank,
+        dev: Treebank | None,
+    ) -> Keeping:
+        """Of a run with these options and texts; a checkpoint that is not of it is refused before any work."""
+        if checkpoint is None:
+            return cls(None, resume)
+        texts = [text.to_bytes() for text in (treebank, dev) if text is not None]
+        made = {"options": options, "isogloss": __version__, "data": store.data_hash(*texts)}
+        check_checkpoint(checkpoint, made, resume=resume)
+        return cls(checkpoint, resume, made)
 
 
 class Curves(NamedTuple):
@@ -93,9 +118,7 @@ class Lesson:
         tagger.fit(treebank, None, progress)
         return cls(parser, treebank, seen, None if dev is None else tagger.predict(dev), tagger)
 
-    def learn(
-        self, shape: Shape, progress: Progress, checkpoint: Place | None = None, resume: bool = False
-    ) -> tuple[Fitted, Curves]:
+    def learn(self, shape: Shape, progress: Progress, keeping: Keeping) -> tuple[Fitted, Curves]:
         """Relations of a second stage, which links to look at, and weights of parts; in this order.
 
         The last takes most of the time. If it is interrupted, the checkpoint keeps what has been learnt; what goes
@@ -112,8 +135,8 @@ class Lesson:
         tuned = self._learner(words, columns, heads, shape, chosen, progress)
         result = run(
             tuned, Passes(), iterations=parser.iterations, should_stop=tuned.is_done, progress=progress,
-            name="Learning links", checkpoint=checkpoint, resume=resume, every=None,
-            fingerprint=None if checkpoint is None else self._fingerprint(),
+            name="Learning links", checkpoint=keeping.checkpoint, resume=keeping.resume, every=None,
+            fingerprint=keeping.fingerprint,
         )  # fmt: skip
         weights, joint = tuned.weights
         scorer = tuned.learner.scorer
@@ -160,14 +183,6 @@ class Lesson:
         )  # fmt: skip
         learner = TreeLearner(scorer, words, candidates, heads, shape, settings, labels, progress.within)
         return TunedLearner(learner, labels, other, parser.decoder)
-
-    def _fingerprint(self) -> dict[str, Any]:
-        """What learning depends on."""
-        texts = (self.treebank, *([] if self.held_out is None else [self.held_out]))
-        return {
-            "options": self.parser.options_, "isogloss": __version__,
-            "data": store.data_hash(*(text.to_bytes() for text in texts)),
-        }  # fmt: skip
 
 
 def _candidates(chosen: LinkFilter | None, words: Words, heads: NDArray[np.int32] | None = None) -> Candidates:

@@ -24,7 +24,7 @@ from isogloss.tasks.parse.explaining import explain
 from isogloss.tasks.parse.features import LINK_TEMPLATES, Templates
 from isogloss.tasks.parse.fitted import Fitted
 from isogloss.tasks.parse.inference import DECODERS, Shape, best_trees, chances_of
-from isogloss.tasks.parse.lesson import Lesson, checked
+from isogloss.tasks.parse.lesson import Keeping, Lesson, checked
 from isogloss.tasks.parse.scoring import SUPPORTS
 from isogloss.tasks.parse.training import OBJECTIVES
 from isogloss.tasks.parse.tuning import all_trees
@@ -230,10 +230,11 @@ class DependencyParser:
             raise TreebankError(
                 f"{treebank.name}: no word has a head, so there is nothing to learn. Is it the right file?"
             )
+        keeping = Keeping.of(checkpoint, resume, self.options_, treebank, held_out)
         lesson = Lesson.of(self, treebank, held_out, progress)  # taggers have threads of their own
         try:
             with using_threads(self.threads):
-                self._fitted, curves = lesson.learn(self._shape(treebank), progress, checkpoint, resume)
+                self._fitted, curves = lesson.learn(self._shape(treebank), progress, keeping)
         finally:
             progress.finish()
         self.trace_, self.tuning_ = curves
