@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from isogloss.errors import ParameterError
 from isogloss.learners._vectors import dot
-from isogloss.learners.optimisers import Lbfgs
+from isogloss.learners.optimisers import Lbfgs, WholeObjective
 
 __all__ = ["Fit", "LogLinearMultinomial", "dirichlet_divergence", "normalise"]
 
@@ -90,17 +90,15 @@ SEARCH = 25
 """Evaluations that one search along a direction may spend."""
 
 
-class _Expected:
-    """Expected counts as an `Objective`: their log-likelihood, a function of the weights of a model."""
+class _Expected(WholeObjective):
+    """The log-likelihood of expected counts, a function of the weights of a model."""
 
     def __init__(self, model: LogLinearMultinomial, counts: Array) -> None:
-        self.model, self.counts, self.n_weights = model, counts, model.n_weights
+        self.model, self.counts = model, counts
 
-    def __len__(self) -> int:
-        return 1
-
-    def support(self, items: NDArray[np.int64], /) -> NDArray[np.int64]:
-        return np.arange(self.n_weights)
+    @property
+    def n_weights(self) -> int:
+        return self.model.n_weights
 
     def add_gradient(self, weights: Array, out: Array, items: NDArray[np.int64] | None = None, /) -> float:
         value, gradient = self.model.likelihood(weights, self.counts)

@@ -20,7 +20,7 @@ from isogloss.errors import ParameterError
 from isogloss.learners._search import search
 from isogloss.learners._vectors import dot, summed
 
-__all__ = ["AdaGrad", "Info", "Lbfgs", "LbfgsState", "Objective", "Sgd", "StochasticState"]
+__all__ = ["AdaGrad", "Info", "Lbfgs", "LbfgsState", "Objective", "Sgd", "StochasticState", "WholeObjective"]
 
 Array = NDArray[np.float64]
 Items = NDArray[np.int64]
@@ -44,6 +44,23 @@ class Objective(Protocol):
     def support(self, items: Items, /) -> NDArray[np.int64]:
         """The weights on which the given items depend, each once: where their gradient may differ from 0."""
         ...
+
+
+class WholeObjective(ABC):
+    """An `Objective` that is not a sum: one item, which depends on all weights."""
+
+    @property
+    @abstractmethod
+    def n_weights(self) -> int: ...
+
+    def __len__(self) -> int:
+        return 1
+
+    def support(self, items: Items, /) -> NDArray[np.int64]:
+        return np.arange(self.n_weights)
+
+    @abstractmethod
+    def add_gradient(self, weights: Array, out: Array, items: Items | None = None, /) -> float: ...
 
 
 class Info(NamedTuple):

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from isogloss.engine.threads import run_blocks
 from isogloss.errors import DataError, ParameterError
 from isogloss.learners.multinomials import normalise
-from isogloss.learners.optimisers import Lbfgs
+from isogloss.learners.optimisers import Lbfgs, WholeObjective
 from isogloss.learners.posterior import Outcome, Together
 from isogloss.learners.runner import run
 from isogloss.progress import Progress
@@ -308,8 +308,8 @@ class _Em:
         return _State(params, state.iteration + 1, start), _Info(value + self.log_prior(state.params), violation)
 
 
-class _Marginal:
-    """The penalised marginal likelihood as a function of weights: an `Objective` of one item for `Lbfgs`.
+class _Marginal(WholeObjective):
+    """The penalised marginal likelihood as a function of weights, for `Lbfgs`.
 
     Weights are those of emissions followed by log scores of transitions, which a softmax makes probabilities. The
     gradient is that of the expected complete-data likelihood at the posterior of the same weights.
@@ -324,19 +324,13 @@ class _Marginal:
     def n_weights(self) -> int:
         return self.n_emissions + int(np.prod(self.shape))
 
-    def __len__(self) -> int:
-        return 1
-
-    def support(self, items: Integers) -> Integers:
-        return np.arange(self.n_weights)
-
     def params(self, weights: Array) -> _Params:
         own = weights[: self.n_emissions]
         scores = weights[self.n_emissions :].reshape(self.shape)
         raised = np.exp(scores - scores.max(axis=-1, keepdims=True))
         return _Params(raised / raised.sum(axis=-1, keepdims=True), self.emissions.table(own), own.copy())
 
-    def add_gradient(self, weights: Array, out: Array, items: Integers | None = None) -> float:
+    def add_gradient(self, weights: Array, out: Array, items: Integers | None = None, /) -> float:
         params, em = self.params(weights), self.em
         value, transitions, posterior, _, _ = em.expect(params, None)
         counts = em.lattice.emission_counts(posterior, em.n_types)
@@ -424,13 +418,6 @@ def fit_hmm(
     >>> fit.model.posterior(Lattice([2, 1], [0, 2], mask[[2, 1]])).round().tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
-    lattice = Lattice(ids, offsets, allowed)
-    if n_types is None:
-        n_types = int(features.shape[0]) if features is not None else int(lattice.ids.max(initial=-1)) + 1
-    if not lattice.n_tokens:
-        raise DataError("fit_hmm: the text has no words, so there is nothing to learn from")
-    if features is not None and features.shape[0] != n_types:
-        raise ParameterError(f"fit_hmm: features of {features.shape[0]} types for a text of {n_types}")
     if method not in ("em", "gradient") or (method == "gradient" and features is None):
         raise ParameterError("fit_hmm: method should be 'em' or, with features, 'gradient'; tables are learnt by 'em'")
     if not (order in (1, 2) and smoothing >= 0 and variance > 0 and iterations > 0 <= first_order and evaluations > 1):
@@ -438,6 +425,8 @@ def fit_hmm(
             "fit_hmm: order 1 or 2, smoothing and first_order >= 0, variance > 0, iterations >= 1 and evaluations >= 2 "
             "are needed"
         )
+    lattice = Lattice(ids, offsets, allowed)
+    n_types = _n_types(lattice, n_types, features)
     support = _support(lattice, n_types)
     emissions = None
     if features is not None:
@@ -461,6 +450,17 @@ def fit_hmm(
         params = params._replace(transitions=np.repeat(params.transitions[None], lattice.k + 1, axis=0))
     params, trace = (_climbed if method == "gradient" else _repeated)(em, params, iterations - first_order, progress)
     return _fitted(em, params, trace)
+
+
+def _n_types(lattice: Lattice, given: int | None, features: Any) -> int:
+    """Word types of a text that has words, and of features that fit it."""
+    if not lattice.n_tokens:
+        raise DataError("fit_hmm: the text has no words, so there is nothing to learn from")
+    if features is None:
+        return int(lattice.ids.max()) + 1 if given is None else given
+    if given not in (None, features.shape[0]):
+        raise ParameterError(f"fit_hmm: features of {features.shape[0]} types for a text of {given}")
+    return int(features.shape[0])
 
 
 def _repeated(em: _Em, params: _Params, iterations: int, progress: Progress | None) -> tuple[_Params, Array]:
