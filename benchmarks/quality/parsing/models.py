@@ -52,7 +52,7 @@ class Model:
     def version(self) -> str:
         """The version of the system; NotHere if it is not there."""
         if self.kind == UDPIPE:
-            return _udpipe_version(_peers())
+            return udpipe_version(peers())
         return _malt_version(_jar()) if self.kind == MALT else __version__
 
     def commands(self, given: Given, tags: str, place: Path, out: Path, threads: int) -> tuple[Command, Command]:
@@ -67,7 +67,7 @@ class Model:
             return [command_line(), "parse", "train", given.train, *dev, *save, *own]
         if self.kind == UDPIPE:
             tagger = "" if tags == OWN else "none"
-            return [_peers(), DRIVER, "train", given.train, given.dev or "", place / "model", tagger, self.options]
+            return [peers(), DRIVER, "train", given.train, given.dev or "", place / "model", tagger, self.options]
         learn: list[str | Path]
         learn = ["-c", "model", "-w", place, "-i", given.train, "-m", "learn", *self._malt_options.split()]
         return [*_malt(), *learn]
@@ -78,7 +78,7 @@ class Model:
         if self.kind == ISOGLOSS:
             return [command_line(), "parse", "apply", place / "model", test, "-o", out, "--threads", str(threads), "-q"]
         if self.kind == UDPIPE:
-            return [_peers(), DRIVER, "apply", place / "model", test, out, "" if tags == OWN else "none"]
+            return [peers(), DRIVER, "apply", place / "model", test, out, "" if tags == OWN else "none"]
         return [*_malt(), "-c", "model", "-w", place, "-i", test, "-o", out, "-m", "parse"]
 
     def shown(self, tags: str, *, dev: bool, threads: int) -> str:
@@ -110,7 +110,7 @@ class Model:
 # --- peers
 
 
-def _peers() -> str:
+def peers() -> str:
     python = os.environ.get("PARSING_PEERS")
     if not python:
         raise NotHere("udpipe: set PARSING_PEERS to a python that has it (pip install ufal.udpipe)")
@@ -131,7 +131,7 @@ def _malt() -> list[str | Path]:
 
 
 @cache
-def _udpipe_version(python: str) -> str:
+def udpipe_version(python: str) -> str:
     ask = "import importlib.metadata as m, ufal.udpipe; print(m.version('ufal.udpipe'))"
     found = subprocess.run([python, "-c", ask], capture_output=True, text=True)
     if found.returncode:

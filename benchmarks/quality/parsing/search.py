@@ -78,6 +78,13 @@ Array = NDArray[np.float64]
 Heads = NDArray[np.int32]
 
 
+def command(text: str, features: str, way: str, longest: int) -> str:
+    """What makes a row."""
+    given = {"text": (text, TEXT), "features": (features, OURS), "longest": (longest, LONGEST)}
+    flags = [f"--{name} {value}" for name, (value, usual) in given.items() if value != usual]
+    return " ".join([COMMAND, *flags, f"--learnt {way}"])
+
+
 def results() -> rows.Rows:
     return run.ParsingRows(run.FOLDER / "parsing-search.csv", COLUMNS, KEY)
 
@@ -197,7 +204,8 @@ def measure(
             yield {
                 "data": text, "factors": ",".join(factors), "features": features, "learnt": way, "longest": longest,
                 "rounds": rounds, "sentences": len(right_trees), "words": right_trees.n_words, "date": rows.today(),
-                "machine": rows.machine(), "version": __version__, "commit": run.commit(), "command": COMMAND,
+                "machine": rows.machine(), "version": __version__, "commit": run.commit(),
+                "command": command(text, features, way, longest),
                 "code": code_of(*run.PARSER_SOURCES), "threads": threads,
             } | compared(found, reference, right_trees.heads, right_trees.lengths)  # fmt: skip
 
