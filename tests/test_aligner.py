@@ -512,7 +512,7 @@ OTHERS = ("jumps", "first", "diagonal", "null_mass", "source_counts", "target_co
 @pytest.mark.parametrize("how", ["short", "long"])
 @pytest.mark.parametrize("name", LENGTHS)
 def test_tables_that_do_not_fit_are_refused(fitted, name, how):
-    with pytest.raises(ModelError, match="fit each other"):
+    with pytest.raises(ModelError, match="array"):
         Model.from_arrays(damaged(arrays_of(fitted), name, how))
 
 
@@ -546,7 +546,7 @@ def test_damaged_models_are_refused(fitted, tmp_path):
         {**saved.options, "null": "much"},
     ):
         store.save(place, kind="align.hmm", options=options, arrays=saved.arrays, meta=saved.meta)
-        with pytest.raises(ModelError, match="header"):
+        with pytest.raises(ModelError, match="the saved aligner is damaged"):
             HMMAligner.load(place)
     rows = saved.arrays["rows"].copy()
     rows[1] = rows[-1] + 1

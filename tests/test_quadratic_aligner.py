@@ -395,9 +395,9 @@ def test_time_is_limited(fitted, text):
 @pytest.mark.parametrize(
     ("options", "finding"),
     [
-        ({"fertility": 0}, "fertility should be an integer from 1 on"),
-        ({"fertility": None}, "fertility should be an integer from 1 on"),
-        ({"near": 0}, "near should be an integer from 1 on"),
+        ({"fertility": 0}, "fertility should be an integer from 1 to 100"),
+        ({"fertility": None}, "fertility should be an integer from 1 to 100"),
+        ({"near": 0}, "near should be an integer from 1 to"),
         ({"decode": "ilp"}, "decode should be"),
         ({"time_limit": 0}, "time_limit should be seconds above 0"),
         ({"pairs": 1}, "pairs should be True or False"),

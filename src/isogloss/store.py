@@ -34,8 +34,8 @@ from isogloss.data.ragged import Ragged
 from isogloss.errors import DataError, ModelError, UsageError
 
 __all__ = [
-    "Saved", "data_hash", "discard", "load", "named", "pack_strings", "prefixed", "read", "read_header", "save",
-    "unpack_strings", "unprefixed",
+    "Saved", "data_hash", "discard", "load", "named", "pack_strings", "prefixed", "read", "read_header", "reading",
+    "save", "unpack_strings", "unprefixed",
 ]  # fmt: skip
 
 FORMAT = "isogloss-model"
@@ -421,7 +421,7 @@ def _read_arrays(file: Path, header: dict[str, Any]) -> Arrays:
         loaded: Arrays = load_file(file)
     except FileNotFoundError as error:
         raise ModelError(f"{file}: missing, though {HEADER} is there. {remedy}") from error
-    except (OSError, ValueError, KeyError, SafetensorError) as error:
+    except (OSError, SafetensorError, *_MALFORMED) as error:  # types and offsets of the file may be anything
         raise ModelError(f"{file}: cannot be read ({error}). {remedy}") from error
     return {name: array if array.flags.writeable else array.copy() for name, array in loaded.items()}
 
@@ -447,6 +447,29 @@ def load(path: Place) -> Any:
     saved = read(path, kind=kind)
     with named(path):
         return getattr(import_module(module), name)._from_saved(saved)
+
+
+_MALFORMED = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
+"""What Python raises when data are of another type, size or value than the code expects."""
+
+
+@contextmanager
+def reading(what: str) -> Iterator[None]:
+    """Around the making of an object from a saved model: whatever its contents lead to becomes a `ModelError`.
+
+    >>> with reading("the saved toy"):
+    ...     {}["weights"]
+    Traceback (most recent call last):
+    ...
+    isogloss.errors.ModelError: the saved toy is damaged or of another version (KeyError: 'weights'). Copy it again, ...
+    """
+    try:
+        yield
+    except (UsageError, *_MALFORMED) as finding:
+        words = str(finding) if isinstance(finding, UsageError) else f"{type(finding).__name__}: {finding}"
+        raise ModelError(
+            f"{what} is damaged or of another version ({words}). Copy it again, or train it again"
+        ) from finding
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from isogloss.data.bitext import Text
 from isogloss.data.tagsets import TAGSETS, UD17, Tagset, possible_tags, tagset_named, tagset_of
 from isogloss.data.treebank import Treebank
 from isogloss.data.vocabulary import Vocabulary
-from isogloss.errors import ModelError, ParameterError
+from isogloss.errors import ParameterError
 
 __all__ = ["TagDictionary", "is_number", "is_punctuation"]
 
@@ -403,22 +403,19 @@ class TagDictionary(Mapping[str, tuple[str, ...]]):
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> TagDictionary:
         """The inverse of `to_arrays`."""
-        from isogloss.store import unpack_strings
+        from isogloss.layout import Layout, Numbers, Strings, check
 
-        try:
-            words, tags, name = (
-                unpack_strings(arrays[key], arrays[f"{key}_offsets"]) for key in ("words", "tags", "tagset")
-            )
-            sets, table = arrays["sets"].astype(np.int32), arrays["table"].astype(bool)
-        except KeyError as missing:
-            raise ModelError(f"the dictionary of the saved model has no {missing}. Save the model again") from None
-        fits = sets.shape == (len(words),) and table.ndim == 2 and table.shape[1] == len(tags)
-        if not fits or (len(sets) and not 0 <= sets.min() <= sets.max() < len(table)):
-            raise ModelError(
-                "the dictionary of the saved model is damaged (its arrays do not fit). Save the model again"
-            )
+        layout: Layout = {
+            "words": Strings("words", distinct=True),
+            "tags": Strings("tags", distinct=True, least=1),
+            "tagset": Strings("tagset"),
+            "sets": Numbers("int32", "words", least=0, below="sets"),
+            "table": Numbers("bool", ("sets", "tags")),
+        }
+        found = check(arrays, layout, "the dictionary of the saved model")
         made = cls.__new__(cls)
-        made._set(Vocabulary(words), sets, table, tuple(tags), tagset_named(name[0]) if name else None)
+        tagset = tagset_named(found["tagset"][0]) if found["tagset"] else None
+        made._set(Vocabulary(found["words"]), found["sets"], found["table"], tuple(found["tags"]), tagset)
         return made
 
 

@@ -29,6 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from isogloss.engine.threads import run_blocks, using_threads
 from isogloss.errors import ModelError, ParameterError
+from isogloss.layout import Numbers
 from isogloss.learners.sparse import Sparse
 
 __all__ = ["Axis", "Hashed", "Index", "Numbering", "Parts", "Role", "Sparse", "Templates", "arcs", "pairs", "positions"]
@@ -226,6 +227,10 @@ class Hashed:
         out = np.empty(len(keys), np.int32)
         look_up_hashed(keys, self.bits, out)
         return out
+
+
+KEYS = Numbers("uint64", "features", least=1, order="strict")
+"""How the keys of an `Index` are declared in a saved model."""
 
 
 class Index:

@@ -15,7 +15,8 @@ from isogloss._version import __version__
 from isogloss.data import Bitext, Links
 from isogloss.data.formats import as_bitext
 from isogloss.engine.threads import using_threads
-from isogloss.errors import BitextError, ModelError, UsageError
+from isogloss.errors import BitextError, UsageError
+from isogloss.layout import number
 from isogloss.learners.runner import run
 from isogloss.metrics import AlignmentScore, best_threshold, score_links
 from isogloss.progress import Progress, QuietProgress
@@ -319,19 +320,15 @@ class HMMAligner:
 
     @classmethod
     def _from_saved(cls, saved: store.Saved) -> Self:
-        try:
-            settings = Settings.from_dict(saved.options)
-            threshold = float(saved.meta["threshold"])
-        except (UsageError, KeyError, TypeError, ValueError) as problem:
-            raise ModelError(f"the header of this model makes no sense ({problem}). Train it again") from None
         aligner = cls.__new__(cls)
-        aligner._settings = aligner._asked = settings
+        with store.reading("the saved aligner"):
+            aligner._settings = aligner._asked = Settings.from_dict(saved.options)
+            aligner.threshold_ = number(saved.meta["threshold"], "threshold", least=0.0, most=1.0)
+            aligner._model = Model.from_arrays(saved.arrays)
         aligner._given = frozenset(saved.options)
         aligner._lexicon, aligner.threads = None, None
         aligner._trained_on = None
         aligner._bitext_hash = str(saved.meta.get("data", ""))
-        aligner._model = Model.from_arrays(saved.arrays)
-        aligner.threshold_ = threshold
         aligner.trace_, aligner.skipped_ = np.zeros(0), np.zeros(0, np.int64)
         return aligner
 

@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isogloss import store
 from isogloss.data import Vocabulary
-from isogloss.errors import ModelError
+from isogloss.layout import COUNTS, Layout, Numbers, Offsets, Strings, check, collect
 from isogloss.tasks.align.corpus import Corpus
 from isogloss.tasks.align.priors import StemTable, spelling_prior
 from isogloss.tasks.align.settings import Settings
@@ -26,11 +25,23 @@ from isogloss.tasks.align.settings import Settings
 __all__ = ["Model"]
 
 Floats = NDArray[np.float32]
-_ARRAYS = {
-    "source_counts": "int64", "target_counts": "int64", "rows": "int64", "columns": "int32", "weights": "float32",
-    "source_mass": "float32", "target_mass": "float32", "source_null": "float32", "target_null": "float32",
-    "null_mass": "float32", "jumps": "float64", "first": "float64", "diagonal": "float64",
-}  # fmt: skip
+_LAYOUT: Layout = {
+    "source_words": Strings("n", distinct=True),
+    "target_words": Strings("m", distinct=True),
+    "source_counts": Numbers("int64", "n", least=0, below=COUNTS),
+    "target_counts": Numbers("int64", "m", least=0, below=COUNTS),
+    "rows": Offsets("n", "k"),
+    "columns": Numbers("int32", "k", least=0, below="m"),
+    "weights": Numbers("float32", ("k", 2), least=0),
+    "source_mass": Numbers("float32", "n + 1", least=0),
+    "target_mass": Numbers("float32", "m + 1", least=0),
+    "source_null": Numbers("float32", "n + 1", least=0),
+    "target_null": Numbers("float32", "m + 1", least=0),
+    "null_mass": Numbers("float32", 2, least=0),
+    "jumps": Numbers("float64", (2, "buckets"), least=0),
+    "first": Numbers("float64", (2, "first"), least=0),
+    "diagonal": Numbers("float64", (2, "buckets"), least=0),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,46 +202,16 @@ class Model:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Everything, under names of their own, for `isogloss.store`."""
-        found: dict[str, NDArray[Any]] = {name: getattr(self, name) for name in _ARRAYS}
-        for side in ("source", "target"):
-            blob, offsets = store.pack_strings(getattr(self, f"{side}_words").types)
-            found[f"{side}_words"], found[f"{side}_words_offsets"] = blob, offsets
-        return found
+        return collect(self, _LAYOUT)
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Model:
         """What `arrays` gave; refuses tables whose parts do not fit each other."""
-        try:
-            words = {
-                f"{side}_words": Vocabulary(
-                    store.unpack_strings(arrays[f"{side}_words"], arrays[f"{side}_words_offsets"])
-                )
-                for side in ("source", "target")
-            }
-            rest = {name: arrays[name] for name in _ARRAYS}
-        except KeyError as missing:
-            raise ModelError(f"this model lacks its {missing}. Was it written by another version?") from None
-        model = cls(**words, **rest)  # type: ignore[arg-type]
-        n, m, k = len(model.source_words), len(model.target_words), len(model.columns)
         from isogloss.structures._numba.jumps import BUCKETS, FIRST
 
-        shapes = {
-            "source_counts": (n,), "target_counts": (m,), "rows": (n + 1,), "columns": (k,), "weights": (k, 2),
-            "source_mass": (n + 1,), "target_mass": (m + 1,), "source_null": (n + 1,), "target_null": (m + 1,),
-            "null_mass": (2,), "jumps": (2, BUCKETS), "first": (2, FIRST), "diagonal": (2, BUCKETS),
-        }  # fmt: skip
-        fits = all(
-            rest[name].shape == shape and rest[name].dtype == _ARRAYS[name] for name, shape in shapes.items()
-        ) and (
-            model.rows[0] == 0
-            and model.rows[-1] == k
-            and bool((np.diff(model.rows) >= 0).all())
-            and (k == 0 or (model.columns.min() >= 0 and model.columns.max() < m))
-            and all(np.isfinite(array).all() for array in rest.values())
-        )
-        if not fits:
-            raise ModelError("the tables of this model do not fit each other. Was it damaged? Train it again")
-        return model
+        found = check(arrays, _LAYOUT, "the tables of this model", {"buckets": BUCKETS, "first": FIRST})
+        words = {f"{side}_words": Vocabulary(found[f"{side}_words"]) for side in ("source", "target")}
+        return cls(**found | words)
 
 
 def _with_last(array: Floats, value: float) -> Floats:

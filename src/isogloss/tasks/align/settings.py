@@ -9,8 +9,10 @@ from typing import Any
 from isogloss.errors import ParameterError
 from isogloss.tasks.align.symmetrise import METHODS
 
-__all__ = ["CONSTRAINTS", "Settings"]
+__all__ = ["CONSTRAINTS", "MOST_WORDS", "Settings"]
 
+MOST_WORDS = 32_000
+"""Words that a side of a pair may have at the most: what 16 bits can number."""
 CONSTRAINTS = ("none", "agreement", "bijective", "symmetric")
 
 # Iterations for texts of at least so many source words.
@@ -79,7 +81,7 @@ class Settings:
         for name, low, high in (
             ("model1_iterations", 0, 10**6),
             ("iterations", 0, 10**6),
-            ("max_length", 1, 32000),
+            ("max_length", 1, MOST_WORDS),
             ("stem_length", 1, 64),
             ("dual_steps", 0, 10**6),
             ("seed", 0, 2**63 - 1),

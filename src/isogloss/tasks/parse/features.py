@@ -196,6 +196,8 @@ class Templates:
         starts: list[int] = []
         kept: list[str] = []
         for number, name in enumerate(names):
+            if not isinstance(name, str):
+                raise ParameterError(f"template {name!r} should be a string, such as 'head.tag & child.tag'")
             parsed = [_term(part.strip(), name) for part in name.split("&")]
             if columns is not None and not _telling(parsed, columns):
                 continue

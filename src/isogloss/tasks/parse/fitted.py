@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
 from isogloss import store
 from isogloss.errors import ModelError
+from isogloss.layout import integer, number, texts
 from isogloss.structures.loopy import CONSTRAINTS
 from isogloss.structures.tree_parts import FAMILIES, Candidates
 from isogloss.tasks.parse.features import FILTER_TEMPLATES
 from isogloss.tasks.parse.filtering import BASE, LinkFilter
-from isogloss.tasks.parse.inference import Shape
+from isogloss.tasks.parse.inference import MOST_ROUNDS, Shape
 from isogloss.tasks.parse.labelled import JointScorer, LabelScorer
 from isogloss.tasks.parse.labels import Labeller
 from isogloss.tasks.parse.scoring import FeatureSet, PartScorer
@@ -74,13 +75,13 @@ class Fitted:
         cls, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any], templates: tuple[str, ...]
     ) -> Fitted:
         """The inverse of `to_parts`."""
-        given = dict(meta["columns"])
-        columns = Columns(given["tag"], given["fine"], given["lemma"], tuple(given["attributes"]))
+        columns = Columns.checked(meta["columns"])
         chosen = None
         if meta["filter"] is not None:
             quick = FeatureSet.of(columns, (), FILTER_TEMPLATES, base=BASE)
             scorer = PartScorer.ready(quick, arrays["filter.table"], "filter.table")
-            chosen = LinkFilter(scorer, _shape(meta["filter"]["shape"]), float(meta["filter"]["threshold"]))
+            threshold = number(meta["filter"]["threshold"], "threshold", least=0.0, most=1.0)
+            chosen = LinkFilter(scorer, replace(_shape(meta["filter"]["shape"]), families=()), threshold)
         joint, labels, tagger = *(store.unprefixed(name, arrays) for name in ("joint.", "label.")), None
         if meta.get("tagger") is not None:
             from isogloss.tasks.tag import Tagger
@@ -97,7 +98,8 @@ class Fitted:
 
 
 def _shape(given: Mapping[str, Any]) -> Shape:
-    shape = Shape(str(given["constraint"]), bool(given["single_root"]), tuple(given["families"]), int(given["rounds"]))
+    rounds = integer(given["rounds"], "rounds", least=1, most=MOST_ROUNDS)
+    shape = Shape(str(given["constraint"]), bool(given["single_root"]), texts(given["families"], "families"), rounds)
     if shape.constraint not in CONSTRAINTS or not set(shape.families) <= set(FAMILIES):
         raise ModelError("the saved parser has parts that this version does not know. Train it again, or update")
     return shape

@@ -15,9 +15,11 @@ from isogloss.structures.batch import Batch, Stack
 from isogloss.structures.loopy import LoopyTrees
 from isogloss.structures.tree_parts import TreeParts
 
-__all__ = ["DECODERS", "Shape", "best_trees", "chances_of", "pieces"]
+__all__ = ["DECODERS", "MOST_ROUNDS", "Shape", "best_trees", "chances_of", "pieces"]
 
 DECODERS = ("mbr", "map")
+MOST_ROUNDS = 1000
+"""No more rounds of belief propagation may be asked for."""
 CELLS = 1 << 20
 """Links that are scored at a time."""
 

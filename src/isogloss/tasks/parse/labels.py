@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from isogloss.data.treebank import Column, Treebank
 from isogloss.data.vocabulary import Vocabulary
 from isogloss.engine.threads import run_blocks
-from isogloss.errors import ModelError
-from isogloss.store import pack_strings, unpack_strings
+from isogloss.layout import Layout, Numbers, Offsets, Strings, check
+from isogloss.store import pack_strings
 from isogloss.structures.batch import run_sentences
 from isogloss.tasks.parse.features import LABEL_TEMPLATES, Templates, splitmix
 from isogloss.tasks.parse.scoring import Gradient, Table
@@ -24,6 +24,14 @@ from isogloss.tasks.parse.words import Columns, Words
 __all__ = ["LabelWeights", "Labeller", "gold_labels"]
 
 SENTENCES_PER_BLOCK = 64
+_LAYOUT: Layout = {
+    "names": Strings("names", offsets="name_offsets", distinct=True, least=1),
+    "used": Numbers("uint32", "rows", below="rows"),
+    "rows": Offsets("rows", "weights"),
+    "labels": Numbers("int16", "weights", least=0, below="names"),
+    "weights": Numbers("float32", "weights"),
+}
+"""Of what is kept; `used` are the rows that the table points to."""
 
 
 def gold_labels(treebank: Treebank) -> tuple[tuple[str, ...], NDArray[np.int64]]:
@@ -97,16 +105,11 @@ class LabelWeights:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], columns: Columns) -> Self:
         """The inverse of `to_arrays`; arrays that do not belong together are refused."""
-        names = tuple(unpack_strings(arrays["names"], arrays["name_offsets"]))
         table = Table.ready(arrays["table"], "table")
-        rows, labels, weights = (arrays[name] for name in ("rows", "labels", "weights"))
-        used = table.slots[1::2][table.slots[::2] != 0]
-        sound = len(rows) == len(used) + 1 and rows[0] == 0 and rows[-1] == len(labels) == len(weights)
-        sound = sound and used.max(initial=0) < max(1, len(used))
-        sound = sound and not (np.diff(rows) < 0).any() and bool(names)
-        if not sound or (len(labels) and not 0 <= labels.min() <= labels.max() < len(names)):
-            raise ModelError("the labels of the saved parser do not belong together. Train it again, or copy it whole")
-        return cls(names, cls.templates_for(columns), table, rows, labels, weights)
+        used = {"used": table.slots[1::2][table.slots[::2] != 0]}
+        found = check({**arrays, **used}, _LAYOUT, "the relations of the saved parser")
+        rest = (found[name] for name in ("rows", "labels", "weights"))
+        return cls(tuple(found["names"]), cls.templates_for(columns), table, *rest)
 
     @abstractmethod
     def predict_proba(

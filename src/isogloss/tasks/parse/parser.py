@@ -14,7 +14,8 @@ from isogloss import store
 from isogloss.data.bitext import Text
 from isogloss.data.treebank import Treebank
 from isogloss.engine.threads import using_threads
-from isogloss.errors import ModelError, ParameterError, TreebankError, UsageError
+from isogloss.errors import ParameterError, TreebankError, UsageError
+from isogloss.layout import vector
 from isogloss.progress import Progress, QuietProgress
 from isogloss.structures.batch import Stack
 from isogloss.structures.loopy import CONSTRAINTS, LoopyTrees
@@ -23,7 +24,7 @@ from isogloss.tasks.parse.cutting import cut, joined
 from isogloss.tasks.parse.explaining import explain
 from isogloss.tasks.parse.features import LINK_TEMPLATES, Templates
 from isogloss.tasks.parse.fitted import Fitted
-from isogloss.tasks.parse.inference import DECODERS, Shape, best_trees, chances_of
+from isogloss.tasks.parse.inference import DECODERS, MOST_ROUNDS, Shape, best_trees, chances_of
 from isogloss.tasks.parse.lesson import Keeping, Lesson, checked
 from isogloss.tasks.parse.scoring import SUPPORTS
 from isogloss.tasks.parse.training import OBJECTIVES
@@ -185,13 +186,15 @@ class DependencyParser:
                 f"{', '.join(unknown) or 'with order 1'}"
             )
         for name, least in (("iterations", 1), ("batch", 1), ("min_count", 1), ("rounds", 1), ("seed", 0)):
+            value, most = getattr(self, name), MOST_ROUNDS if name == "rounds" else 2**31 - 1
+            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+                raise ParameterError(f"DependencyParser: {name} should be from {least} to {most}, not {value!r}")
+        if not isinstance(self.single_root, bool) or self.projective not in (None, True, False):
+            raise ParameterError("DependencyParser: single_root and projective should be True or False")
+        for name, bound in (("rate", np.inf), ("l2", np.inf), ("prune", 1)):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise ParameterError(f"DependencyParser: {name} should be an integer from {least} on, not {value!r}")
-        for name, most in (("rate", np.inf), ("l2", np.inf), ("prune", 1)):
-            value = getattr(self, name)
-            if not (isinstance(value, int | float) and 0 <= value < most) or (name == "rate" and not value):
-                wanted = "above 0" if name == "rate" else "0 or more" + (", below 1" if most == 1 else "")
+            if not (isinstance(value, int | float) and 0 <= value < bound) or (name == "rate" and not value):
+                wanted = "above 0" if name == "rate" else "0 or more" + (", below 1" if bound == 1 else "")
                 raise ParameterError(f"DependencyParser: {name} should be {wanted}, not {value!r}")
         Templates.of(self.templates)
 
@@ -433,10 +436,9 @@ class DependencyParser:
 
     @classmethod
     def _from_saved(cls, saved: store.Saved) -> Self:
-        try:
+        meta = saved.meta
+        with store.reading("the saved parser"):
             parser = cls(**saved.options)
-            parser._fitted = Fitted.from_parts(saved.arrays, saved.meta, parser.templates)
-            parser.trace_, parser.tuning_ = np.array(saved.meta["trace"]), np.array(saved.meta["tuning"])
-        except (KeyError, TypeError, ValueError, ParameterError) as error:
-            raise ModelError(f"the saved parser is damaged or of another version ({error}). Train it again") from error
+            parser._fitted = Fitted.from_parts(saved.arrays, meta, parser.templates)
+            parser.trace_, parser.tuning_ = vector(meta["trace"], "trace"), vector(meta["tuning"], "tuning")
         return parser

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from isogloss.engine.threads import run_blocks
 from isogloss.errors import ModelError
+from isogloss.layout import Numbers, check
 from isogloss.structures.base import Array, kept
 from isogloss.structures.batch import run_sentences
 from isogloss.structures.tree_parts import FAMILIES, Candidates, TreeParts
@@ -63,9 +64,9 @@ class Table:
     @classmethod
     def ready(cls, slots: NDArray[np.uint32], place: str) -> Table:
         """One that was kept as it is; what is no table is refused. Its keys are not known."""
+        slots = check({place: slots}, {place: Numbers("uint32", "slots")}, "the features of the saved parser")[place]
         size = len(slots) // 2
-        sound = slots.dtype == np.uint32 and slots.shape == (2 * size,) and size >= 64 and not size & (size - 1)
-        if not sound or np.count_nonzero(slots[::2]) > size // 2:
+        if len(slots) % 2 or size < 64 or size & (size - 1) or np.count_nonzero(slots[::2]) > size // 2:
             raise ModelError(f"{place} of the saved parser is no table of features. Train it again, or copy it whole")
         return cls(np.zeros(0, np.uint64), slots)
 
@@ -180,8 +181,11 @@ class PartScorer:
 
     @classmethod
     def ready(cls, features: FeatureSet, slots: NDArray[np.uint32], place: str) -> PartScorer:
-        """The same, of the slots of its table."""
-        return cls(features, Table.ready(slots, place))
+        """The same, of the slots of its table, which are of a saved model."""
+        table = Table.ready(slots, place)
+        weights = np.ascontiguousarray(table.slots[1::2]).view(np.float32)[table.slots[::2] != 0]
+        check({place: weights}, {place: Numbers("float32", "weights")}, "the weights of the saved parser")
+        return cls(features, table)
 
     @property
     def n_features(self) -> int:

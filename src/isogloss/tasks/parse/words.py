@@ -5,7 +5,7 @@ Codes are hashes of strings, so that no list of words belongs to a model, and ne
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isogloss.data.treebank import Treebank, features_of
+from isogloss.errors import ModelError
+from isogloss.layout import texts
 
 __all__ = ["ATOMS", "PAD", "Columns", "Words", "code_of", "columns_of", "encode"]
 
@@ -51,6 +53,15 @@ class Columns(NamedTuple):
     """"xpos", "feats" or "", what is added to the tag."""
     lemma: bool
     attributes: tuple[str, ...]
+
+    @classmethod
+    def checked(cls, given: Mapping[str, Any]) -> Columns:
+        """From what a saved model says."""
+        made = cls(given["tag"], given["fine"], given["lemma"], texts(given["attributes"], "attributes"))
+        known = made.tag in ("upos", "xpos") and made.fine in ("xpos", "feats", "") and isinstance(made.lemma, bool)
+        if not known or len(made.attributes) > MOST_ATTRIBUTES:
+            raise ModelError(f"the saved parser looks at columns that are not known here: {made}. Train it again")
+        return made
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,8 +20,9 @@ from isogloss.data.bitext import Text
 from isogloss.data.treebank import Treebank
 from isogloss.data.vocabulary import Vocabulary
 from isogloss.engine.threads import using_threads
-from isogloss.errors import DataError, ModelError, ParameterError, UsageError
-from isogloss.learners.features import Axis, Index, Parts, Templates, positions
+from isogloss.errors import DataError, ParameterError, UsageError
+from isogloss.layout import COUNTS, Layout, Numbers, Strings, check, number
+from isogloss.learners.features import KEYS, Axis, Index, Parts, Templates, positions
 from isogloss.progress import Progress, QuietProgress
 from isogloss.tasks.tag.base import as_treebank
 from isogloss.tasks.tag.learning import Learning, Real
@@ -38,6 +39,20 @@ BLOCKS = (
 POSITIONS = {-1: "left", 0: "middle", 1: "right"}
 FURTHEST = 2
 """Of the neighbours that `Correspondence.neighbours` can speak of."""
+
+
+_LAYOUT: Layout = {
+    "keys": KEYS,
+    "table": Numbers("float32", ("features", "h")),
+    "strengths": Numbers("float64", ("blocks", "h")),
+    "words": Strings("words", offsets="word_offsets", distinct=True),
+    "counts": Numbers("int64", ("words", 2), least=0, below=COUNTS),
+    "pivots": Strings("pivots", offsets="pivot_offsets"),
+}
+_KEPT: Layout = {
+    "blocks": Numbers("int32", "real", least=0, below="blocks"),
+    "dimensions": Numbers("int32", "real", least=0, below="h"),
+}
 
 
 class Correspondence:
@@ -329,13 +344,10 @@ class Correspondence:
     def from_arrays(cls, options: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
         """The inverse of `options_` and `to_arrays`."""
         made = cls(**options)
-        made._index, made._table, made.strengths_ = Index(arrays["keys"]), arrays["table"], arrays["strengths"]
-        made.vocabulary_ = Vocabulary(store.unpack_strings(arrays["words"], arrays["word_offsets"]))
-        made.counts_ = arrays["counts"]
-        pivots = (entry.split(" ", 1) for entry in store.unpack_strings(arrays["pivots"], arrays["pivot_offsets"]))
-        made.pivots_ = tuple((place, word) for place, word in pivots)
-        if made._table.shape != (made._index.n_features, made.h) or made.counts_.shape != (len(made.vocabulary_), 2):
-            raise ModelError("the arrays of the saved correspondence do not belong together. Train it again")
+        found = check(arrays, _LAYOUT, "the saved correspondence", {"h": made.h, "blocks": len(made.names)})
+        made._index, made._table, made.strengths_ = Index(found["keys"]), found["table"], found["strengths"]
+        made.vocabulary_, made.counts_ = Vocabulary(found["words"]), found["counts"]
+        made.pivots_ = tuple((place, word) for place, word in (entry.split(" ", 1) for entry in found["pivots"]))
         return made
 
 
@@ -400,11 +412,9 @@ class Adapted:
     def from_parts(cls, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> Adapted:
         """The inverse of `to_arrays` and `to_meta`."""
         correspondence = Correspondence.from_arrays(meta["options"], arrays)
-        made = cls(correspondence, float(meta["scale"]), arrays["blocks"], arrays["dimensions"])
-        for values, end in ((made.blocks, len(correspondence.names)), (made.dimensions, correspondence.h)):
-            if values.shape != made.blocks.shape or (values.size and not 0 <= values.min() <= values.max() < end):
-                raise ModelError("the arrays of the saved correspondence do not belong together. Train it again")
-        return made
+        sizes = {"blocks": len(correspondence.names), "h": correspondence.h}
+        found = check(arrays, _KEPT, "the saved correspondence", sizes)
+        return cls(correspondence, number(meta["scale"], "scale", least=0.0), found["blocks"], found["dimensions"])
 
 
 def _rows(places: NDArray[np.int32], always: int) -> Any:

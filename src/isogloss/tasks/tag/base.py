@@ -14,13 +14,18 @@ from isogloss import store
 from isogloss.data.bitext import Text
 from isogloss.data.treebank import Column, Treebank
 from isogloss.data.vocabulary import Vocabulary
-from isogloss.errors import ModelError, ParameterError, TreebankError, UsageError
+from isogloss.errors import ParameterError, TreebankError, UsageError
+from isogloss.layout import Layout, Strings
 
-__all__ = ["COLUMNS", "ColumnTagger", "Comparison", "accuracy", "as_treebank"]
+__all__ = ["COLUMNS", "LABELS", "ColumnTagger", "Comparison", "accuracy", "as_treebank"]
 
 COLUMNS = ("upos", "xpos", "feats")
+LABELS: Layout = {"labels": Strings("k", offsets="label_offsets", distinct=True, least=1)}
+"""How the tags of a tagger are kept."""
 LISTED = 5
 """Tags that explanations list with their probabilities."""
+LARGEST = 2**31 - 1
+"""No option that is an integer may be larger."""
 
 
 class Comparison(NamedTuple):
@@ -84,8 +89,8 @@ class ColumnTagger(ABC):
                 self._refuse(name, "one of " + ", ".join(repr(value) for value in allowed))
         for name, least in self.LEAST.items():
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                self._refuse(name, f"an integer from {least} on")
+            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= LARGEST:
+                self._refuse(name, f"an integer from {least} to {LARGEST}")
         bounds = ((self.POSITIVE, "above 0"), (self.NOT_NEGATIVE, "0 or more"), (self.SHARES, "from 0 to 1"))
         for names, wanted in bounds:
             for name in names:
@@ -199,16 +204,14 @@ class ColumnTagger(ABC):
         cls, options: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]
     ) -> Self:
         """The inverse of `options_`, `to_arrays` and `to_meta`."""
-        try:
+        with store.reading("the saved tagger"):
             tagger = cls(**options)
             tagger._restore(arrays, meta)
-        except (KeyError, IndexError, TypeError, ValueError, ParameterError) as error:
-            raise ModelError(f"the saved tagger is damaged or of another version ({error}). Train it again") from error
         return tagger
 
     @abstractmethod
     def _restore(self, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> None:
-        """Take what was kept. A model folder is not trusted: kernels rely on sizes, so sizes are checked here."""
+        """Take what was kept. A model folder is not trusted: every array goes through `isogloss.layout.check`."""
 
 
 def as_treebank(text: Treebank | Text) -> Treebank:

@@ -16,15 +16,15 @@ from isogloss.data.treebank import Treebank
 from isogloss.data.vocabulary import Vocabulary
 from isogloss.engine.threads import threads as count_threads
 from isogloss.engine.threads import using_threads
-from isogloss.errors import ModelError
-from isogloss.learners.features import Index, Templates, positions
+from isogloss.layout import Layout, Numbers, Offsets, check, vector
+from isogloss.learners.features import KEYS, Index, Templates, positions
 from isogloss.learners.sparse import Sparse
 from isogloss.progress import Progress, QuietProgress
 from isogloss.tasks.tag.adapting import Adapted, Correspondence
-from isogloss.tasks.tag.base import ColumnTagger, as_treebank
+from isogloss.tasks.tag.base import LABELS, ColumnTagger, as_treebank
 from isogloss.tasks.tag.explaining import explain
 from isogloss.tasks.tag.labels import Units, units_of
-from isogloss.tasks.tag.learning import Decoded, Learning, Real, Rows, Settings, Weights, decode, rows_of
+from isogloss.tasks.tag.learning import Decoded, Learning, Real, Rows, Settings, Weights, decode, n_triples, rows_of
 from isogloss.tasks.tag.words import template_names, word_axis
 
 __all__ = ["CrfTagger"]
@@ -32,6 +32,17 @@ __all__ = ["CrfTagger"]
 DENSE = 10
 """Attributes met this often have weights for all labels, when labels are few."""
 FEW_LABELS = 30
+
+
+_LAYOUT: Layout = {
+    "keys": KEYS,
+    "starts": Offsets("features", "pairs"),
+    "units": Numbers("int32", "pairs", least=0, below="units"),
+    "pruner": Numbers("float32", "weights"),
+    "nodes": Numbers("float32", "weights"),
+    "moves": Numbers("float32", "moves"),
+    "triples": Numbers("float32", "triples"),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,17 +263,21 @@ class CrfTagger(ColumnTagger):
         return arrays | dict(vars(learnt.weights))
 
     def _restore(self, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> None:
-        labels = tuple(store.unpack_strings(arrays["labels"], arrays["label_offsets"]))
+        labels = tuple(check(arrays, LABELS, "the tags of the saved tagger")["labels"])
         units = units_of(labels, split=self.column == "feats")
-        rows = Rows(arrays["starts"], arrays["units"])
-        weights = Weights(arrays["pruner"], arrays["nodes"], arrays["moves"], arrays["triples"])
         adapted = None
         if "correspondence" in meta:
-            kept = store.unprefixed(_KEPT, arrays)
-            adapted = Adapted.from_parts(kept, meta["correspondence"])
-        self._fitted = _Fitted(labels, units, Index(arrays["keys"]), rows, weights, adapted)
-        self.trace_, self.tuning_ = np.array(meta["trace"]), np.array(meta["tuning"])
-        _check_parts(self._fitted)
+            adapted = Adapted.from_parts(store.unprefixed(_KEPT, arrays), meta["correspondence"])
+        n_units = len(arrays["units"])
+        sizes = {
+            "units": units.size, "moves": units.size**2, "triples": n_triples(units.k, self.order),
+            "weights": n_units + (0 if adapted is None else len(adapted.blocks)) * units.size,
+        }  # fmt: skip
+        found = check(arrays, _LAYOUT, "the weights of the saved tagger", sizes)
+        rows = Rows(found["starts"], found["units"])
+        weights = Weights(*(found[name] for name in ("pruner", "nodes", "moves", "triples")))
+        self._fitted = _Fitted(labels, units, Index(found["keys"]), rows, weights, adapted)
+        self.trace_, self.tuning_ = vector(meta["trace"], "trace"), vector(meta["tuning"], "tuning")
 
 
 _KEPT = "correspondence."
@@ -327,17 +342,3 @@ def _compact(fitted: _Fitted) -> _Fitted:
     pruner, nodes = (np.concatenate([x[:n_pairs][held], x[n_pairs:]]) for x in (weights.pruner, weights.nodes))
     small = Weights(pruner, nodes, weights.moves.copy(), weights.triples.copy())
     return replace(fitted, index=Index(fitted.index.keys[used]), rows=rows, weights=small)
-
-
-def _check_parts(fitted: _Fitted) -> None:
-    """Kernels trust sizes; a model folder is not trusted."""
-    starts, units = fitted.rows
-    weights, k = fitted.weights, fitted.units.k
-    sound = len(starts) == fitted.index.n_features + 1 and starts[0] == 0 and starts[-1] == len(units)
-    n_real = 0 if fitted.adapted is None else len(fitted.adapted.blocks)
-    n_weights = len(units) + n_real * fitted.units.size
-    sound = sound and not (np.diff(starts) < 0).any() and len(weights.pruner) == len(weights.nodes) == n_weights
-    sound = sound and len(weights.moves) == fitted.units.size**2 and k > 0
-    sound = sound and (not len(units) or 0 <= units.min() <= units.max() < fitted.units.size)
-    if not sound:
-        raise ModelError("the arrays of the saved tagger do not belong together. Train it again, or copy it whole")

@@ -15,7 +15,8 @@ from isogloss.data.tag_dictionary import TagDictionary
 from isogloss.data.treebank import Treebank
 from isogloss.data.vocabulary import Vocabulary
 from isogloss.engine.threads import using_threads
-from isogloss.errors import ModelError, ParameterError, TreebankError, UsageError
+from isogloss.errors import ParameterError, TreebankError, UsageError
+from isogloss.layout import Layout, Numbers, Strings, check, vector
 from isogloss.progress import Progress
 from isogloss.tasks.tag.base import ColumnTagger, as_treebank
 from isogloss.tasks.tag.emissions import FEATURES, WordFeatures
@@ -317,7 +318,7 @@ class DictionaryTagger(ColumnTagger):
         own = store.unprefixed(PREFIX, arrays)
         self.dictionary = TagDictionary.from_arrays(own)
         self._fitted = emitting_of(arrays, len(self.dictionary.tags), self.order, self.features)
-        self.trace_ = np.array(meta["trace"], np.float64)
+        self.trace_ = vector(meta["trace"], "trace")
 
 
 def guessed(
@@ -403,6 +404,17 @@ def used_types(treebank: Treebank) -> tuple[Vocabulary, NDArray[np.int64]]:
     return Vocabulary([vocabulary[i] for i in np.flatnonzero(used).tolist()]), numbers[ids].astype(np.int64)
 
 
+_EMITTING: Layout = {
+    "types": Strings("types", offsets="type_offsets", distinct=True),
+    "emissions": Numbers("float64", ("k", "types"), below=1.0001, logs=True),
+}
+_LOG_LINEAR: Layout = {
+    "features": Strings("features", offsets="feature_offsets", distinct=True),
+    "weights": Numbers("float64", ("k", "features")),
+    "normalisers": Numbers("float64", "k"),
+}
+
+
 def emitting_arrays(learnt: Emitting) -> dict[str, NDArray[Any]]:
     """A model and its words, for `isogloss.store`. Tables of emissions are kept; log-linear ones made again."""
     blob, offsets = store.pack_strings(learnt.types)
@@ -416,19 +428,17 @@ def emitting_arrays(learnt: Emitting) -> dict[str, NDArray[Any]]:
 
 def emitting_of(arrays: Mapping[str, NDArray[Any]], k: int, order: int, templates: str | Sequence[str]) -> Emitting:
     """The inverse of `emitting_arrays`; sizes are checked, since kernels trust them."""
-    types = Vocabulary(store.unpack_strings(arrays["types"], arrays["type_offsets"]))
-    transitions, emissions = (np.asarray(arrays[name], np.float64) for name in ("transitions", "emissions"))
-    sound = transitions.shape == (k + 1,) * order + (k,) and emissions.shape == (k, len(types))
+    place = "the probabilities of the saved tagger"
+    transitions: Layout = {"transitions": Numbers("float64", (k + 1,) * order + (k,), least=0, below=1.0001)}
+    found = check(arrays, _EMITTING | transitions, place, {"k": k})
     features, weights, normalisers = None, None, None
     if "weights" in arrays:
         chosen = FEATURES[templates] if isinstance(templates, str) else tuple(templates)
-        names = tuple(store.unpack_strings(arrays["features"], arrays["feature_offsets"]))
-        features = WordFeatures(chosen, names)
-        weights, normalisers = np.asarray(arrays["weights"]), np.asarray(arrays["normalisers"])
-        sound = sound and weights.shape == (k, len(names)) and normalisers.shape == (k,)
-    if not sound:
-        raise ModelError("the arrays of the saved tagger do not belong together. Train it again, or copy it whole")
-    return Emitting(Hmm(transitions, emissions), types, features, weights, normalisers)
+        learnt = check(arrays, _LOG_LINEAR, place, {"k": k})
+        features, weights, normalisers = (learnt[name] for name in _LOG_LINEAR)
+        features = WordFeatures(chosen, tuple(features))
+    model = Hmm(found["transitions"], found["emissions"])
+    return Emitting(model, Vocabulary(found["types"]), features, weights, normalisers)
 
 
 def _feature_weights(learnt: Emitting, form: str, chosen: int, other: int) -> list[dict[str, Any]]:

@@ -15,15 +15,16 @@ from isogloss.data.bitext import Text
 from isogloss.data.treebank import Column, Treebank
 from isogloss.data.vocabulary import Vocabulary
 from isogloss.engine.threads import using_threads
-from isogloss.errors import ModelError, UsageError
+from isogloss.errors import UsageError
+from isogloss.layout import Layout, Numbers, Strings, check, vector
 from isogloss.learners.chain_model import ChainModel, LabelPairs, NodeFeatures
-from isogloss.learners.features import Axis, Index, Templates, positions
+from isogloss.learners.features import KEYS, Axis, Index, Templates, positions
 from isogloss.learners.graphs import Propagated, propagate
 from isogloss.learners.posterior.smooth import GraphLaplacian
 from isogloss.learners.semi_supervised import Info, Regularised, State, vertex_features
 from isogloss.learners.sparse import Sparse
 from isogloss.progress import Progress, QuietProgress
-from isogloss.tasks.tag.base import ColumnTagger, as_treebank
+from isogloss.tasks.tag.base import LABELS, ColumnTagger, as_treebank
 from isogloss.tasks.tag.similarity import SUFFIX, Vertices, common_suffixes, context_axis, similarity, trigrams
 from isogloss.tasks.tag.words import joined, template_names
 
@@ -122,6 +123,14 @@ class Material:
 
     def fitted(self, weights: Array) -> _Fitted:
         return _Fitted(self.labels, self.suffixes, self.index, weights)
+
+
+_LAYOUT: Layout = {
+    **LABELS,
+    "suffixes": Strings("suffixes", offsets="suffix_offsets", distinct=True),
+    "keys": KEYS,
+    "weights": Numbers("float64", "weights"),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -395,13 +404,12 @@ class GraphTagger(ColumnTagger):
         }  # fmt: skip
 
     def _restore(self, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> None:
-        labels = tuple(store.unpack_strings(arrays["labels"], arrays["label_offsets"]))
-        suffixes = tuple(store.unpack_strings(arrays["suffixes"], arrays["suffix_offsets"]))
-        self._fitted = _Fitted(labels, suffixes, Index(arrays["keys"]), np.asarray(arrays["weights"], np.float64))
-        self.trace_ = np.array(meta["trace"], np.float64)
+        found = check(arrays, _LAYOUT, "the weights of the saved tagger")
+        labels, suffixes = tuple(found["labels"]), tuple(found["suffixes"])
+        self._fitted = _Fitted(labels, suffixes, Index(found["keys"]), found["weights"])
+        self.trace_ = vector(meta["trace"], "trace")
         empty = self._model(Sparse([0], [], self._fitted.index.n_features), np.zeros(0, np.int64), self._fitted)
-        if self._fitted.weights.shape != (empty.n_weights,) or not np.isfinite(self._fitted.weights).all():
-            raise ModelError("the arrays of the saved tagger do not belong together. Train it again, or copy it whole")
+        check(arrays, {"weights": Numbers("float64", empty.n_weights)}, "the weights of the saved tagger")
 
 
 def _moves(shared: Any, order: int, tags: NDArray[Any], word: int, labels: tuple[str, ...]) -> list[Any]:

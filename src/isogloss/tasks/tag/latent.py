@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isogloss.data.treebank import Treebank
-from isogloss.errors import ModelError
+from isogloss.layout import Layout, Numbers, check
 from isogloss.learners.chain_model import ChainModel, LabelPairs, NodeFeatures
-from isogloss.learners.features import Index, Parts, Templates, positions
+from isogloss.learners.features import KEYS, Index, Parts, Templates, positions
 from isogloss.learners.loglinear import Lbfgs, Likelihood
 from isogloss.learners.posterior import Together
 from isogloss.learners.runner import run
@@ -47,6 +47,11 @@ TEMPLATES = (
 """Fewer than those of `CrfTagger`: with half of the tags in doubt, pairs of words learn noise."""
 STEPS = 10
 """Of L-BFGS after each projection."""
+_LAYOUT: Layout = {
+    "keys": KEYS,
+    "nodes": Numbers("float32", ("features", "k")),
+    "steps": Numbers("float64", "steps"),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,11 +143,10 @@ class LatentCrf:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], k: int, order: int) -> Self:
         """The inverse of `to_arrays`."""
-        keys, nodes, steps = arrays["keys"], arrays["nodes"], arrays["steps"]
         size = k ** (order + 1) + (k * k if order == 2 else 0) + 2 * k
-        if nodes.shape != (len(keys), k) or steps.shape != (size,):
-            raise ModelError("the arrays of the saved tagger do not belong together. Train it again, or copy it whole")
-        return cls(Index(keys), np.concatenate([nodes.ravel().astype(np.float64), steps]), k, order)
+        found = check(arrays, _LAYOUT, "the weights of the saved tagger", {"k": k, "steps": size})
+        weights = np.concatenate([found["nodes"].ravel().astype(np.float64), found["steps"]])
+        return cls(Index(found["keys"]), weights, k, order)
 
 
 class _State(NamedTuple):

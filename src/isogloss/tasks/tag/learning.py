@@ -21,13 +21,18 @@ from isogloss.engine.threads import run_blocks, using_threads
 from isogloss.learners.sparse import Sparse
 from isogloss.tasks.tag.labels import Units
 
-__all__ = ["Decoded", "Learning", "Real", "Rows", "Settings", "Weights", "decode", "rows_of"]
+__all__ = ["Decoded", "Learning", "Real", "Rows", "Settings", "Weights", "decode", "n_triples", "rows_of"]
 
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int64]
 ROOM = 1 << 20
 """Weights of triples of labels, at most: more triples than these share weights by hashing."""
 SENTENCES_PER_BLOCK = 64
+
+
+def n_triples(k: int, order: int) -> int:
+    """How many weights triples of k labels and the outside have."""
+    return min((k + 1) ** 3, ROOM) if order == 2 else 0
 
 
 class Settings(NamedTuple):
@@ -250,7 +255,7 @@ class Learning:
 
         settings, k = self.settings, self.units.k
         nodes, moves = _fresh(self.n_weights), _fresh(self.units.size**2)
-        triples = _fresh(min((k + 1) ** 3, ROOM) if settings.order == 2 else 0)
+        triples = _fresh(n_triples(k, settings.order))
         weights = Weights(pruner, nodes[0], moves[0], triples[0])
         for i in range(settings.iterations):
             mixed = np.random.default_rng([settings.seed, 1, i]).permutation(self.n_sentences)

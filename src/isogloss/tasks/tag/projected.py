@@ -16,9 +16,10 @@ from isogloss.data.tag_dictionary import TagDictionary
 from isogloss.data.tagsets import retagged, tagset_of
 from isogloss.data.treebank import Treebank
 from isogloss.engine.threads import using_threads
-from isogloss.errors import BitextError, ModelError, TreebankError
+from isogloss.errors import BitextError, TreebankError
+from isogloss.layout import check, vector
 from isogloss.progress import Progress, QuietProgress
-from isogloss.tasks.tag.base import ColumnTagger, as_treebank
+from isogloss.tasks.tag.base import LABELS, ColumnTagger, as_treebank
 from isogloss.tasks.tag.dictionary import Emitting, emitting_arrays, emitting_of, used_types
 from isogloss.tasks.tag.emissions import WordFeatures
 from isogloss.tasks.tag.hmm import Lattice, fit_hmm
@@ -315,9 +316,7 @@ class ProjectedTagger(ColumnTagger):
         return arrays
 
     def _restore(self, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> None:
-        labels = tuple(store.unpack_strings(arrays["labels"], arrays["label_offsets"]))
-        if not labels:
-            raise ModelError("the saved tagger has no tags. Train it again, or copy it whole")
+        labels = tuple(check(arrays, LABELS, "the tags of the saved tagger")["labels"])
         kept = store.unprefixed(DICTIONARY, arrays)
         self.dictionary = self._lexicon = TagDictionary.from_arrays(kept) if kept else None
         if self.learner == "crf":
@@ -325,7 +324,7 @@ class ProjectedTagger(ColumnTagger):
         else:
             model = emitting_of(arrays, len(labels), self.order, "paper")
         self._fitted = _Fitted(labels, model)
-        self.trace_, self.evidence_ = np.array(meta["trace"]), dict(meta["evidence"])
+        self.trace_, self.evidence_ = vector(meta["trace"], "trace"), dict(meta["evidence"])
 
 
 def _widened(

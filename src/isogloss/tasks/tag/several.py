@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 from isogloss import store
 from isogloss.data.bitext import Text
 from isogloss.data.treebank import Treebank
-from isogloss.errors import ModelError, ParameterError
+from isogloss.errors import ParameterError
 from isogloss.progress import Progress
 from isogloss.tasks.tag.base import COLUMNS, ColumnTagger, as_treebank
 from isogloss.tasks.tag.crf import CrfTagger
@@ -118,13 +118,15 @@ class Tagger:
     @classmethod
     def from_parts(cls, options: Any, arrays: Any, meta: Any) -> Self:
         """The inverse of `to_parts`."""
-        taggers = []
-        for column, given in sorted(options.items(), key=lambda entry: [*COLUMNS, entry[0]].index(entry[0])):
-            own = {name.partition(".")[2]: array for name, array in arrays.items() if name.startswith(f"{column}.")}
-            if not isinstance(given, dict) or column not in meta:
-                raise ModelError(f"the saved taggers are damaged: nothing is known of {column}. Train them again")
-            taggers.append(CrfTagger.from_parts(given, own, meta[column]))
-        return cls.of(*taggers)
+        with store.reading("the saved tagger"):
+            columns = [column for column in COLUMNS if column in options]
+            taggers = [
+                CrfTagger.from_parts(options[column], store.unprefixed(f"{column}.", arrays), meta[column])
+                for column in columns
+            ]
+            if [tagger.column for tagger in taggers] != columns or len(columns) < len(options):
+                raise ValueError(f"it has taggers of {', '.join(map(repr, options))}")
+            return cls.of(*taggers)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:

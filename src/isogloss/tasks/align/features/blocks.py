@@ -22,9 +22,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isogloss import store
 from isogloss.data import Vocabulary
-from isogloss.errors import ModelError, ParameterError
+from isogloss.errors import ParameterError
+from isogloss.layout import COUNTS, Layout, Numbers, Strings, check, collect
+from isogloss.store import prefixed, unprefixed
 from isogloss.tasks.align.corpus import Corpus
 from isogloss.tasks.align.features.base import Floats, PairFeatures, PartFeatures, starts_of
 
@@ -35,7 +36,13 @@ LONGEST = 4
 
 _FREQUENT = 25  # words of each language that shapes keep
 _SHAPES = 100  # shapes of each side, by frequency, that have indicators
-_ARRAYS = {"keys": "uint64", "counts": "int32", "tokens": "int64", "shapes": "int64"}
+_LAYOUT: Layout = {
+    "keys": Numbers("uint64", "n", order="strict"),
+    "counts": Numbers("int32", "n", least=0),
+    "tokens": Numbers("int64", "types", least=0, below=COUNTS),
+    "frequent": Strings("frequent", distinct=True),
+    "shapes": Numbers("int64", "shapes", least=1),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,26 +160,16 @@ class Phrases:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Everything, under names of their own."""
-        found: dict[str, NDArray[Any]] = {}
-        for side, spans in (("source", self.source), ("target", self.target)):
-            found |= {f"{side}/{name}": getattr(spans, name) for name in _ARRAYS}
-            found[f"{side}/frequent"], found[f"{side}/frequent_offsets"] = store.pack_strings(spans.frequent)
-        return found
+        return prefixed("source/", collect(self.source, _LAYOUT)) | prefixed("target/", collect(self.target, _LAYOUT))
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Phrases:
-        """What `arrays` gave."""
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]], n_source: int, n_target: int) -> Phrases:
+        """What `arrays` gave, for texts of so many source and target types."""
         sides = []
-        for side in ("source", "target"):
-            rest = [arrays[f"{side}/{name}"] for name in _ARRAYS]
-            words = store.unpack_strings(arrays[f"{side}/frequent"], arrays[f"{side}/frequent_offsets"])
-            if any(x.dtype != kind or x.ndim != 1 for x, kind in zip(rest, _ARRAYS.values())) or len(rest[0]) != len(
-                rest[1]
-            ):
-                raise ModelError(
-                    "the phrase counts of this model do not fit each other. Was it damaged? Train it again"
-                )
-            sides.append(Spans(rest[0], rest[1], rest[2], Vocabulary(words), rest[3]))
+        for side, n_types in (("source", n_source), ("target", n_target)):
+            found = check(unprefixed(f"{side}/", arrays), _LAYOUT, f"the phrase counts ({side})", {"types": n_types})
+            sides.append(Spans(**found | {"frequent": Vocabulary(found["frequent"])}))
+            sides[-1].shape_names()  # reading fails where a shape has words that are not there
         return cls(*sides)
 
 

@@ -39,6 +39,7 @@ from isogloss.tasks.align.features.table import (
 from isogloss.tasks.align.hmm import HMMAligner
 from isogloss.tasks.align.lexicon import read_lexicon
 from isogloss.tasks.align.priors import fold
+from isogloss.tasks.align.settings import MOST_WORDS
 
 __all__ = ["SETS", "FeatureExtractor"]
 
@@ -124,9 +125,16 @@ class FeatureExtractor:
         if isinstance(sets, str) or unknown:
             wrong = repr(sets) if isinstance(sets, str) else ", ".join(repr(name) for name in unknown)
             raise ParameterError(f"there is no set of features {wrong}: take some of {', '.join(COLUMNS)}")
-        for name, value in (("lexical_pairs", lexical_pairs), ("lexical_words", lexical_words)):
-            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-                raise ParameterError(f"FeatureExtractor: {name} should be 0 or a positive integer, not {value!r}")
+        for name, value, least, most in (
+            ("lexical_pairs", lexical_pairs, 0, 10_000), ("lexical_words", lexical_words, 0, 10_000),
+            ("max_length", max_length, 1, MOST_WORDS),
+        ):  # fmt: skip
+            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+                raise ParameterError(f"FeatureExtractor: {name} should be from {least} to {most}, not {value!r}")
+        if not isinstance(lowercase, bool):
+            raise ParameterError(f"FeatureExtractor: lowercase should be True or False, not {lowercase!r}")
+        if isinstance(links, str) or not all(isinstance(name, str) for name in links):
+            raise ParameterError(f"FeatureExtractor: links should be names of systems, not {links!r}")
         if len(set(stems)) < len(stems) or any(isinstance(n, bool) or not isinstance(n, int) or n < 1 for n in stems):
             raise ParameterError(f"FeatureExtractor: stems should be different numbers of letters, not {stems!r}")
         self.sets = tuple(name for name in COLUMNS if name in sets)
@@ -177,16 +185,24 @@ class FeatureExtractor:
                 self._habits = LinkHabits.of(corpus, training_posterior(judge), judge.threshold_)
         return self
 
+    @property
+    def aligner_names(self) -> tuple[str, ...]:
+        """The unsupervised aligners behind the features, by their names."""
+        names: tuple[str, ...] = ("hmm",) if "hmm" in self.sets else ()
+        names += ("model1", "model2") if "ibm" in self.sets else ()
+        return names + tuple(f"{STEM}{n}" for n in self.stems if "stems" in self.sets)
+
     def _trained(self, text: Bitext, progress: Progress) -> dict[str, HMMAligner]:
         shared = {"lowercase": self.lowercase, "max_length": self.max_length, "threads": self.threads}
-        wanted: dict[str, dict[str, Any]] = {}
-        if "hmm" in self.sets:
-            wanted["hmm"] = {**shared, **self.hmm}
-        if "ibm" in self.sets:  # the classical models, each direction for itself
-            wanted |= {name: {**shared, "constraint": "none"} for name in ("model1", "model2")}
-        found = {name: ALIGNERS[name](**options).fit(text, progress=progress) for name, options in wanted.items()}
-        for n in self.stems if "stems" in self.sets else ():
-            found[f"{STEM}{n}"] = HMMAligner(**{**shared, **self.hmm}).fit(cut_words(text, n), progress=progress)
+        hmm, classical = {**shared, **self.hmm}, {**shared, "constraint": "none"}  # each direction for itself
+        found: dict[str, HMMAligner] = {}
+        for name in self.aligner_names:
+            if name.startswith(STEM):
+                own = cut_words(text, int(name.removeprefix(STEM)))
+                found[name] = HMMAligner(**hmm).fit(own, progress=progress)
+            else:
+                options = hmm if name == "hmm" else classical
+                found[name] = ALIGNERS[name](**options).fit(text, progress=progress)
         return found
 
     def _names_of_extra(self, bitext: Bitext) -> list[tuple[str, ...]]:

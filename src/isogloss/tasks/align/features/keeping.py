@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from isogloss import store
 from isogloss.data import Vocabulary
-from isogloss.errors import ModelError
+from isogloss.layout import Layout, Numbers, Offsets, Strings, check, texts
 from isogloss.tasks.align.features.blocks import Phrases
 from isogloss.tasks.align.features.neighbours import LinkHabits
 from isogloss.tasks.align.features.statistics import Statistics
@@ -26,6 +26,17 @@ __all__ = ["ALIGNERS", "STEM", "arrays_of", "restored"]
 ALIGNERS = {"hmm": HMMAligner, "model1": Model1Aligner, "model2": Model2Aligner}
 STEM = "stem_"
 """Names of the HMMs over words cut short begin so."""
+
+_WORDS: Layout = {
+    "words/source_frequent": Strings("n", distinct=True),
+    "words/target_frequent": Strings("m", distinct=True),
+}
+_DICTIONARY: Layout = {
+    "words/source_dictionary": Strings("n", distinct=True),
+    "words/target_dictionary": Strings("m", distinct=True),
+    "dictionary/rows": Offsets("n", "k"),
+    "dictionary/columns": Numbers("int32", "k", least=0, below="m"),
+}
 
 
 def arrays_of(extractor: FeatureExtractor) -> dict[str, NDArray[Any]]:
@@ -65,41 +76,41 @@ def restored(
 ) -> Kind:
     """What `arrays_of` gave."""
 
-    def under(prefix: str) -> dict[str, NDArray[Any]]:
-        return {name[len(prefix) :]: array for name, array in arrays.items() if name.startswith(prefix)}
-
-    try:
+    with store.reading("what this model knows of its features"):
         header = json.loads(arrays["header"].tobytes())
         made = kind(**header["options"], extra=extra, threads=threads)
-        made._extra_names = [tuple(group) for group in header["extra"]]
-        made.statistics_ = Statistics.from_arrays(under("counts/"))
-        made.aligners_ = {}
-        for name in (*ALIGNERS, *(f"{STEM}{n}" for n in made.stems)):
-            if name in header["aligners"]:
-                told, model = header["aligners"][name], "hmm" if name.startswith(STEM) else name
-                meta = {"threshold": told["threshold"]}
-                saved = store.Saved(f"align.{model}", told["options"], under(f"{name}/"), meta)
-                made.aligners_[name] = ALIGNERS[model]._from_saved(saved)
-                made.aligners_[name].threads = threads
-        if phrases := under("phrases/"):
-            made._phrases = Phrases.from_arrays(phrases)
-        if habits := under("habits/"):
-            made._habits = LinkHabits.from_arrays(habits)
-        words = under("words/")
-        listed = {
-            name: Vocabulary(store.unpack_strings(words[name], words[f"{name}_offsets"]))
-            for name in words
-            if not name.endswith("_offsets")
+        made._extra_names = [texts(group, "extra") for group in header["extra"]]
+        made.statistics_ = Statistics.from_arrays(store.unprefixed("counts/", arrays))
+        made.aligners_ = {
+            name: _aligner(made, name, header["aligners"][name], store.unprefixed(f"{name}/", arrays))
+            for name in made.aligner_names
         }
-        made._frequent = [listed["source_frequent"], listed["target_frequent"]]
-        made._dictionary = None
-        if "source_dictionary" in listed:
-            made._dictionary = Dictionary(
-                listed["source_dictionary"], listed["target_dictionary"],
-                arrays["dictionary/rows"], arrays["dictionary/columns"],
-            )  # fmt: skip
-    except (KeyError, ValueError, TypeError) as problem:
-        raise ModelError(
-            f"the features of this model cannot be read ({problem}). Was it damaged? Train it again"
-        ) from None
+        sizes = len(made.statistics_.source_words), len(made.statistics_.target_words)
+        if "blocks" in made.sets:
+            made._phrases = Phrases.from_arrays(store.unprefixed("phrases/", arrays), *sizes)
+        if "pairs" in made.sets and made._judge is not None:
+            made._habits = LinkHabits.from_arrays(store.unprefixed("habits/", arrays), *sizes)
+        words = check(arrays, _WORDS, "the frequent words of this model")
+        made._frequent = [Vocabulary(words[name]) for name in _WORDS]
+        made._dictionary = _dictionary(arrays)
     return made
+
+
+def _aligner(
+    extractor: FeatureExtractor, name: str, told: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
+) -> HMMAligner:
+    model = "hmm" if name.startswith(STEM) else name
+    meta = {"threshold": told["threshold"]}
+    found = ALIGNERS[model]._from_saved(store.Saved(f"align.{model}", told["options"], dict(arrays), meta))
+    found.threads = extractor.threads
+    if found.options_["max_length"] < extractor.max_length:
+        raise ValueError(f"{name} passes over pairs that have features")
+    return found
+
+
+def _dictionary(arrays: Mapping[str, NDArray[Any]]) -> Dictionary | None:
+    if "dictionary/rows" not in arrays:
+        return None
+    found = check(arrays, _DICTIONARY, "the dictionary of this model")
+    source, target, rows, columns = (found[name] for name in _DICTIONARY)
+    return Dictionary(Vocabulary(source), Vocabulary(target), rows, columns)

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isogloss.errors import ModelError
+from isogloss.layout import COUNTS, Layout, Numbers, check, collect
+from isogloss.store import prefixed, unprefixed
 from isogloss.tasks.align.corpus import Corpus
 from isogloss.tasks.align.features.base import Floats, PartFeatures, starts_of
 
@@ -28,10 +29,14 @@ PATTERNS = ("monotone", "inverted", "one_to_two", "two_to_one")
 """Of two links: i-j and (i+1)-(j+1); i-(j+1) and (i+1)-j; i-j and i-(j+1); i-j and (i+1)-j."""
 
 _WEIGHT = 2.0  # occurrences that the share over all words counts for
-_ARRAYS = {
-    "keys": "uint64", "hits": "float32", "occurrences": "int32", "overall": "float64", "tokens": "int64",
-    "multiple": "float64",
-}  # fmt: skip
+_LAYOUT: Layout = {
+    "keys": Numbers("uint64", "n", order="strict"),
+    "hits": Numbers("float32", ("n", 3), least=0),
+    "occurrences": Numbers("int32", "n", least=0),
+    "overall": Numbers("float64", 4, least=0),
+    "tokens": Numbers("int64", "types", least=0, below=COUNTS),
+    "multiple": Numbers("float64", "types", least=0),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,22 +134,18 @@ class LinkHabits:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Everything, under names of their own."""
-        sides = (("source", self.source), ("target", self.target))
-        found = {f"{side}/{name}": getattr(habits, name) for side, habits in sides for name in _ARRAYS}
-        return {**found, "threshold": np.array(self.threshold)}
+        source, target = collect(self.source, _LAYOUT), collect(self.target, _LAYOUT)
+        return {**prefixed("source/", source), **prefixed("target/", target), "threshold": np.array(self.threshold)}
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> LinkHabits:
-        """What `arrays` gave."""
-        sides = []
-        for side in ("source", "target"):
-            rest = [arrays[f"{side}/{name}"] for name in _ARRAYS]
-            n = len(rest[0])
-            shapes = [(n,), (n, 3), (n,), (4,), rest[4].shape, rest[4].shape]
-            if any(x.dtype != kind or x.shape != shape for x, kind, shape in zip(rest, _ARRAYS.values(), shapes)):
-                raise ModelError("the link counts of this model do not fit each other. Was it damaged? Train it again")
-            sides.append(Habits(*rest))
-        return cls(sides[0], sides[1], float(arrays["threshold"]))
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]], n_source: int, n_target: int) -> LinkHabits:
+        """What `arrays` gave, for texts of so many source and target types."""
+        source, target = (
+            Habits(**check(unprefixed(f"{side}/", arrays), _LAYOUT, f"the link counts ({side})", {"types": n_types}))
+            for side, n_types in (("source", n_source), ("target", n_target))
+        )
+        threshold = check(arrays, {"threshold": Numbers("float64", least=0, below=1.5)}, "the link counts")["threshold"]
+        return cls(source, target, float(threshold))
 
 
 def _seen(corpus: Corpus, posterior: Floats, threshold: float) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:

@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isogloss import store
 from isogloss.data import Bitext, Ragged, Text, Vocabulary
-from isogloss.errors import ModelError
+from isogloss.layout import COUNTS, Layout, Numbers, Offsets, Strings, check, collect
 from isogloss.tasks.align.corpus import Corpus
 
 __all__ = ["Known", "Statistics", "association", "cut_words", "joined"]
@@ -25,10 +24,16 @@ LEAST = 0.005
 """Pairs of words whose Dice coefficient is below are not kept: they count as never having met."""
 
 _SIGNIFICANT = 10.83  # log-likelihood ratio that chance exceeds once in a thousand times: there the feature is one half
-_ARRAYS = {
-    "source_counts": "int64", "target_counts": "int64", "rows": "int64", "columns": "int32", "together": "int32",
-    "n_pairs": "int64",
-}  # fmt: skip
+_LAYOUT: Layout = {
+    "source_words": Strings("n", distinct=True),
+    "target_words": Strings("m", distinct=True),
+    "source_counts": Numbers("int64", "n", least=0, below=COUNTS),
+    "target_counts": Numbers("int64", "m", least=0, below=COUNTS),
+    "rows": Offsets("n", "k"),
+    "columns": Numbers("int32", "k", least=0, below="m"),
+    "together": Numbers("int32", "k", least=0),
+    "n_pairs": Numbers("int64", (), least=0, below=COUNTS),
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,36 +128,14 @@ class Statistics:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Everything, under names of their own, for `isogloss.store`."""
-        found: dict[str, NDArray[Any]] = {name: getattr(self, name) for name in _ARRAYS}
-        for side in ("source", "target"):
-            found[f"{side}_words"], found[f"{side}_words_offsets"] = store.pack_strings(getattr(self, f"{side}_words"))
-        return found
+        return collect(self, _LAYOUT)
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]]) -> Statistics:
         """What `arrays` gave; refuses tables whose parts do not fit each other."""
-        try:
-            words = [
-                Vocabulary(store.unpack_strings(arrays[f"{side}_words"], arrays[f"{side}_words_offsets"]))
-                for side in ("source", "target")
-            ]
-            rest = {name: arrays[name] for name in _ARRAYS}
-        except KeyError as missing:
-            raise ModelError(f"the word counts of this model lack {missing}. Was it damaged? Train it again") from None
-        n, m, k = len(words[0]), len(words[1]), len(rest["columns"])
-        shapes = {"source_counts": (n,), "target_counts": (m,), "rows": (n + 1,), "together": (k,), "n_pairs": ()}
-        rows, columns = rest["rows"], rest["columns"]
-        fits = all(rest[name].dtype == _ARRAYS[name] for name in _ARRAYS) and all(
-            rest[name].shape == shape for name, shape in shapes.items()
-        )
-        if not fits or not (
-            rows[0] == 0
-            and rows[-1] == k
-            and bool((np.diff(rows) >= 0).all())
-            and (k == 0 or (columns.min() >= 0 and columns.max() < m))
-        ):
-            raise ModelError("the word counts of this model do not fit each other. Was it damaged? Train it again")
-        return cls(words[0], words[1], *(rest[name] for name in _ARRAYS))
+        found = check(arrays, _LAYOUT, "the word counts of this model")
+        words = {f"{side}_words": Vocabulary(found[f"{side}_words"]) for side in ("source", "target")}
+        return cls(**found | words)
 
 
 def _presence(ids: NDArray[np.int32], offsets: NDArray[np.int64], n_types: int) -> NDArray[np.int64]:

@@ -427,7 +427,14 @@ class SupervisedAligner(ABC):
 
     @classmethod
     def _from_saved(cls, saved: store.Saved) -> Self:
-        return keeping.restore(cls, saved)
+        aligner = keeping.restore(cls, saved)
+        aligner._take_names()
+        keeping.check_names(aligner)
+        return aligner
+
+    def _take_names(self) -> None:
+        """After loading: what a subclass reads off the names of its features, if anything."""
+        return
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "_weights"):

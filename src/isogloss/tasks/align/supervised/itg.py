@@ -16,9 +16,9 @@ from isogloss.errors import LinksError, ParameterError
 from isogloss.learners.loglinear import Lbfgs, Likelihood
 from isogloss.learners.margin import Mira
 from isogloss.progress import Progress
-from isogloss.store import Saved
 from isogloss.structures import Blocks, Flat, Itg, Matching
 from isogloss.tasks.align.features import FeatureExtractor, PairFeatures
+from isogloss.tasks.align.supervised import keeping
 from isogloss.tasks.align.supervised.base import LinkSet, SupervisedAligner, _cells, links_above
 from isogloss.tasks.align.supervised.blocks import (
     SIDES,
@@ -144,21 +144,16 @@ class ItgAligner(SupervisedAligner):
 
     def _check_options(self) -> None:
         super()._check_options()
-        if self.blocks not in (None, "auto") and (
-            isinstance(self.blocks, (bool, str)) or not isinstance(self.blocks, int) or self.blocks < 2
-        ):
-            raise ParameterError(f'ItgAligner: blocks should be None, "auto" or 2 or more words, not {self.blocks!r}')
+        if self.blocks not in (None, "auto"):
+            keeping.check_integer(self, "blocks", 2, 100)
         if self.grammar not in ("normal", "simple"):
             raise ParameterError(f"ItgAligner: grammar should be 'normal' or 'simple', not {self.grammar!r}")
         for name in ("confident", "negligible"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
                 raise ParameterError(f"ItgAligner: {name} should be a probability, not {value!r}")
-        for name, most in (("cell_limit", None), ("chart_limit", Itg.chart_limit)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 0 or (most and value > most):
-                least = f"from 0 to {most}" if most else "from 0 on"
-                raise ParameterError(f"ItgAligner: {name} should be an integer {least}, not {value!r}")
+        keeping.check_integer(self, "cell_limit", 0, 10**6)
+        keeping.check_integer(self, "chart_limit", 0, Itg.chart_limit)
         if self.targets == "gold" and (self.trainer == "likelihood" or self.blocks is not None):
             raise ParameterError(
                 'ItgAligner: targets="gold" goes with trainer="mira" without blocks; gold that the grammar cannot '
@@ -293,12 +288,9 @@ class ItgAligner(SupervisedAligner):
             return 1.0, best_threshold(self, held_out) if self.threshold == "auto" else THRESHOLD
         return super().calibrate(held_out)
 
-    @classmethod
-    def _from_saved(cls, saved: Saved) -> Self:
-        aligner = super()._from_saved(saved)
-        lengths = [name for name in aligner._names if name.startswith("source block: length ")]
-        aligner.block_size_ = len(lengths) + 1 if lengths else None
-        return aligner
+    def _take_names(self) -> None:
+        lengths = [name for name in self._names if name.startswith("source block: length ")]
+        self.block_size_ = len(lengths) + 1 if lengths else None
 
     # --- explaining
 

@@ -8,18 +8,28 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from isogloss import store
-from isogloss.errors import ModelError, ParameterError, UsageError
+from isogloss.data import Bitext, Links
+from isogloss.errors import ModelError, ParameterError
+from isogloss.layout import Layout, Numbers, Strings, check, integer, number
 from isogloss.tasks.align.features import FeatureExtractor
+from isogloss.tasks.align.settings import MOST_WORDS
 from isogloss.tasks.align.supervised.training import Setting
 
 if TYPE_CHECKING:
     from isogloss.tasks.align.supervised.base import SupervisedAligner
 
-__all__ = ["check_options", "given_options", "restore", "save"]
+__all__ = ["check_integer", "check_names", "check_options", "given_options", "restore", "save"]
 
 Aligner = TypeVar("Aligner", bound="SupervisedAligner")
 EXTRACTOR = "extractor."
 """Before the names of arrays that are the extractor's."""
+
+
+_LEARNT: Layout = {
+    "names.blob": Strings("n", offsets="names.offsets", distinct=True),
+    "weights": Numbers("float64", "n", least=-1e6, below=1e6),
+    "trace": Numbers("float64", "passes"),
+}
 
 
 def check_options(aligner: SupervisedAligner) -> None:
@@ -35,18 +45,24 @@ def check_options(aligner: SupervisedAligner) -> None:
         value = getattr(aligner, name)
         if value is not None and not (isinstance(value, (int, float)) and 0 <= value < np.inf):
             raise ParameterError(f"{place}: {name} should be a number from 0 on, not {value!r}")
-    for name, least in (("iterations", 1), ("max_length", 1), ("folds", 2), ("seed", 0)):
-        value = getattr(aligner, name)
-        if value is None and name == "iterations":  # chosen by training
-            continue
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise ParameterError(f"{place}: {name} should be an integer from {least} on, not {value!r}")
+    whole = {"iterations": (1, 10**6), "max_length": (1, MOST_WORDS), "folds": (2, 10**6), "seed": (0, 2**63 - 1)}
+    for name, (least, most) in whole.items():
+        if getattr(aligner, name) is not None or name != "iterations":  # None is chosen by training
+            check_integer(aligner, name, least, most)
     for name in ("tune", "lowercase"):
         if not isinstance(getattr(aligner, name), bool):
             raise ParameterError(f"{place}: {name} should be True or False, not {getattr(aligner, name)!r}")
     given = aligner.threshold
     if given is not None and given != "auto" and not (isinstance(given, (int, float)) and 0 < given < 1):
         raise ParameterError(f'{place}: threshold should be "auto" or between 0 and 1, not {given!r}')
+
+
+def check_integer(aligner: SupervisedAligner, name: str, least: int, most: int) -> None:
+    """`ParameterError` for an option that is no whole number from `least` to `most`."""
+    value = getattr(aligner, name)
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        place = type(aligner).__name__
+        raise ParameterError(f"{place}: {name} should be an integer from {least} to {most}, not {value!r}")
 
 
 def given_options(aligner: SupervisedAligner) -> dict[str, Any]:
@@ -68,21 +84,12 @@ def save(aligner: SupervisedAligner, path: str | PathLike[str]) -> None:
 
 def restore(kind: type[Aligner], saved: store.Saved) -> Aligner:
     """The aligner that `save` wrote; what cannot be one is refused with `ModelError`."""
-    try:
+    with store.reading("this model"):
         aligner = kind(**saved.options)
-    except (UsageError, TypeError, ValueError) as problem:
-        raise _damaged(f"its options make no sense: {problem}") from None
-    try:
-        own = {n.removeprefix(EXTRACTOR): a for n, a in saved.arrays.items() if n.startswith(EXTRACTOR)}
+        own = store.unprefixed(EXTRACTOR, saved.arrays)
         aligner.extractor_ = FeatureExtractor.from_arrays(own, extra=aligner.extra)
+        _check_extra(aligner)
         _take(aligner, saved)
-    except KeyError as problem:
-        raise _damaged(f"{problem} is missing") from None
-    except ModelError as problem:  # of the extractor's parts, which do not know where they come from
-        raise _damaged(str(problem).partition(". ")[0]) from None
-    except (UsageError, TypeError, ValueError, IndexError, AttributeError) as problem:
-        raise _damaged(str(problem)) from None
-    _check_extra(aligner)
     return aligner
 
 
@@ -114,28 +121,26 @@ def _functions(number: int) -> str:
 
 def _take(aligner: SupervisedAligner, saved: store.Saved) -> None:
     """What was learnt, checked."""
-    meta, arrays = saved.meta, saved.arrays
-    aligner._names = tuple(store.unpack_strings(arrays["names.blob"], arrays["names.offsets"]))
-    aligner._weights = np.asarray(arrays["weights"], np.float64)
-    aligner.trace_, aligner.tuning_ = arrays["trace"], meta["tuning"]
+    meta = saved.meta
+    found = check(saved.arrays, _LEARNT, "the weights of this model")
+    aligner._names, aligner._weights = tuple(found["names.blob"]), found["weights"]
+    aligner.trace_, aligner.tuning_ = found["trace"], meta["tuning"]
     aligner.setting_ = Setting.from_dict(meta["setting"])
-    aligner.temperature_, aligner.n_gold_ = float(meta["temperature"]), int(meta["n_gold"])
-    aligner.threshold_ = None if meta["threshold"] is None else float(meta["threshold"])
-    if aligner._weights.shape != (len(aligner._names),):
-        raise ValueError(f"it has {aligner._weights.size} weights for {len(aligner._names)} features")
-    if not np.isfinite(aligner._weights).all():
-        raise ValueError("some of its weights are not numbers")
-    if not 0 < aligner.temperature_ < np.inf:
-        raise ValueError(f"its temperature is {aligner.temperature_}")
-    if missing := sorted(set(aligner.extractor_.link_names) - set(aligner._names)):
-        raise ValueError(f"it has no weight for {missing[0]!r}, which is among its features")
+    aligner.temperature_ = number(meta["temperature"], "temperature", least=1e-6, most=1e6)
+    aligner.n_gold_ = integer(meta["n_gold"], "n_gold")
+    given = meta["threshold"]
+    aligner.threshold_ = None if given is None else number(given, "threshold", least=0.0, most=1.0)
     if aligner.links != aligner.extractor_.links:
         theirs, ours = (", ".join(names) or "nobody" for names in (aligner.extractor_.links, aligner.links))
         raise ValueError(f"its features are links by {theirs}, and its options say {ours}")
 
 
-def _damaged(finding: str) -> ModelError:
-    return ModelError(
-        f"this model cannot be read: {finding}. It was damaged, or written by another version: copy it again, or train "
-        "again"
-    )
+def check_names(aligner: SupervisedAligner) -> None:
+    """Refuse weights that are not those of the features that the options and the extractor make of any text."""
+    nothing = Bitext.of([])
+    links = {name: Links.of([]) for name in aligner.links}
+    with store.reading("this model"):
+        wanted = aligner.parts(aligner.extractor_.transform(nothing, links)).names
+        if wanted != aligner._names:
+            lacking = next((name for name in wanted if name not in aligner._names), "some of its features")
+            raise ValueError(f"it has {len(aligner._names)} weights for {len(wanted)} features, none for {lacking!r}")

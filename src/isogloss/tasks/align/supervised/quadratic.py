@@ -19,7 +19,9 @@ from isogloss.progress import Progress
 from isogloss.structures import Fertility, Flat, Matching
 from isogloss.structures.matching import Pairs
 from isogloss.tasks.align.features import FeatureExtractor, PairFeatures
+from isogloss.tasks.align.settings import MOST_WORDS
 from isogloss.tasks.align.supervised import explain as explaining
+from isogloss.tasks.align.supervised import keeping
 from isogloss.tasks.align.supervised.base import LinkSet, SupervisedAligner
 from isogloss.tasks.align.supervised.link_pairs import (
     PATTERNS,
@@ -134,12 +136,9 @@ empty, lowercase, max_length, seed, threads
 
     def _check_options(self) -> None:
         super()._check_options()
-        for name in ("fertility", "near"):
-            value = getattr(self, name)
-            if (value is not None or name == "fertility") and (
-                isinstance(value, bool) or not isinstance(value, int) or value < 1
-            ):
-                raise ParameterError(f"QuadraticAligner: {name} should be an integer from 1 on, not {value!r}")
+        keeping.check_integer(self, "fertility", 1, 100)
+        if self.near is not None:
+            keeping.check_integer(self, "near", 1, MOST_WORDS)
         if self.decode not in ("auto", "milp", "lp"):
             raise ParameterError(f'QuadraticAligner: decode should be "auto", "milp" or "lp", not {self.decode!r}')
         limit = self.time_limit

@@ -14,14 +14,24 @@ from isogloss import store
 from isogloss.data.bitext import Text
 from isogloss.data.treebank import Treebank
 from isogloss.engine.threads import using_threads
-from isogloss.errors import ModelError, ParameterError, TreebankError, UsageError
+from isogloss.errors import ParameterError, TreebankError, UsageError
+from isogloss.layout import Layout, Numbers, check, vector
 from isogloss.progress import Progress, QuietProgress
 from isogloss.structures.batch import Stack
+from isogloss.tasks.parse.inference import MOST_ROUNDS
 from isogloss.tasks.parse.joint.analyses import AnalysisDictionary
 from isogloss.tasks.parse.joint.schema import Schema
 from isogloss.tasks.parse.joint.tagging import TAGGING, Known, allowed_values, best_values, jackknifed, spread
 from isogloss.tasks.parse.joint.text import clamped, known_features, see, sentences_of
-from isogloss.tasks.parse.joint.training import Inference, Settings, all_beliefs, learn, link_keys, shape_of
+from isogloss.tasks.parse.joint.training import (
+    Inference,
+    Settings,
+    all_beliefs,
+    checked_keys,
+    learn,
+    link_keys,
+    shape_of,
+)
 
 __all__ = ["JointMorphologyParser", "Posteriors"]
 
@@ -182,8 +192,16 @@ class JointMorphologyParser:
         least = {"threshold": 1, "iterations": 1, "tag_iterations": 1, "bp_iterations": 1, "batch": 1, "reach": 0}
         for name, low in (*least.items(), ("seed", 0)):
             value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < low:
-                raise ParameterError(f"JointMorphologyParser: {name} should be an integer from {low} on, not {value!r}")
+            most = MOST_ROUNDS if name == "bp_iterations" else 2**31 - 1
+            if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= most:
+                raise ParameterError(f"JointMorphologyParser: {name} should be from {low} to {most}, not {value!r}")
+        for name in ("joint", "government", "projective", "single_root"):
+            if not isinstance(getattr(self, name), bool):
+                raise ParameterError(
+                    f"JointMorphologyParser: {name} should be True or False, not {getattr(self, name)!r}"
+                )
+        if not (isinstance(self.stack, int | float) and 0 <= self.stack <= 1e6):
+            raise ParameterError(f"JointMorphologyParser: stack should be from 0 to 1000000, not {self.stack!r}")
         for name in ("rate", "variance"):
             value = getattr(self, name)
             if not (isinstance(value, int | float) and value > 0):
@@ -438,23 +456,36 @@ class JointMorphologyParser:
 
     @classmethod
     def _from_saved(cls, saved: store.Saved) -> Self:
-        try:
+        meta, arrays = saved.meta, saved.arrays
+        with store.reading("the saved parser"):
             parser = cls(**saved.options)
-            given = saved.meta["schema"]
-            schema = Schema(tuple(given["names"]), tuple(tuple(values) for values in given["values"]))
-            listed = saved.meta["dictionary"]
-            vectors = []
-            for name, size in zip(("tagger", "weights"), saved.meta["sizes"], strict=True):
-                vector = np.zeros(size)
-                vector[saved.arrays[f"{name}.places"]] = saved.arrays[f"{name}.values"]
-                vectors.append(vector)
-            lexicon = None if listed is None else AnalysisDictionary(listed)
-            features, keys = saved.arrays["features"], saved.arrays["keys"]
-            parser._fitted = _Fitted(schema, features, vectors[0], keys, vectors[1], lexicon)
-            parser.trace_, parser.tuning_ = np.array(saved.meta["trace"]), np.array(saved.meta["tuning"])
-        except (KeyError, TypeError, IndexError, ValueError, ParameterError) as error:
-            raise ModelError(f"the saved parser is damaged or of another version ({error}). Train it again") from error
+            schema = Schema.checked(meta["schema"])
+            found = check(arrays, _LAYOUT, "the features of the saved parser")
+            features, keys = found["features"], checked_keys(found["keys"])
+            tagger = _spread(arrays, "tagger", shape_of(schema, len(features), np.zeros(0, np.uint64))[1])
+            weights = _spread(arrays, "weights", shape_of(schema, len(features), keys)[1])
+            lexicon = None if meta["dictionary"] is None else AnalysisDictionary(meta["dictionary"])
+            parser._fitted = _Fitted(schema, features, tagger, keys, weights, lexicon)
+            parser.trace_, parser.tuning_ = vector(meta["trace"], "trace"), vector(meta["tuning"], "tuning")
         return parser
+
+
+_LAYOUT: Layout = {
+    "features": Numbers("uint64", "features", order="strict"),
+    "keys": Numbers("uint64", "keys"),
+}
+
+
+def _spread(arrays: Mapping[str, NDArray[Any]], name: str, size: int) -> NDArray[np.float64]:
+    """float64[size]: weights of which only those that are not 0 are kept."""
+    layout: Layout = {
+        f"{name}.places": Numbers("int64", "kept", least=0, below=size, order="strict"),
+        f"{name}.values": Numbers("float64", "kept"),
+    }
+    places, values = check(arrays, layout, "the weights of the saved parser").values()
+    out = np.zeros(size)
+    out[places] = values
+    return out
 
 
 class _Watch:

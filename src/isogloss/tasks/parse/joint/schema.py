@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isogloss.data.treebank import Column, Treebank, bundle_of, features_of
-from isogloss.errors import ParameterError, TreebankError
+from isogloss.errors import ModelError, ParameterError, TreebankError
+from isogloss.layout import texts
 
 __all__ = ["POS", "Schema"]
 
@@ -57,6 +58,17 @@ class Schema(NamedTuple):
                     f"{treebank.name}: {name} has {len(values)} values, and {MOST_VALUES} are the most that are "
                     "possible. Name the attributes to learn: attributes=[...]"
                 )
+        return schema
+
+    @classmethod
+    def checked(cls, given: Mapping[str, Any]) -> Schema:
+        """From what a saved model says."""
+        values = tuple(texts(row, "values") for row in given["values"])
+        schema = cls(texts(given["names"], "names"), values)
+        first = all(row[:1] == ("",) for row in values[1:])
+        sizes = all(1 <= len(row) <= MOST_VALUES for row in values)
+        if schema.names[:1] != (POS,) or len(schema.names) != len(values) or not first or not sizes:
+            raise ModelError("the attributes of the saved parser do not belong together. Train it again")
         return schema
 
     @property

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isogloss.engine.threads import run_blocks
+from isogloss.errors import ModelError
 from isogloss.tasks.parse.joint._numba.layout import Sentence, Shape
 from isogloss.tasks.parse.joint.schema import Schema
 
-__all__ = ["Inference", "Settings", "all_beliefs", "learn", "link_keys", "potentials_of", "shape_of"]
+__all__ = ["Inference", "Settings", "all_beliefs", "checked_keys", "learn", "link_keys", "potentials_of", "shape_of"]
 
 _FARTHEST = 300.0
 _FIRST_TABLE = 1 << 16
@@ -72,6 +73,14 @@ def link_keys(
             wider = np.zeros(2 * len(keys), np.uint64)
             insert_all(wider, keys[keys != 0], int(np.count_nonzero(keys)))
             keys = wider
+    return keys
+
+
+def checked_keys(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """A table of `link_keys` from a saved model: `find` ends only where at least one place is free."""
+    size = len(keys)
+    if not size or size & (size - 1) or np.count_nonzero(keys) > size // 2:
+        raise ModelError("the features of links of the saved parser are no table. Train it again, or copy it whole")
     return keys
 
 
