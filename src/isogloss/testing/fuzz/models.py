@@ -15,7 +15,7 @@ from isogloss.errors import ParameterError
 __all__ = ["MODELS", "bitext", "kind_of", "links", "treebank"]
 
 _PAIRS = 12
-_LONG = 60
+_LONG, _SHORTER = 60, 15
 LEXICON = [("the", "die"), ("woman", "frau"), ("book", "buch", 3.0), ("unheard-of", "unerhört")]
 
 
@@ -73,7 +73,7 @@ def new_bitext() -> Bitext:
         ("", "die Frau"),
         ("qqq", "zzz xxx"),
         own[1],
-        (many[0][:_LONG], many[1][:_LONG]),
+        (many[0][:_LONG], many[1][:_SHORTER]),
     ]
     return Bitext.of(pairs)
 
