@@ -1,0 +1,209 @@
+"""One case: a changed model is loaded, everything that it can do is called, and what comes back is looked at."""
+
+from __future__ import annotations
+
+import shutil
+import traceback
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from isogloss import store
+from isogloss.data import Bitext, Links
+from isogloss.data.treebank import Treebank
+from isogloss.errors import IsoglossError
+from isogloss.testing.fuzz import models
+from isogloss.testing.fuzz.files import damage
+from isogloss.testing.fuzz.mutations import mutate
+
+__all__ = ["Case", "Failure", "Malformed", "exercise", "is_ours", "run_case"]
+
+PACKAGE = Path(store.__file__).parent
+_AS_FILES, _RAW = 0.2, 0.1
+"""Shares of cases that go through files, and of those whose files are changed themselves."""
+_SAVED_AGAIN = 0.15
+_LISTED = 200
+"""Entries of a lexicon that are looked at."""
+
+
+class Malformed(Exception):
+    """A result that no caller could make sense of: links outside of the sentence, tags that are no strings."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A case that ended in something else than a result or an error of ours."""
+
+    model: str
+    seed: int
+    error: str
+    """The type of the exception, or "crash", "too slow"."""
+    place: str
+    """File and line of the innermost frame of ours that is known."""
+    message: str
+    change: str
+    """What was done to the model."""
+
+    @property
+    def line(self) -> str:
+        """Everything in one line."""
+        message = " ".join(self.message.split())[:160]
+        return f"{self.model} seed {self.seed}: {self.error} at {self.place}: {message} [{self.change}]"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A changed model, ready to be loaded and used."""
+
+    change: str
+    """What was done to it."""
+    load: Callable[[], Any]
+    save: bool
+    """Whether it is saved and loaded again after use."""
+
+    @classmethod
+    def of(cls, model: str, saved: store.Saved, seed: int, scratch: Path) -> Case:
+        """Case `seed` of a saved model of `models.MODELS`; it is loaded from memory or from files in `scratch`."""
+        rng = np.random.default_rng([zlib.crc32(model.encode()), seed])
+        way, save, folder = rng.random(), bool(rng.random() < _SAVED_AGAIN), scratch / "changed.model"
+        made, change = (saved, "") if way < _RAW else mutate(saved, rng)
+        if way >= _AS_FILES + _RAW:
+            module, name = store.KINDS[made.kind].split(":")
+            return cls(change, partial(getattr(import_module(module), name)._from_saved, made), save)
+        shutil.rmtree(folder, ignore_errors=True)
+        store.save(folder, kind=made.kind, options=made.options, arrays=made.arrays, meta=made.meta)
+        if way < _RAW:
+            change = damage(folder, rng)
+        return cls(change, partial(store.load, folder), save)
+
+    def use(self, scratch: Path) -> None:
+        """Load the model and call everything that it can do."""
+        exercise(self.load(), scratch if self.save else None)
+
+
+def run_case(model: str, saved: store.Saved, seed: int, scratch: Path) -> Failure | str:
+    """A failure, or how the case ended: "used", "refused" by loading, or "stopped" by an error of ours later."""
+    case = Case.of(model, saved, seed, scratch)
+    outcome = "refused"
+    try:
+        loaded = case.load()
+        outcome = "stopped"
+        exercise(loaded, scratch if case.save else None)
+        outcome = "used"
+    except IsoglossError:
+        pass
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # whatever it is, it is what we look for; a panic of safetensors is no `Exception`
+        return Failure(model, seed, type(error).__name__, innermost(error), str(error), case.change)
+    return outcome
+
+
+def innermost(error: BaseException) -> str:
+    """File and line of the innermost frame that is the package's, but not of this folder."""
+    own = [frame for frame in traceback.extract_tb(error.__traceback__) if is_ours(frame.filename)]
+    return f"{Path(own[-1].filename).relative_to(PACKAGE)}:{own[-1].lineno}" if own else "?"
+
+
+def is_ours(file: str) -> bool:
+    """Whether a file is one of the package, which this folder does not count for."""
+    path = Path(file)
+    return path.is_relative_to(PACKAGE) and not path.is_relative_to(Path(__file__).parent)
+
+
+# --- using a model ----------------------------------------------------------------------------------------------------
+
+
+def exercise(loaded: Any, scratch: Path | None = None) -> None:
+    """Call everything that a model can do, on text of all sorts; with `scratch`, also save it and load that."""
+    repr(loaded)
+    use = _use_aligner if type(loaded).__module__.startswith("isogloss.tasks.align") else _use_annotator
+    use(loaded)
+    if scratch is not None:
+        folder = scratch / "again.model"
+        shutil.rmtree(folder, ignore_errors=True)
+        loaded.save(folder)
+        use(store.load(folder))
+
+
+def _use_aligner(aligner: Any) -> None:
+    text = models.new_bitext()
+    _check_links(aligner.predict(text), text)
+    _check_grids(aligner.predict_proba(text), text)
+    if hasattr(aligner, "predict_directions"):
+        for grids in aligner.predict_directions(text):
+            _check_grids(grids, text)
+    _check(aligner.pair_scores(text).shape == (len(text),), "pair_scores has another length than the text")
+    for pair, words in ((1, {"source": 0}), (4, {"target": 1}), (3, {"source": 0})):
+        aligner.explain(text, pair, **words)
+    if hasattr(aligner, "lexicon"):
+        for entry in islice(aligner.lexicon(least=0.0), _LISTED):
+            _check(isinstance(entry.source, str) and isinstance(entry.target, str), f"lexicon gives {entry!r}")
+    if hasattr(aligner, "feature_weights"):
+        _check(all(isinstance(name, str) for name in aligner.feature_weights()), "a feature has no name")
+    aligner.score(models.bitext(), models.links())
+
+
+def _check_links(found: Links, text: Bitext) -> None:
+    _check(len(found) == len(text), "there are more or fewer rows of links than pairs")
+    for row in range(len(text)):
+        n_source, n_target = map(len, text[row])
+        for i, j in found[row].links:
+            _check(
+                0 <= i < n_source and 0 <= j < n_target, f"link {i}-{j} in a pair of {n_source} and {n_target} words"
+            )
+
+
+def _check_grids(grids: list[Any], text: Bitext) -> None:
+    _check(len(grids) == len(text), "there are more or fewer grids than pairs")
+    for row, grid in enumerate(grids):
+        _check(grid.shape == tuple(map(len, text[row])) or not grid.size, f"a grid of {grid.shape} for pair {row}")
+
+
+def _use_annotator(model: Any) -> None:
+    """Taggers and parsers."""
+    trees = models.new_treebank()
+    found = model.predict(trees)
+    _check_columns(found, trees)
+    if type(model).__module__.startswith("isogloss.tasks.parse"):
+        _check_heads(found)
+        _check_columns(model.predict(trees, confidence=True), trees)
+    model.predict_proba(trees)
+    for name in ("confidence", "entropy"):
+        if hasattr(model, name):
+            getattr(model, name)(trees)
+    if hasattr(model, "k_best"):
+        model.k_best(trees, 2)
+    if hasattr(model, "explain"):
+        for sentence, word in ((1, 0), (2, 1), (4, 30)):
+            model.explain(trees, sentence, word)
+    model.score(models.treebank())
+    for name in ("labels_", "values_", "options_"):
+        getattr(model, name, None)
+
+
+def _check_columns(found: Treebank, given: Treebank) -> None:
+    _check(len(found) == len(given) and found.n_words == given.n_words, "there are more or fewer words than before")
+    for name, (ids, vocabulary) in found.columns.items():
+        size = len(vocabulary)
+        _check(len(ids) == given.n_words, f"column {name} has {len(ids)} entries for {given.n_words} words")
+        _check(bool(((ids >= 0) & (ids < size)).all()), f"column {name} has a number that is none of a tag")
+        _check(all(isinstance(vocabulary[i], str) for i in np.unique(ids).tolist()), f"{name} has tags of another type")
+    found.to_bytes()
+
+
+def _check_heads(found: Treebank) -> None:
+    lengths = np.repeat(found.lengths, found.lengths)
+    _check(bool(((found.heads >= 0) & (found.heads <= lengths)).all()), "a head is outside of the sentence")
+
+
+def _check(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise Malformed(otherwise)

@@ -1,0 +1,205 @@
+"""Tiny models of every kind, learnt in a second from a few sentences, whose arrays are all there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from typing import Any
+
+from isogloss import samples
+from isogloss.data import Bitext, Links, Text
+from isogloss.data.tag_dictionary import TagDictionary
+from isogloss.data.treebank import Treebank
+from isogloss.errors import ParameterError
+
+__all__ = ["MODELS", "bitext", "kind_of", "links", "treebank"]
+
+_PAIRS = 12
+_LONG, _SHORTER = 60, 15
+LEXICON = [("the", "die"), ("woman", "frau"), ("book", "buch", 3.0), ("unheard-of", "unerhört")]
+
+
+@cache
+def treebank() -> Treebank:
+    """Sentences with tags, features and trees: the first ones of a sample, with features, and some that cross."""
+    trees = Treebank.from_bytes(samples.trees("en-de", "target").encode())
+    rows = []
+    for s in range(_PAIRS):
+        columns = (trees.strings(name, s) for name in ("upos", "deprel", "lemma"))
+        heads = trees.heads[trees.offsets[s] : trees.offsets[s + 1]].tolist()
+        rows.append(
+            [
+                (word, tag, head, label, lemma, tag[:1], _FEATURES.get(tag, "_"))
+                for word, tag, label, lemma, head in zip(trees.words(s), *columns, heads, strict=True)
+            ]
+        )
+    crossing = [
+        ("Ein", "DET", 2, "det"),
+        ("Buch", "NOUN", 4, "obj"),
+        ("ihr", "PRON", 4, "iobj"),
+        ("gab", "VERB", 0, "root"),
+    ]
+    crossing += [("rotes", "ADJ", 2, "amod")]
+    return Treebank.of([*rows, *[crossing] * 3])
+
+
+_FEATURES = {"NOUN": "Case=Nom|Number=Sing", "DET": "Case=Nom", "VERB": "Number=Sing|Person=3", "PRON": "Person=3"}
+
+
+@cache
+def bitext() -> Bitext:
+    """Pairs to learn links from."""
+    return samples.bitext("en-de").part(0, _PAIRS)
+
+
+@cache
+def links() -> Links:
+    """Their gold links."""
+    found: Links = samples.gold("en-de")[:_PAIRS]
+    return found
+
+
+@cache
+def new_bitext() -> Bitext:
+    """Pairs to apply aligners to: known, unknown and no words, one word, and long ones."""
+    own = bitext()
+    many: tuple[list[str], list[str]] = [], []
+    for k in range(_PAIRS):
+        for side, words in zip(many, own[k], strict=True):
+            side.extend(words)
+    pairs: list[tuple[Sequence[str] | str, Sequence[str] | str]] = [
+        ("", ""),
+        ("the", "die"),
+        ("", "die Frau"),
+        ("qqq", "zzz xxx"),
+        own[1],
+        (many[0][:_LONG], many[1][:_SHORTER]),
+    ]
+    return Bitext.of(pairs)
+
+
+@cache
+def new_treebank() -> Treebank:
+    """Sentences to apply taggers and parsers to: known, unknown and no words, one word, and a long one."""
+    own = treebank()
+    tagged = [list(zip(own.words(s), own.strings("upos", s), strict=True)) for s in range(_PAIRS)]
+    many = [word for sentence in tagged for word in sentence]
+    return Treebank.of([[], [("Frau", "NOUN")], [("qqq", "X"), ("!!", "PUNCT"), ("7", "NUM")], tagged[1], many[:_LONG]])
+
+
+# --- models
+
+
+def _aligner(name: str, **options: Any) -> Any:
+    from isogloss.tasks import align
+
+    return getattr(align, name)(lexicon=LEXICON, **options).fit(bitext())
+
+
+def _supervised(name: str, **options: Any) -> Any:
+    from isogloss.tasks import align
+
+    options = {"tune": False, "iterations": 2, "dictionary": LEXICON} | options
+    return getattr(align, name)(**options).fit(bitext(), links())
+
+
+def _crf(adapted: bool = False, **options: Any) -> Any:
+    from isogloss.tasks.tag import CrfTagger
+    from isogloss.tasks.tag.adapting import Correspondence
+
+    correspondence = None
+    if adapted:
+        correspondence = Correspondence(h=2, threshold=2, min_count=1).fit(treebank(), Text.of(_text() * 2))
+    return CrfTagger(iterations=2, **options).fit(treebank(), correspondence=correspondence)
+
+
+def _several() -> Any:
+    from isogloss.tasks.tag import Tagger
+
+    return Tagger(["upos", "feats"], iterations=2).fit(treebank())
+
+
+def _text() -> list[list[str]]:
+    return [list(treebank().words(s)) for s in range(len(treebank()))]
+
+
+def _dictionary(**options: Any) -> Any:
+    from isogloss.tasks.tag import DictionaryTagger
+
+    words = TagDictionary.of_treebank(treebank().part(0, 8))
+    return DictionaryTagger(words, iterations=2, first_order=1, **options).fit(Text.of(_text()))
+
+
+def _projected(**options: Any) -> Any:
+    from isogloss.tasks.tag import ProjectedTagger
+
+    tagged = Treebank.from_bytes(samples.trees("en-de", "source").encode()).part(0, _PAIRS)
+    words = TagDictionary.of_treebank(treebank().part(0, 4))
+    return ProjectedTagger(words, iterations=3, min_count=1, **options).fit(bitext(), tagged, links=links())
+
+
+def _graph(**options: Any) -> Any:
+    from isogloss.tasks.tag import GraphTagger
+
+    return GraphTagger(iterations=1, neighbours=2, **options).fit(treebank().part(0, 5), Text.of(_text()))
+
+
+def _parser(**options: Any) -> Any:
+    from isogloss.tasks.parse import DependencyParser
+
+    return DependencyParser(iterations=2, **options).fit(treebank())
+
+
+def _joint(**options: Any) -> Any:
+    from isogloss.tasks.parse import JointMorphologyParser
+
+    return JointMorphologyParser(iterations=2, tag_iterations=2, threshold=1, **options).fit(treebank())
+
+
+MODELS: dict[str, Callable[[], Any]] = {
+    "align.hmm": partial(_aligner, "HMMAligner"),
+    "align.hmm/viterbi": partial(_aligner, "HMMAligner", symmetrise="grow-diag-final-and", decode="viterbi"),
+    "align.hmm/bijective": partial(_aligner, "HMMAligner", constraint="bijective", lowercase=False),
+    "align.model1": partial(_aligner, "Model1Aligner"),
+    "align.model2": partial(_aligner, "Model2Aligner"),
+    "align.matching": partial(_supervised, "MatchingAligner"),
+    "align.matching/threshold": partial(_supervised, "MatchingAligner", threshold=0.5),
+    "align.quadratic": partial(_supervised, "QuadraticAligner", fertility=2, pairs=True),
+    "align.quadratic/flow": partial(_supervised, "QuadraticAligner", fertility=2, pairs=False),
+    "align.itg": partial(_supervised, "ItgAligner", blocks=2),
+    "align.itg/mira": partial(_supervised, "ItgAligner", blocks=None, trainer="mira"),
+    "tag.crf/1": partial(_crf, order=1),
+    "tag.crf/2": partial(_crf, order=2, decoder="viterbi"),
+    "tag.crf/feats": partial(_crf, column="feats"),
+    "tag.crf/adapted": partial(_crf, adapted=True),
+    "tag.several": _several,
+    "tag.dictionary/HMM": partial(_dictionary, order=1, emissions="table"),
+    "tag.dictionary/SHMM": partial(_dictionary, order=2, emissions="table", decoder="viterbi"),
+    "tag.dictionary/HMM-ME": partial(_dictionary, order=1, features="paper"),
+    "tag.dictionary/SHMM-ME": partial(_dictionary, order=2, restrict_support=True),
+    "tag.projected/crf": partial(_projected, learner="crf"),
+    "tag.projected/crf-2": partial(_projected, learner="crf", order=2, soft=True),
+    "tag.projected/hmm": partial(_projected, learner="hmm"),
+    "tag.graph/1": partial(_graph, order=1),
+    "tag.graph/2": partial(_graph, order=2),
+    "parse.dependency/1": partial(_parser, order=1, projective=True, prune=0.0),
+    "parse.dependency/1-crossing": partial(_parser, order=1, projective=False, labels="second"),
+    "parse.dependency/2": partial(_parser, order=2, projective=True, labels="second", decoder="map"),
+    "parse.dependency/2-crossing": partial(_parser, order=2, projective=False),
+    "parse.dependency/mira": partial(_parser, order=2, trainer="mira"),
+    "parse.dependency/tags": partial(_parser, order=1, tags="predicted"),
+    "parse.joint": partial(_joint, dictionary="train"),
+    "parse.joint/pipeline": partial(_joint, joint=False, projective=False),
+}
+"""What makes each model, by its kind and, behind a slash, what is special about it."""
+
+
+def kind_of(model: str) -> str:
+    """The kind of a model of `MODELS`.
+
+    >>> kind_of("tag.crf/2")
+    'tag.crf'
+    """
+    if model not in MODELS:
+        raise ParameterError(f"there is no model {model!r}; there are {', '.join(MODELS)}")
+    return model.partition("/")[0]
