@@ -4,7 +4,19 @@ import numpy as np
 import pytest
 
 from isogloss.errors import ModelError
-from isogloss.layout import Layout, Numbers, Offsets, Strings, check, collect, integer, number, texts, vector
+from isogloss.layout import (
+    Layout,
+    Numbers,
+    Offsets,
+    Strings,
+    check,
+    check_table,
+    collect,
+    integer,
+    number,
+    texts,
+    vector,
+)
 from isogloss.store import pack_strings
 
 LAYOUT: Layout = {
@@ -129,3 +141,23 @@ def test_vectors_of_headers_are_lists_of_numbers(value):
 def test_texts_of_headers_are_lists_of_different_strings(value):
     with pytest.raises(ModelError, match="'names' should be a list of different strings"):
         texts(value, "names")
+
+
+def test_tables_have_free_slots_everywhere():
+    rng = np.random.default_rng(0)
+    check_table(rng.random(1 << 15) < 0.4, "toy")
+    long_run = np.arange(1 << 15) % (1 << 15) < 5000
+    around = (np.arange(1 << 15) - 3000) % (1 << 15) >= (1 << 15) - 5000
+    for filled in (np.zeros(0, bool), np.zeros(12, bool), np.arange(16) < 9, np.ones(16, bool), long_run, around):
+        with pytest.raises(ModelError, match="no table of features"):
+            check_table(filled, "toy")
+
+
+@pytest.mark.parametrize("word", ["", "a\tb", "a\n", "\r", "\ud800"])
+def test_what_is_written_to_tables_can_be(word):
+    blob, offsets = pack_strings(["ok", word])
+    with pytest.raises(ModelError, match="cannot be written"):
+        check({"tags": blob, "tags_offsets": offsets}, {"tags": Strings("n", cells=True)}, "toy")
+    if word:
+        with pytest.raises(ModelError, match="cannot be written"):
+            texts(["ok", word], "values", cells=True)

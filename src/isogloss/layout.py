@@ -19,13 +19,27 @@ from numpy.typing import NDArray
 from isogloss.errors import ModelError
 from isogloss.store import pack_strings, unpack_strings
 
-__all__ = ["Layout", "Numbers", "Offsets", "Strings", "check", "collect", "integer", "number", "texts", "vector"]
+__all__ = [
+    "Layout",
+    "Numbers",
+    "Offsets",
+    "Strings",
+    "check",
+    "check_table",
+    "collect",
+    "integer",
+    "number",
+    "texts",
+    "vector",
+]
 
 REMEDY = "The model was damaged, or written by another version: copy it again, or train it again"
 
 LARGEST = 1e30
 """Floats of a model are not larger than this, so that sums of many of them are finite, in float32 too."""
 
+LONGEST_RUN = 4096
+"""Taken slots of a hash table in a row; in a table of good keys that is half full there are some dozens."""
 COUNTS = 2**40
 """Counts are below this."""
 
@@ -68,13 +82,14 @@ class Strings:
     """`count` strings as `isogloss.store.pack_strings` packs them: bytes under the name, and the array `offsets`.
 
     Without a name of their own offsets are called ``<name>_offsets``. `distinct` says that no string occurs twice,
-    `least` how many there are at the least.
+    `least` how many there are at the least, `cells` that each can stand in a cell of a table such as CoNLL-U.
     """
 
     count: Size
     offsets: str | None = None
     distinct: bool = False
     least: int = 0
+    cells: bool = False
 
     def offsets_of(self, name: str) -> str:
         return self.offsets or f"{name}_offsets"
@@ -118,6 +133,18 @@ def check(
     for name, field in layout.items():
         checking.outside(name, field)
     return {name: checking.inside(name, field) for name, field in layout.items()}
+
+
+def check_table(filled: NDArray[np.bool_], place: str) -> None:
+    """Refuse a hash table in which looking for a key would not end, or not soon.
+
+    `filled` says which slots of a table with open addressing are taken. There should be a power of two of them, at
+    least half of them free, and no long run without a free one.
+    """
+    size, free = len(filled), np.flatnonzero(~filled)
+    sound = size > 0 and not size & (size - 1) and 2 * len(free) >= size
+    if not sound or np.diff(free, append=free[0] + size).max() > LONGEST_RUN:
+        raise ModelError(f"{place}: this is no table of features. {REMEDY}")
 
 
 def collect(model: Any, layout: Layout) -> dict[str, NDArray[Any]]:
@@ -203,6 +230,8 @@ class _Checking:
             self._refuse(f"array {name!r} has {len(found)} strings and should have {field.least} or more")
         if field.distinct and len(set(found)) < len(found):
             self._refuse(f"array {name!r} has the same string twice")
+        if field.cells and not all(map(_is_cell, found)):
+            self._refuse(f"array {name!r} has a string that cannot be written to a table")
         return found
 
     def _words(self, size: Size) -> str:
@@ -265,12 +294,18 @@ def vector(value: Any, name: str) -> NDArray[np.float64]:
     return np.array(value, np.float64)
 
 
-def texts(value: Any, name: str, *, distinct: bool = True) -> tuple[str, ...]:
-    """A list of strings of a header; `ModelError` otherwise."""
+def _is_cell(text: str) -> bool:
+    return bool(text) and not any(c in "\t\n\r" or "\ud800" <= c <= "\udfff" for c in text)
+
+
+def texts(value: Any, name: str, *, distinct: bool = True, cells: bool = False) -> tuple[str, ...]:
+    """A list of strings of a header; `ModelError` otherwise. `cells` as in `Strings`, but for empty strings."""
     plain = isinstance(value, list | tuple) and all(isinstance(x, str) for x in value)
     if not plain or (distinct and len(set(value)) < len(value)):
         kind = "different strings" if distinct else "strings"
         raise ModelError(f"{name!r} should be a list of {kind}, not {_short(value)}. {REMEDY}")
+    if cells and not all(_is_cell(x) for x in value if x):
+        raise ModelError(f"{name!r} has a string that cannot be written to a table. {REMEDY}")
     return tuple(value)
 
 

@@ -407,7 +407,7 @@ class TagDictionary(Mapping[str, tuple[str, ...]]):
 
         layout: Layout = {
             "words": Strings("words", distinct=True),
-            "tags": Strings("tags", distinct=True, least=1),
+            "tags": Strings("tags", distinct=True, least=1, cells=True),
             "tagset": Strings("tagset"),
             "sets": Numbers("int32", "words", least=0, below="sets"),
             "table": Numbers("bool", ("sets", "tags")),

@@ -25,7 +25,7 @@ __all__ = ["LabelWeights", "Labeller", "gold_labels"]
 
 SENTENCES_PER_BLOCK = 64
 _LAYOUT: Layout = {
-    "names": Strings("names", offsets="name_offsets", distinct=True, least=1),
+    "names": Strings("names", offsets="name_offsets", distinct=True, least=1, cells=True),
     "used": Numbers("uint32", "rows", below="rows"),
     "rows": Offsets("rows", "weights"),
     "labels": Numbers("int16", "weights", least=0, below="names"),

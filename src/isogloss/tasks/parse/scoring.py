@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from isogloss.engine.threads import run_blocks
 from isogloss.errors import ModelError
-from isogloss.layout import Numbers, check
+from isogloss.layout import Numbers, check, check_table
 from isogloss.structures.base import Array, kept
 from isogloss.structures.batch import run_sentences
 from isogloss.structures.tree_parts import FAMILIES, Candidates, TreeParts
@@ -65,9 +65,9 @@ class Table:
     def ready(cls, slots: NDArray[np.uint32], place: str) -> Table:
         """One that was kept as it is; what is no table is refused. Its keys are not known."""
         slots = check({place: slots}, {place: Numbers("uint32", "slots")}, "the features of the saved parser")[place]
-        size = len(slots) // 2
-        if len(slots) % 2 or size < 64 or size & (size - 1) or np.count_nonzero(slots[::2]) > size // 2:
+        if len(slots) % 2 or len(slots) < 128:
             raise ModelError(f"{place} of the saved parser is no table of features. Train it again, or copy it whole")
+        check_table(slots[::2] != 0, f"{place} of the saved parser")
         return cls(np.zeros(0, np.uint64), slots)
 
     def __len__(self) -> int:

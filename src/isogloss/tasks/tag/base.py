@@ -20,7 +20,7 @@ from isogloss.layout import Layout, Strings
 __all__ = ["COLUMNS", "LABELS", "ColumnTagger", "Comparison", "accuracy", "as_treebank"]
 
 COLUMNS = ("upos", "xpos", "feats")
-LABELS: Layout = {"labels": Strings("k", offsets="label_offsets", distinct=True, least=1)}
+LABELS: Layout = {"labels": Strings("k", offsets="label_offsets", distinct=True, least=1, cells=True)}
 """How the tags of a tagger are kept."""
 LISTED = 5
 """Tags that explanations list with their probabilities."""

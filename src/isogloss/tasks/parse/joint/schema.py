@@ -63,8 +63,8 @@ class Schema(NamedTuple):
     @classmethod
     def checked(cls, given: Mapping[str, Any]) -> Schema:
         """From what a saved model says."""
-        values = tuple(texts(row, "values") for row in given["values"])
-        schema = cls(texts(given["names"], "names"), values)
+        values = tuple(texts(row, "values", cells=True) for row in given["values"])
+        schema = cls(texts(given["names"], "names", cells=True), values)
         first = all(row[:1] == ("",) for row in values[1:])
         sizes = all(1 <= len(row) <= MOST_VALUES for row in values)
         if schema.names[:1] != (POS,) or len(schema.names) != len(values) or not first or not sizes:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isogloss.engine.threads import run_blocks
-from isogloss.errors import ModelError
+from isogloss.layout import check_table
 from isogloss.tasks.parse.joint._numba.layout import Sentence, Shape
 from isogloss.tasks.parse.joint.schema import Schema
 
@@ -77,10 +77,8 @@ def link_keys(
 
 
 def checked_keys(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """A table of `link_keys` from a saved model: `find` ends only where at least one place is free."""
-    size = len(keys)
-    if not size or size & (size - 1) or np.count_nonzero(keys) > size // 2:
-        raise ModelError("the features of links of the saved parser are no table. Train it again, or copy it whole")
+    """A table of `link_keys` from a saved model, in which `find` ends soon."""
+    check_table(keys != 0, "the features of links of the saved parser")
     return keys
 
 
