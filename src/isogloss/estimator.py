@@ -1,0 +1,214 @@
+"""One way to make an estimator: options are declared once, stored as they are given, and checked when learning begins.
+
+A class says what its options are, what they may be and what they mean; the constructor, the checks, `get_params` and
+`set_params` (as scikit-learn has them, without depending on it) and the command line follow from that.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self, dataclass_transform
+
+import numpy as np
+
+from isogloss.errors import ParameterError
+
+__all__ = ["Estimator", "Option", "option"]
+
+MOST = 2**31 - 1
+"""No integer may be larger unless its option says so."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """What an option may be, and what it means; made by `option`."""
+
+    default: Any
+    help: str
+    kinds: tuple[type, ...]
+    """Types of values that are right."""
+    choices: tuple[Any, ...] = ()
+    least: float | None = None
+    most: float | None = None
+    above: float | None = None
+    below: float | None = None
+    kept: bool = True
+    """Whether it is saved with a model."""
+    kw_only: bool = True
+
+    def allows(self, value: Any) -> bool:
+        """Whether a value is right."""
+        if isinstance(value, np.generic):
+            value = value.item()
+        if value is None:
+            return self.default is None or None in self.choices
+        if self.choices:
+            return any(type(value) is type(known) and value == known for known in self.choices)
+        if isinstance(value, bool):
+            return bool in self.kinds
+        return isinstance(value, self.kinds) and (not isinstance(value, int | float) or self._in_range(value))
+
+    def _in_range(self, value: float) -> bool:
+        return (
+            -float("inf") < value < float("inf")
+            and (self.least is None or value >= self.least)
+            and (self.most is None or value <= self.most)
+            and (self.above is None or value > self.above)
+            and (self.below is None or value < self.below)
+        )
+
+    @property
+    def wanted(self) -> str:
+        """What is right, in words: "an integer from 1 to 100"."""
+        if self.choices:
+            return "one of " + ", ".join(repr(choice) for choice in self.choices)
+        names = {bool: "True or False", int: "an integer", float: "a number", str: "a string"}
+        kinds = [kind for kind in self.kinds if not (kind is int and float in self.kinds)]
+        what = " or ".join(names.get(kind, f"a {kind.__name__}") for kind in kinds)
+        limits = [
+            f"{word} {limit:g}" if limit < 1e6 else f"{word} {limit:.0f}"
+            for word, limit in (("from", self.least), ("above", self.above), ("to", self.most), ("below", self.below))
+            if limit is not None
+        ]
+        if self.least is not None and self.most is None and self.below is None:
+            limits.append("on")
+        return " ".join([what, *limits]) + (", or None" if self.default is None else "")
+
+
+def option(
+    *,
+    default: Any,
+    help: str,
+    kind: type | tuple[type, ...] | None = None,
+    choices: tuple[Any, ...] = (),
+    least: float | None = None,
+    most: float | None = None,
+    above: float | None = None,
+    below: float | None = None,
+    kept: bool = True,
+    kw_only: bool = True,
+) -> Any:
+    """Declare an option of an `Estimator`.
+
+    Parameters
+    ----------
+    default
+        Its value unless another is given. Where it is None, None is right. It is never changed in place.
+    help : str
+        A sentence that says what it means.
+    kind : type or tuple of types, optional
+        What values may be; that of the default if it is not said. Integers are right where floats are.
+    choices : tuple
+        The values that are right, if they can be listed.
+    least, most, above, below : float, optional
+        Limits of numbers, the first two included.
+    kept : bool
+        Whether it is saved with a model: not what depends on the machine, nor what JSON cannot say.
+    kw_only : bool
+        False for options that may be given without their name.
+    """
+    given = type(default) if kind is None else kind
+    kinds = given if isinstance(given, tuple) else (given,)
+    assert choices or type(None) not in kinds, "say what an option without default may be"
+    if float in kinds:
+        kinds = (*kinds, int)
+    elif int in kinds and most is None:
+        most = MOST
+    return Option(default, help, kinds, choices, least, most, above, below, kept, kw_only)
+
+
+@dataclass_transform(kw_only_default=True, field_specifiers=(option,))
+class Estimator:
+    """What all estimators have in common.
+
+    A subclass declares its options; the constructor stores them and does nothing else. Whatever learns calls
+    `check_params` first.
+
+    Examples
+    --------
+    >>> class Toy(Estimator):
+    ...     rounds: int = option(default=5, least=1, help="How often messages are passed.")
+    ...     decoder: str = option(default="mbr", choices=("mbr", "map"), help="How a tree is chosen.")
+    >>> toy = Toy(rounds=7)
+    >>> toy, toy.get_params()
+    (Toy(rounds=7), {'rounds': 7, 'decoder': 'mbr'})
+    >>> toy.set_params(rounds=0).check_params()
+    Traceback (most recent call last):
+    ...
+    isogloss.errors.ParameterError: Toy: rounds should be an integer from 1 to 2147483647, not 0
+    >>> Toy(round=3)
+    Traceback (most recent call last):
+    ...
+    isogloss.errors.ParameterError: Toy has no option 'round'. Did you mean 'rounds'?
+    """
+
+    _options: ClassVar[Mapping[str, Option]] = {}
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        found = dict(cls._options)
+        for name, declared in list(vars(cls).items()):
+            if isinstance(declared, Option):
+                found[name] = declared
+                delattr(cls, name)  # so that nobody meets a declaration where a value should be
+        cls._options = dict(sorted(found.items(), key=lambda item: item[1].kw_only))
+        kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+        cls.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [inspect.Parameter(n, kinds[o.kw_only], default=o.default) for n, o in cls._options.items()]
+        )
+
+    def __init__(self, *args: Any, **given: Any) -> None:
+        places = [name for name, declared in self._options.items() if not declared.kw_only]
+        if len(args) > len(places):
+            raise ParameterError(f"{type(self).__name__}: {len(args)} options without names; give {_names(places)}")
+        first = dict(zip(places, args))
+        if twice := sorted(first.keys() & given.keys()):
+            raise ParameterError(f"{type(self).__name__}: {twice[0]} is given twice")
+        given |= first
+        self._check_names(given)
+        for name, declared in self._options.items():
+            setattr(self, name, given.get(name, declared.default))
+
+    def __repr__(self) -> str:
+        changed = (
+            f"{name}={value!r}" for name, value in self.get_params().items() if value is not self._options[name].default
+        )
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Every option as it was given; `deep` is there for scikit-learn, and changes nothing."""
+        return {name: getattr(self, name) for name in self._options}
+
+    def set_params(self, **given: Any) -> Self:
+        """Change options; what was learnt with the old ones stays until `fit` is called again."""
+        self._check_names(given)
+        for name, value in given.items():
+            setattr(self, name, value)
+        return self
+
+    def check_params(self) -> None:
+        """`ParameterError` for an option that makes no sense; a subclass adds what options ask of each other."""
+        for name, declared in self._options.items():
+            if not declared.allows(getattr(self, name)):
+                raise ParameterError(
+                    f"{type(self).__name__}: {name} should be {declared.wanted}, not {getattr(self, name)!r}"
+                )
+
+    def _check_names(self, given: Mapping[str, Any]) -> None:
+        for name in given:
+            if name not in self._options:
+                near = difflib.get_close_matches(name, self._options, 1)
+                hint = f"Did you mean {near[0]!r}?" if near else f"It has {_names(self._options)}"
+                raise ParameterError(f"{type(self).__name__} has no option {name!r}. {hint}")
+
+    @property
+    def options_(self) -> dict[str, Any]:
+        """Every option that is saved with a model."""
+        return {name: getattr(self, name) for name, declared in self._options.items() if declared.kept}
+
+
+def _names(names: Any) -> str:
+    return ", ".join(names) or "no options"
