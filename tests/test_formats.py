@@ -7,18 +7,21 @@ import gzip
 import io
 import lzma
 import os
+import random
 import resource
 import stat
 import subprocess
 import sys
+import tracemalloc
 import warnings
+import zlib
 
 import pytest
 import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isogloss.data.formats import IsoglossWarning, atomic_write, open_lines, read_bytes
+from isogloss.data.formats import IsoglossWarning, atomic_write, compression, open_lines, read_bytes
 from isogloss.errors import BitextError, DataError, ParameterError, UsageError
 
 PRESS = {
@@ -82,6 +85,55 @@ def test_damaged_compression_is_an_error(tmp_path, kind):
     (tmp_path / "bad").write_bytes(whole)
     with pytest.raises(BitextError, match="bad: damaged"):
         read_bytes(tmp_path / "bad")
+
+
+def grown(kind: str, n_bytes: int, start: bytes = b"") -> bytes:
+    """Compressed zeros that follow some text."""
+    return PRESS[kind](start + bytes(n_bytes))
+
+
+@pytest.mark.parametrize("kind", PRESS)
+def test_compressed_files_are_undone_in_bounded_pieces(tmp_path, kind):
+    path = tmp_path / f"bomb{kind}"
+    path.write_bytes(grown(kind, 128 << 20, TEXT))
+    tracemalloc.start()
+    lines = open_lines(path, size=1)
+    assert [next(lines), next(lines)] == TEXT.splitlines(keepends=True)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 32 << 20
+
+
+@pytest.mark.parametrize("kind", PRESS)
+def test_a_file_that_grows_beyond_measure_is_refused(tmp_path, monkeypatch, kind):
+    monkeypatch.setattr(compression, "FREE_EXPANSION", 1 << 20)
+    path = tmp_path / f"bomb{kind}"
+    path.write_bytes(grown(kind, 16 << 20, TEXT))
+    for read in (read_bytes, lambda path: list(open_lines(path))):
+        with pytest.raises(
+            BitextError, match=rf"bomb\{kind}: its first .* than the 500 times .* decompress it yourself"
+        ):
+            read(path)
+
+
+@pytest.mark.parametrize("kind", PRESS)
+def test_repetitive_text_and_small_files_are_read(tmp_path, monkeypatch, kind):
+    path = tmp_path / f"a{kind}"
+    path.write_bytes(grown(kind, 16 << 20))
+    with pytest.warns(IsoglossWarning, match="NUL"):
+        assert len(read_bytes(path)) == 16 << 20  # however much it grew: below the size from which the ratio counts
+    monkeypatch.setattr(compression, "FREE_EXPANSION", 1 << 20)
+    draw = random.Random(1)
+    text = b"".join(b"%d Yes , Mr President , I agree .\n" % draw.randrange(30) for _ in range(100_000))
+    path.write_bytes(PRESS[kind](text))
+    assert read_bytes(path) == text and len(text) > 20 * len(path.read_bytes())
+
+
+def test_a_compressed_pipe_that_pauses_is_answered():
+    packer = zlib.compressobj(wbits=31)
+    first = packer.compress(b"one\ntw") + packer.flush(zlib.Z_SYNC_FLUSH)
+    last = packer.compress(b"o\n") + packer.flush()
+    assert list(compression.decompressed([first, b"", last], "gzip", "a")) == [b"one\ntw", b"", b"o\n"]
 
 
 def test_wrong_paths_are_wrong_usage(tmp_path):

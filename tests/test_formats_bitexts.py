@@ -370,9 +370,51 @@ def test_tmx_encodings(tmp_path):
     with pytest.raises(BitextError, match="not well-formed"):
         read_bitext(path)
     assert list(read_bitext(path, encoding="latin-1")) == [(("é",), ("ü",))]
-    path = one(tmp_path, text.format("shift_jis").encode("shift_jis", "ignore"), "a.tmx")
+    path = one(tmp_path, text.format("shift_jis").replace("ü", "語").encode("shift_jis", "ignore"), "a.tmx")
     with pytest.raises(BitextError, match="encoding"):
         read_bitext(path)
+    assert read_bitext(path, encoding="shift_jis")[0][1] == ("語",)
+
+
+@pytest.mark.parametrize("declared", ["klingon", "hex", "rot13", "idna", "undefined", "utf-7", "punycode", "ucs-4"])
+def test_tmx_declared_encodings_that_nobody_can_read(tmp_path, declared):
+    path = one(tmp_path, tmx(unit(en="a", fr="b"), head=f'<?xml version="1.0" encoding="{declared}"?>'), "a.tmx")
+    for read in (read_bitext, lambda path: list(stream_bitext(path))):
+        with pytest.raises(BitextError, match=r"a\.tmx: its first line declares an encoding .* Mend .* --encoding"):
+            read(path)
+
+
+LONG = {
+    "attribute": unit(en="a", fr="b").replace("<tuv", '<tuv note="{}"', 1),
+    "comment": "<!-- {} -->" + unit(en="a", fr="b"),
+    "instruction": "<?note {}?>" + unit(en="a", fr="b"),
+    "name": "<n{}/>" + unit(en="a", fr="b"),
+}
+
+
+@pytest.mark.parametrize("kind", LONG)
+def test_tmx_markup_without_end_is_refused(tmp_path, kind):
+    """The parser reads such a token from its beginning each time it is fed: the square of the length."""
+    assert len(read_bitext(one(tmp_path, tmx(LONG[kind].format("x" * 500_000)), "a.tmx"))) == 1
+    for name in ("a.tmx", "a.xml"):
+        path = one(tmp_path, tmx("\n" + LONG[kind].format("x" * 1_200_000)), name)
+        with pytest.raises(BitextError, match=rf"{name}, line 2: a tag, comment .* longer than 1,048,576 .* missing"):
+            read_bitext(path)
+
+
+def test_tmx_text_may_be_long_and_takes_time_in_proportion(tmp_path):
+    path = one(tmp_path, tmx(unit(en="word " * 500_000, fr="<![CDATA[" + "mot " * 500_000 + "]]>")), "a.tmx")
+    source, target = read_bitext(path)[0]
+    assert len(source) == len(target) == 500_000
+
+
+def test_tmx_nesting_is_bounded(tmp_path):
+    def nested(depth: int) -> str:
+        return one(tmp_path, tmx(unit(en="<hi>" * depth + "a" + "</hi>" * depth, fr="b")), "a.tmx")
+
+    assert read_bitext(nested(900))[0] == (("a",), ("b",))
+    with pytest.raises(BitextError, match=r"a\.tmx, line 1: more than 1,000 elements inside each other"):
+        read_bitext(nested(100_000))
 
 
 BOMB = "".join(f'<!ENTITY l{k} "{f"&l{k - 1};" * 10}">' for k in range(1, 12))

@@ -11,19 +11,29 @@ import stat
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from typing import Any, BinaryIO, cast
+from contextlib import contextmanager, suppress
+from typing import BinaryIO
 
 import numpy as np
 
+from isogloss.data.formats.compression import MAGIC, compressor, decompressed
 from isogloss.errors import BitextError, DataError, ParameterError, UsageError
 
-__all__ = ["IsoglossWarning", "PathOrName", "atomic_write", "name_of", "open_lines", "pieces", "read_bytes"]
+__all__ = [
+    "IsoglossWarning",
+    "PathOrName",
+    "atomic_write",
+    "name_of",
+    "open_lines",
+    "pieces",
+    "read_bytes",
+    "read_whole",
+]
 
 PathOrName = str | os.PathLike[str]
 
 _PIECE = 1 << 16
-_MAGIC = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+_LARGE_PIECE = 1 << 20  # when all of the file is read at once
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _WIDE_MARKS = [
     (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16: its mark begins with the same two bytes
@@ -80,9 +90,6 @@ def _would_wait(stream: BinaryIO) -> bool:
 def _raw_pieces(stream: BinaryIO, head: bytes, size: int) -> Iterator[bytes]:
     if head:
         yield head
-    if size < 0:
-        yield stream.read()
-        return
     read: Callable[[int], bytes] = getattr(stream, "read1", stream.read)
     while True:
         if _would_wait(stream):
@@ -93,64 +100,33 @@ def _raw_pieces(stream: BinaryIO, head: bytes, size: int) -> Iterator[bytes]:
         yield piece
 
 
-def _decompressor(kind: str) -> Callable[[], Any]:
-    if kind == "gzip":
-        import zlib
-
-        return lambda: zlib.decompressobj(wbits=31)
-    if kind == "xz":
-        import lzma
-
-        return lzma.LZMADecompressor
-    import zstandard
-
-    return lambda: zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj()  # as --long makes
-
-
-def _decompressed(compressed: Iterable[bytes], kind: str, name: str) -> Iterator[bytes]:
-    """Undo gzip, xz or zstd, any number of members one after the other; a member cut short is an error."""
-    start = _decompressor(kind)
-    machine = start()
-    try:
-        for piece in compressed:
-            while piece:
-                if machine.eof:
-                    piece = piece.lstrip(b"\0")  # padding between members, as tapes and xz have it
-                    if not piece:
-                        break
-                    machine = start()
-                if plain := machine.decompress(piece):
-                    yield plain
-                piece = machine.unused_data if machine.eof else b""
-    except Exception as problem:  # zlib.error, LZMAError and ZstdError have no common parent
-        if type(problem).__name__ not in {"error", "LZMAError", "ZstdError"}:
-            raise
-        raise BitextError(
-            f"{name}: damaged {kind} data ({problem}). Copy or make the file again; `{kind} -t` checks it"
-        ) from None
-    if not machine.eof:
-        raise BitextError(f"{name}: the {kind} data end too soon. Was a copy cut short? `{kind} -t` checks it")
-
-
 def pieces(path: PathOrName, size: int = _PIECE) -> Iterator[bytes]:
-    """The contents of a file, decompressed, in pieces of no fixed size; in one go when `size` is negative.
+    """The contents of a file, decompressed, in pieces of no fixed size, at most some MiB each.
 
-    An empty piece says that whoever writes into the pipe has nothing more just now.
+    `size` is how many bytes of the file are read at a time. An empty piece says that whoever writes into the pipe has
+    nothing more just now.
     """
     name = name_of(path)
     with _opened(path) as stream:
         try:
             head = b""
-            while any(magic.startswith(head) and magic != head for magic in _MAGIC):
+            while any(magic.startswith(head) and magic != head for magic in MAGIC):
                 byte = stream.read(1)  # one by one: a pipe must not make us wait for bytes that a text does not need
                 head += byte
                 if not byte:
                     break
             raw = _raw_pieces(stream, head, size)
-            kind = _MAGIC.get(head)
-            yield from raw if kind is None else _decompressed(raw, kind, name)
+            kind = MAGIC.get(head)
+            yield from raw if kind is None else decompressed(raw, kind, name)
         except OSError as problem:
             raise DataError(f"{name}: reading failed: {_reason(problem)}") from None
+
+
+def read_whole(path: PathOrName) -> bytes:
+    """The contents of a file, decompressed, and as they are otherwise."""
+    whole = io.BytesIO()  # grows in place, where joining pieces would hold everything twice
+    whole.writelines(pieces(path, _LARGE_PIECE))
+    return whole.getvalue()
 
 
 def read_bytes(path: PathOrName, *, encoding: str = "utf-8", errors: str = "strict") -> bytes:
@@ -173,7 +149,7 @@ def read_bytes(path: PathOrName, *, encoding: str = "utf-8", errors: str = "stri
         There is no such file, or it cannot be read.
     """
     wide = _check_encoding(encoding, errors)
-    whole = b"".join(pieces(path, -1))
+    whole = read_whole(path)
     if wide is not None:
         return b"".join(_transcoded([whole], name_of(path), wide, errors))
     whole = _without_mark(whole, name_of(path))
@@ -349,7 +325,7 @@ def atomic_write(path: PathOrName | None) -> Iterator[BinaryIO]:
     if os.path.abspath(name).startswith(("/dev/fd/", "/dev/std", "/proc/")) or (
         before and not stat.S_ISREG(before.st_mode)
     ):
-        with suppress(BrokenPipeError), _explained(name), _device(name) as stream, _compressor(stream, name) as out:
+        with suppress(BrokenPipeError), _explained(name), _device(name) as stream, compressor(stream, name) as out:
             yield out
         return
     final = os.path.realpath(name)
@@ -364,7 +340,7 @@ def atomic_write(path: PathOrName | None) -> Iterator[BinaryIO]:
         raise _cannot_write(problem, name) from None
     try:
         with _explained(name), os.fdopen(handle, "wb") as stream:
-            with _compressor(stream, name) as out:
+            with compressor(stream, name) as out:
                 yield out
             stream.flush()
             os.fsync(stream.fileno())
@@ -420,26 +396,6 @@ def _explained(name: str) -> Iterator[None]:
         if problem.errno in _FULL | {errno.EIO}:
             raise _cannot_write(problem, name) from None
         raise
-
-
-def _compressor(stream: BinaryIO, name: str) -> AbstractContextManager[BinaryIO]:
-    suffix = os.path.splitext(name)[1].lower()
-    box: Any
-    if suffix == ".gz":
-        import gzip
-
-        box = gzip.GzipFile(filename="", mode="wb", fileobj=stream, compresslevel=6, mtime=0)
-    elif suffix == ".xz":
-        import lzma
-
-        box = lzma.LZMAFile(stream, "wb")  # noqa: SIM115 - the caller opens and closes it
-    elif suffix == ".zst":
-        import zstandard
-
-        box = zstandard.ZstdCompressor(level=3, write_checksum=True).stream_writer(stream, closefd=False)
-    else:
-        return nullcontext(stream)
-    return cast(AbstractContextManager[BinaryIO], box)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from isogloss.data import Text
 from isogloss.data.formats import read_bitext
-from isogloss.data.formats.files import name_of, pieces
+from isogloss.data.formats.files import name_of, read_whole
 from isogloss.errors import DataError, UsageError
 from isogloss.tasks.align.doctor import Finding
 
@@ -123,7 +123,7 @@ def read_sides(source: str, target: str | None, reading: dict[str, Any], finding
         if target is None and path == "-":
             raise UsageError("<stdin>: the doctor reads a file with both sides twice. Put it in a file first")
         try:
-            data = b"".join(pieces(path, -1))
+            data = read_whole(path)
         except DataError as problem:
             findings.append(Finding("error", "unreadable", role, 1, str(problem), "Copy or make the file again"))
             continue
