@@ -173,7 +173,7 @@ def test_encoding_and_errors_options(tmp_path):
     assert b"".join(open_lines(tmp_path / "a", encoding="latin-1")) == "café\n".encode()
     with pytest.raises(BitextError, match=r"a, line 1: byte e9 .*ASCII"):
         read_bytes(tmp_path / "a", encoding="ascii")
-    for wrong in ("klingon", "hex", "rot13"):
+    for wrong in ("klingon", "hex", "rot13", "base64", "idna", "punycode", "undefined", "", "a\0b", "x" * 1000):
         with pytest.raises(ParameterError, match="encoding should be"):
             read_bytes(tmp_path / "a", encoding=wrong)
     with pytest.raises(ParameterError, match="errors should be"):
@@ -200,6 +200,18 @@ def test_other_encodings_and_byte_order_marks(tmp_path, encoding):
     (tmp_path / "a").write_bytes((mark + text).encode(encoding))
     assert read_bytes(tmp_path / "a", encoding=encoding) == text.encode()
     assert b"".join(open_lines(tmp_path / "a", encoding=encoding, size=1)) == text.encode()
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
+def test_byte_orders_without_a_mark_are_asked_for(tmp_path, encoding):
+    (tmp_path / "a").write_bytes("das Haus\n".encode(f"{encoding}-be"))
+    for errors in ("strict", "replace"):
+        for read in (read_bytes, lambda path, **more: list(open_lines(path, **more))):
+            with pytest.raises(BitextError, match=rf"a, line 1: there is no byte order mark.*--encoding {encoding}-be"):
+                read(tmp_path / "a", encoding=encoding, errors=errors)
+    assert read_bytes(tmp_path / "a", encoding=f"{encoding}-be") == b"das Haus\n"
+    (tmp_path / "a").write_bytes(b"")
+    assert read_bytes(tmp_path / "a", encoding=encoding) == b""
 
 
 def test_utf8_mark_is_dropped_and_others_are_named(tmp_path):

@@ -241,6 +241,21 @@ def test_one_text_without_a_separator_is_told_to_bring_the_other(tmp_path):
         read_bitext(one(tmp_path, "das Haus\nein Hund\n"))
 
 
+def test_each_side_may_have_its_encoding(tmp_path):
+    paths = both(tmp_path, "das Café\n".encode("latin-1"), "the café\n".encode("utf-16-le"))
+    for options in (
+        {"source_encoding": "latin-1", "target_encoding": "utf-16-le"},
+        {"source_encoding": "latin-1", "encoding": "utf-16-le"},
+        {"encoding": "latin-1", "target_encoding": "utf-16-le"},
+    ):
+        for bitext in (Bitext.read(*paths, **options), as_bitext(paths, **options), *stream_bitext(*paths, **options)):
+            assert list(bitext) == [(("das", "Café"), ("the", "café"))]
+    with pytest.raises(UsageError, match=r"one encoding\. Give --encoding"):
+        read_bitext(one(tmp_path, "a ||| b\n"), source_encoding="latin-1")
+    with pytest.raises(ParameterError, match="encoding should be a text encoding"):
+        read_bitext(*paths, source_encoding="")
+
+
 # Streams
 
 

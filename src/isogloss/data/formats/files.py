@@ -23,11 +23,13 @@ __all__ = [
     "IsoglossWarning",
     "PathOrName",
     "atomic_write",
+    "check_encoding",
     "name_of",
     "open_lines",
     "pieces",
     "read_bytes",
     "read_whole",
+    "side_encodings",
 ]
 
 PathOrName = str | os.PathLike[str]
@@ -41,6 +43,8 @@ _WIDE_MARKS = [
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 ]
+_BYTE_ORDERS = {"utf-16": ("utf-16-le", "utf-16-be"), "utf-32": ("utf-32-le", "utf-32-be")}
+_NOT_OF_FILES = {"idna", "punycode", "raw-unicode-escape", "undefined"}  # Python calls them text encodings
 _TOLERANCES = ("strict", "replace", "ignore", "backslashreplace")
 
 
@@ -148,7 +152,7 @@ def read_bytes(path: PathOrName, *, encoding: str = "utf-8", errors: str = "stri
     UsageError
         There is no such file, or it cannot be read.
     """
-    wide = _check_encoding(encoding, errors)
+    wide = check_encoding(encoding, errors)
     whole = read_whole(path)
     if wide is not None:
         return b"".join(_transcoded([whole], name_of(path), wide, errors))
@@ -166,7 +170,7 @@ def open_lines(
     so that a program which sends a line and waits for its answer gets it. Without, every block but the last has `size`
     lines.
     """
-    wide = _check_encoding(encoding, errors)
+    wide = check_encoding(encoding, errors)
     if size < 1:
         raise ParameterError(f"open_lines: size should be a positive integer, not {size!r}")
     name = name_of(path)
@@ -207,18 +211,25 @@ def _blocks(source: Iterable[bytes], size: int, eager: bool) -> Iterator[bytes]:
         yield rest
 
 
-def _check_encoding(encoding: str, errors: str) -> str | None:
-    """The encoding when it is another than UTF-8."""
+def check_encoding(encoding: str, errors: str = "strict") -> str | None:
+    """Refuse what is no encoding of text; the name by which Python knows it when it is another than UTF-8."""
     if errors not in _TOLERANCES:
         raise ParameterError(f"errors should be one of {', '.join(_TOLERANCES)}, not {errors!r}")
     try:
         found = codecs.lookup(encoding)
         io.TextIOWrapper(io.BytesIO(), encoding=encoding)  # refuses codecs that are not of text, such as hex
     except (LookupError, TypeError, ValueError):
+        found = None
+    if found is None or found.incrementaldecoder is None or found.name in _NOT_OF_FILES:
         raise ParameterError(
-            f"encoding should be a text encoding that Python knows (utf-8, latin-1, utf-16, ...), not {encoding!r}"
-        ) from None
+            f"encoding should be a text encoding that Python knows (utf-8, latin-1, utf-16, ...), not {encoding!r:.60}"
+        )
     return None if found.name in {"utf-8", "utf-8-sig"} else found.name
+
+
+def side_encodings(encoding: str, source: str | None, target: str | None) -> tuple[str, str]:
+    """The encoding of each of two files: its own where one is given, and the common one otherwise."""
+    return encoding if source is None else source, encoding if target is None else target
 
 
 def _without_mark(data: bytes, name: str) -> bytes:
@@ -267,9 +278,14 @@ def _transcoded(source: Iterable[bytes], name: str, encoding: str, errors: str) 
         nonlocal line, started
         try:
             text = decoder.decode(piece, final)
-        except UnicodeDecodeError as problem:
-            line += problem.object[: problem.start].decode(problem.encoding, "ignore").count("\n")
-            raise _not_decodable(problem.object, problem.start, problem.end, name, encoding, line) from None
+        except UnicodeError as problem:
+            data: bytes = getattr(problem, "object", b"")
+            if not started and encoding in _BYTE_ORDERS and not data.startswith(tuple(mark for mark, _ in _WIDE_MARKS)):
+                raise _no_mark(name, encoding) from None
+            if not isinstance(problem, UnicodeDecodeError):
+                raise
+            line += data[: problem.start].decode(problem.encoding, "ignore").count("\n")
+            raise _not_decodable(data, problem.start, problem.end, name, encoding, line) from None
         if text and not started:
             started, text = True, text.removeprefix("\ufeff")
         line += text.count("\n")
@@ -282,6 +298,14 @@ def _transcoded(source: Iterable[bytes], name: str, encoding: str, errors: str) 
         yield piece
 
 
+def _no_mark(name: str, encoding: str) -> BitextError:
+    little, big = _BYTE_ORDERS[encoding]
+    return BitextError(
+        f"{name}, line 1: there is no byte order mark, so {encoding.upper()} does not say which byte of a character "
+        f"comes first. Give --encoding {little}, as Windows has it, or --encoding {big} (encoding= in Python)"
+    )
+
+
 def _not_decodable(data: bytes, start: int, stop: int, name: str, encoding: str, line: int) -> BitextError:
     left = max(start - 16, data.rfind(b"\n", 0, start) + 1)
     right = data.find(b"\n", stop, stop + 16)
@@ -289,7 +313,10 @@ def _not_decodable(data: bytes, start: int, stop: int, name: str, encoding: str,
     what = "byte" if stop - start == 1 else "bytes"
     remedy = "--errors replace (errors='replace') puts a mark in its place"
     if encoding == "utf-8":
-        remedy = "Another encoding? say so: --encoding latin-1 (encoding='latin-1' in Python); " + remedy
+        remedy = (
+            "Another encoding? say so: --encoding latin-1 (encoding='latin-1' in Python), or --source-encoding or "
+            f"--target-encoding for one file of two; {remedy}"
+        )
     return BitextError(
         f"{name}, line {line}: {what} {data[start:stop].hex(' ')} in '{near}' cannot be read as {encoding.upper()}. "
         + remedy
