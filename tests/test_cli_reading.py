@@ -125,3 +125,20 @@ def test_encodings_of_sides_are_for_two_files(isogloss: Call, folder: Path, line
     for option in ("--source-encoding", "--target-encoding"):
         answer = isogloss(*line.split(), option, "latin-1")
         assert answer.status == 2 and option in answer.err
+
+
+@pytest.mark.parametrize(
+    "line", ["align {}", "filter {} --report", "suggest {}", "lexicon {} links", "view {} links --terminal"]
+)
+def test_what_to_read_of_many_columns_and_languages_is_asked_for(isogloss: Call, folder: Path, line: str) -> None:
+    (folder / "web.tsv").write_text("0.9\tdas Haus\tthe house\n0.8\tdas Café\tthe café\n", encoding="utf-8")
+    segments = "".join(f'<tuv xml:lang="{code}"><seg>{code} {code}</seg></tuv>' for code in ("de", "en", "fr"))
+    (folder / "many.tmx").write_text(f"<tmx><body>{f'<tu>{segments}</tu>' * 2}</body></tmx>", encoding="utf-8")
+    for name, asked, option in (
+        ("web.tsv", "1 is 'das Haus'", ["--columns", "1,2"]),
+        ("many.tmx", "a third language, fr", ["--languages", "de,en"]),
+    ):
+        arguments = line.format(name).split()
+        answer = isogloss(*arguments)
+        assert answer.status == 1 and asked in answer.err and " ".join(option) in answer.err and not answer.out
+        assert isogloss(*arguments, *option).status == 0

@@ -229,11 +229,43 @@ def test_columns(tmp_path):
         ((), ("x",)),
         ((), ()),
     ]
-    assert read_bitext(path)[0] == (("7",), ("das", "Haus"))
     with pytest.raises(BitextError, match=r"a\.tsv, line 1: 3 columns where 6 are needed"):
         read_bitext(path, columns=(5, 1))
     with pytest.raises(BitextError, match=r"line 2: no tab in 'x y'"):
         read_bitext(one(tmp_path, "a\tb\nx y\n"))
+
+
+WEB = {
+    "0.93\tdas Haus\tthe house\n": "0 is '0.93', 1 is 'das Haus' and 2 is 'the house'. Please .* --columns 1,2 ",
+    "das Haus\tthe house\t0.93\n": "2 is '0.93'. Please say .* --columns 0,1 ",
+    "http://a.de/x\thttp://a.en/x\tdas Haus\tthe house\t1\n": " and 4 is '1'. .* --columns 2,3 ",
+    "1\t2\t3\n": "--columns 0,1 ",
+    "\t".join("abcdefghijk") + "\n": "11 columns where 2 are needed: 0 is 'a', .* 7 is 'h', .... Please",
+    "\n0.9 ||| das Haus ||| the house\n": r"line 2: 3 columns .* mend this one, or say .* \(columns=\(1, 2\)",
+    "a b\tc d\ne\tf\tg h\n": "line 2: .* No line before has so many: mend this one, or say .* --columns 0,1 ",
+}
+
+
+@pytest.mark.parametrize("text", WEB)
+def test_a_third_column_is_never_guessed(tmp_path, monkeypatch, text):
+    for read in (read_bitext, as_bitext, lambda path: list(stream_bitext(path, size=1))):
+        for name in ("a.tsv", "a.txt"):
+            with pytest.raises(BitextError, match=WEB[text]):
+                read(one(tmp_path, text, "a.txt" if "|||" in text else name))
+        feed(monkeypatch, text)
+        with pytest.raises(BitextError, match=WEB[text]):
+            read("-")
+
+
+def test_columns_that_were_chosen_may_be_among_many(tmp_path):
+    text = "0.93\tdas Haus\tthe house\n0.1\tein\ta\turl\n\n\t\t\n"
+    expected = [(("das", "Haus"), ("the", "house")), (("ein",), ("a",)), ((), ()), ((), ())]
+    path = one(tmp_path, text, "a.tsv")
+    assert list(read_bitext(path, columns=(1, 2))) == expected
+    assert [pair for part in stream_bitext(path, columns=(1, 2), size=1) for pair in part] == expected
+    with pytest.raises(BitextError, match=r"line 1: 3 columns where 100000000000001 are needed.*Columns 1 and 1000"):
+        read_bitext(path, columns=(1, 10**14))
+    assert len(read_bitext(one(tmp_path, "\n"), columns=(1, 10**14))) == 1
 
 
 def test_one_text_without_a_separator_is_told_to_bring_the_other(tmp_path):
@@ -337,13 +369,37 @@ def unit(**segments: str) -> str:
 def test_tmx_languages(tmp_path):
     units = unit(en_GB="a", fr="b", de="c"), unit(de="f", en_US="d", fr="e")
     path = one(tmp_path, tmx(*units), "a.tmx")
-    assert list(read_bitext(path)) == [(("a",), ("b",)), (("d",), ("e",))]
+    assert list(read_bitext(path, languages=("en", "fr"))) == [(("a",), ("b",)), (("d",), ("e",))]
     assert list(read_bitext(path, languages=("de", "EN"))) == [(("c",), ("a",)), (("f",), ("d",))]
     assert list(read_bitext(path, languages=("de_AT", "fr-CA"))) == [(("c",), ("b",)), (("f",), ("e",))]
     with pytest.warns(IsoglossWarning, match="2 of 2 units lack en-gb or en-us"):  # neither stands for the other
         assert list(read_bitext(path, languages=("en-GB", "en-US"))) == [(("a",), ()), ((), ("d",))]
     with pytest.raises(BitextError, match=r"no segment in 'it' \(languages found: de, en-gb, en-us, fr\)"):
         read_bitext(path, languages=("en", "it"))
+
+
+@pytest.mark.parametrize(
+    "units, message",
+    [
+        ([unit(en="a", fr="b", de="c")], "unit 1: a third language, de, beside en and fr. .*--languages en,fr "),
+        ([unit(en="a", fr="b"), unit(en_GB="c", fr="d"), unit(de="e", fr="f")], "unit 3: a third language, de, beside"),
+        ([unit(de="x"), unit(en="a", fr="b")], "unit 1: a third language, de, beside en and fr"),
+        ([unit(pt_BR="a", en="b", pt_PT="c")], "a third language, pt-pt, beside pt-br and en"),
+        ([unit(pt_BR="a", pt_PT="b"), unit(pt="c", pt_BR="a")], "unit 2: a third language, pt, beside pt-br and pt-pt"),
+        ([unit(en="a", fr="b"), unit(x="c").replace(' xml:lang="x"', "")], r"a third language, \(none\), .* en,fr "),
+    ],
+)
+def test_a_third_tmx_language_is_never_guessed(tmp_path, units, message):
+    for name in ("a.tmx", "a.xml"):
+        path = one(tmp_path, tmx(*units), name)
+        for read in (read_bitext, lambda path: list(stream_bitext(path, size=1))):
+            with pytest.raises(BitextError, match=message):
+                read(path)
+
+
+def test_tmx_dialects_of_two_languages_are_two(tmp_path):
+    path = one(tmp_path, tmx(unit(en_GB="a", fr="b"), unit(fr_CA="d", en_US="c")), "a.tmx")
+    assert list(read_bitext(path)) == [(("a",), ("b",)), (("c",), ("d",))]
 
 
 def test_tmx_units_without_a_side_stay(tmp_path):
@@ -494,7 +550,7 @@ ONE = [(("das", "Haus"), ("the", "house"))]
         [{"source": "das Haus", "target": "the house", "id": 3}],
         [{"translation": {"de": "das Haus", "en": "the house"}}],
         [{"de": "das Haus", "en": "the house"}],
-        Frame(de=["das Haus"], en=["the house"], score=[1.0]),
+        Frame(de=["das Haus"], en=["the house"]),
         Frame(id=[7], target=["the house"], source=["das Haus"]),
         Frame(de=[["das", "Haus"]], en=["the house"]),
         [(document("das", "Haus"), document("the", "house"))],
@@ -528,7 +584,19 @@ def test_missing_cells_are_empty(tmp_path):
 
 @pytest.mark.parametrize(
     "thing",
-    [3, {"source": "a"}, ["ab"], [("a", "b", "c")], [("a", 3)], [(["a", 3], "b")], [{"x": "a"}], Frame(x=["a"])],
+    [
+        3,
+        {"source": "a"},
+        ["ab"],
+        [("a", "b", "c")],
+        [("a", 3)],
+        [(["a", 3], "b")],
+        [{"x": "a"}],
+        Frame(x=["a"]),
+        Frame(score=[0.9], de=["a"]),
+        Frame(score=[0.9], de=["a"], en=["b"]),
+        Frame(de=["a"], en=["b"], score=[0.9]),
+    ],
 )
 def test_other_things_are_not(thing):
     with pytest.raises(ParameterError, match="as_bitext"):

@@ -202,12 +202,20 @@ Normalise = Annotated[
 Columns = Annotated[
     str | None,
     typer.Option(
-        "--columns", metavar="A,B", rich_help_panel=READING, help="Which columns, from 0, hold source and target."
+        "--columns",
+        metavar="A,B",
+        rich_help_panel=READING,
+        help="Which columns, from 0, hold source and target; to be said where there are more than two.",
     ),
 ]
 Languages = Annotated[
     str | None,
-    typer.Option("--languages", metavar="A,B", rich_help_panel=READING, help="Of a TMX file: which two, as `en,fr`."),
+    typer.Option(
+        "--languages",
+        metavar="A,B",
+        rich_help_panel=READING,
+        help="Of a TMX file: which two, as `en,fr`; to be said where it has more.",
+    ),
 ]
 LinksFormat = Annotated[
     str,

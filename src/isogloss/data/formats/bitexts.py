@@ -35,6 +35,7 @@ _TOKENISERS = ("space", "unicode", "characters")
 _FORMS = (None, "NFC", "NFD", "NFKC", "NFKD")
 _COMPRESSED = (".gz", ".xz", ".zst")
 _BARS = re.compile(rb"(?:^|(?<=[ \t]))\|\|\|(?=[ \t\r]|$)")
+_SHOWN = 8  # columns that a message lists
 _SPACES = re.compile(r"[ \t-\r]")
 
 Halves = tuple[bytes, bytes]
@@ -113,9 +114,11 @@ def read_bitext(
         before: a normal form with a space in it (of a no-break space, say) is not used. Otherwise on each line, before
         it is tokenised.
     columns : (int, int), optional
-        Which columns, from 0, hold source and target (TSV and bars). Without it the first two, and bars must have two.
+        Which columns, from 0, hold source and target (TSV and bars). Needed where a line has more than two: a score or
+        an address is never taken for text.
     languages : (str, str), optional
-        TMX only: which languages. Without it, the first two that meet in a unit.
+        TMX only: which languages. Needed where there are more than two; otherwise source is the one that comes first in
+        the first unit with both.
 
     Returns
     -------
@@ -270,11 +273,40 @@ def _by_contents(data: bytes, name: str) -> str:
 
 
 def _no_separator(name: str, number: int, line: bytes, missing: str) -> BitextError:
-    shown = line.decode("utf-8", "replace").strip()
-    shown = shown if len(shown) <= 60 else shown[:57] + "..."
     return BitextError(
-        f"{name}, line {number}: no {missing} in '{shown}'. Two files? give both: isogloss align news.de news.en"
+        f"{name}, line {number}: no {missing} in {_quoted(line)}. Two files? give both: isogloss align news.de news.en"
     )
+
+
+def _quoted(text: bytes, length: int = 60) -> str:
+    shown = text.decode("utf-8", "replace").strip()
+    return f"'{shown if len(shown) <= length else shown[: length - 3] + '...'}'"
+
+
+def _wrong_columns(
+    name: str, number: int, fields: list[bytes], chosen: tuple[int, int] | None, n_needed: int
+) -> BitextError:
+    """There are not as many columns as needed, or more than two of which nobody said which are the text."""
+    shown = [f"{column} is {_quoted(field, 30)}" for column, field in enumerate(fields[:_SHOWN])]
+    listed = f"{', '.join(shown[:-1])} and {shown[-1]}" if len(fields) <= _SHOWN else f"{', '.join(shown)}, ..."
+    found = f"{name}, line {number}: {len(fields)} columns where {n_needed} are needed: {listed}"
+    if chosen is not None:
+        return BitextError(f"{found}. Columns {chosen[0]} and {chosen[1]} were asked for, counted from 0")
+    left, right = _suggested(fields)
+    mend = " No line before has so many: mend this one, or" if number > 1 else " Please"
+    return BitextError(
+        f"{found}.{mend} say which two are source and target, as in --columns {left},{right} "
+        f"(columns=({left}, {right}) in Python)"
+    )
+
+
+def _suggested(fields: list[bytes]) -> tuple[int, int]:
+    """The first two columns that look like text: neither numbers nor addresses."""
+    texts = [field.decode("utf-8", "replace") for field in fields]
+    wordy = [
+        column for column, text in enumerate(texts) if "://" not in text and any(letter.isalpha() for letter in text)
+    ]
+    return (wordy[0], wordy[1]) if len(wordy) > 1 else (0, 1)
 
 
 def _count_lines(data: bytes) -> int:
@@ -287,24 +319,21 @@ def _split(data: bytes, name: str, kind: str, options: _Options, first_line: int
     if not lines[-1]:
         lines.pop()
     left, right = options.columns or (0, 1)
-    enough = max(left, right) + 1
-    exact = kind == "bars" and options.columns is None
+    least = max(left, right) + 1
     cut: Callable[[bytes], list[bytes]] = _cut_bars if kind == "bars" else _cut_tabs
     source, target = [], []
     for number, line in enumerate(lines, first_line):
         fields = cut(line)
-        if len(fields) < enough or (exact and len(fields) > 2):
-            if not line.strip():
-                fields = [b""] * enough
-            elif len(fields) == 1:
-                raise _no_separator(name, number, line, "' ||| '" if kind == "bars" else "tab")
-            else:
-                raise BitextError(
-                    f"{name}, line {number}: {len(fields)} columns where {enough} are needed. "
-                    "columns= (from 0) says which two hold the text"
-                )
-        source.append(fields[left])
-        target.append(fields[right])
+        if len(fields) >= least and (options.columns or len(fields) == 2):
+            source.append(fields[left])
+            target.append(fields[right])
+        elif not line.strip():
+            source.append(b"")
+            target.append(b"")
+        elif len(fields) == 1:
+            raise _no_separator(name, number, line, "' ||| '" if kind == "bars" else "tab")
+        else:
+            raise _wrong_columns(name, number, fields, options.columns, least)
     return _lines(source), _lines(target)
 
 

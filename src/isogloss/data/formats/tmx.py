@@ -163,7 +163,8 @@ def tmx_pairs(
     pieces : iterable of bytes
         The file.
     languages : (str, str), optional
-        Source and target. "en" also takes "en-GB". Without it: the first two languages that meet in one unit.
+        Source and target. "en" also takes "en-GB". Without it: the first two languages that meet in one unit, and a
+        third is refused.
     encoding : str, optional
         Overrides what the file says of itself.
     """
@@ -182,11 +183,14 @@ def tmx_pairs(
             if len(codes) < 2:
                 continue
             wanted = (codes[0], codes[1])
-        for waiting in held:
-            source, target = _segment(waiting, wanted, 0), _segment(waiting, wanted, 1)
-            found = [found[0] or source is not None, found[1] or target is not None]
-            n_partial += source is None or target is None
-            yield source or "", target or ""
+        for number, waiting in enumerate(held, n_units - len(held) + 1):
+            sides = [_segment(waiting, wanted, side) for side in range(2)]
+            if languages is None:
+                _check_third(waiting, sides, wanted, f"{name}, unit {number}")
+            found = [before or side is not None for before, side in zip(found, sides, strict=True)]
+            n_partial += None in sides
+            source, target = ("" if side is None else side[1] for side in sides)
+            yield source, target
         held.clear()
     there = ", ".join(sorted(code or "(none)" for code in seen)) or "none"
     if wanted is None and n_units:
@@ -206,17 +210,30 @@ def _code(language: str) -> str:
     return language.lower().replace("_", "-")
 
 
-def _segment(unit: Unit, wanted: tuple[str, str], side: int) -> str | None:
-    """The text of a language: of just that code, else of its first part, unless both languages share that."""
+def _segment(unit: Unit, wanted: tuple[str, str], side: int) -> tuple[str, str] | None:
+    """The segment of a language: of just that code, else of its first part, unless both languages share that."""
     for language, text in unit:
         if language == wanted[side]:
-            return text
+            return language, text
     first, other = (wanted[k].partition("-")[0] for k in (side, 1 - side))
     if first != other:
         for language, text in unit:
             if language.partition("-")[0] == first:
-                return text
+                return language, text
     return None
+
+
+def _check_third(unit: Unit, sides: list[tuple[str, str] | None], wanted: tuple[str, str], place: str) -> None:
+    """Refuse a language that is neither of the two that were found first."""
+    taken = {side[0] for side in sides if side is not None}
+    third = next((language for language, _ in unit if language not in taken), None)
+    if third is not None:
+        one, other, *_ = (code for code in (*wanted, third) if code)
+        first, second, third = (code or "(none)" for code in (*wanted, third))
+        raise BitextError(
+            f"{place}: a third language, {third}, beside {first} and {second}. Say which two to read, as in "
+            f"--languages {one},{other} (languages=('{one}', '{other}') in Python)"
+        )
 
 
 def format_tmx(pairs: Iterable[tuple[str, str]], languages: tuple[str, str]) -> Iterator[str]:
