@@ -24,7 +24,8 @@ the memory are a thousandth of what they hold (gzip), or far less (xz, zstd).
 FREE_EXPANSION = 256 << 20
 """Contents of up to this many bytes are never refused."""
 
-_MORSEL = 256  # compressed bytes undone in one go: at most 8 MiB of contents, since four bytes of zstd can be 128 KiB
+# Compressed bytes undone in one go, so that they hold 8 MiB at most: a byte of gzip can be 1 KiB, and of zstd 32 KiB.
+_MORSELS = {"gzip": 1 << 13, "xz": 1 << 8, "zstd": 1 << 8}
 _PIECE = 1 << 16  # contents are handed on in pieces of at least this size
 _MOST_WINDOW = 1 << 31  # of memory for looking back, as `zstd --long=31` and the largest dictionaries of xz want
 
@@ -58,7 +59,7 @@ def decompressed(compressed: Iterable[bytes], kind: str, name: str) -> Iterator[
     ready: list[bytes] = []
     n_ready = n_plain = n_compressed = 0
     try:
-        for morsel in _morsels(compressed):
+        for morsel in _morsels(compressed, _MORSELS[kind]):
             n_compressed += len(morsel)
             pause = not morsel
             while morsel:
@@ -87,10 +88,10 @@ def decompressed(compressed: Iterable[bytes], kind: str, name: str) -> Iterator[
         yield b"".join(ready)
 
 
-def _morsels(compressed: Iterable[bytes]) -> Iterator[bytes]:
+def _morsels(compressed: Iterable[bytes], size: int) -> Iterator[bytes]:
     for piece in compressed:
-        for at in range(0, max(len(piece), 1), _MORSEL):
-            yield piece[at : at + _MORSEL]
+        for at in range(0, max(len(piece), 1), size):
+            yield piece[at : at + size]
 
 
 def _check_expansion(n_plain: int, n_compressed: int, kind: str, name: str) -> None:
