@@ -40,7 +40,9 @@ __all__ = [
     "Quiet",
     "Seed",
     "Source",
+    "SourceEncoding",
     "Target",
+    "TargetEncoding",
     "Threads",
     "Tokenise",
     "check_output",
@@ -153,6 +155,24 @@ Format = Annotated[
 Encoding = Annotated[
     str, typer.Option("--encoding", metavar="NAME", rich_help_panel=READING, help="How the text is written.")
 ]
+SourceEncoding = Annotated[
+    str | None,
+    typer.Option(
+        "--source-encoding",
+        metavar="NAME",
+        rich_help_panel=READING,
+        help="Of SOURCE, where it is another; of two files.",
+    ),
+]
+TargetEncoding = Annotated[
+    str | None,
+    typer.Option(
+        "--target-encoding",
+        metavar="NAME",
+        rich_help_panel=READING,
+        help="Of TARGET, where it is another; of two files.",
+    ),
+]
 Errors = Annotated[
     str,
     choice(
@@ -182,12 +202,20 @@ Normalise = Annotated[
 Columns = Annotated[
     str | None,
     typer.Option(
-        "--columns", metavar="A,B", rich_help_panel=READING, help="Which columns, from 0, hold source and target."
+        "--columns",
+        metavar="A,B",
+        rich_help_panel=READING,
+        help="Which columns, from 0, hold source and target; to be said where there are more than two.",
     ),
 ]
 Languages = Annotated[
     str | None,
-    typer.Option("--languages", metavar="A,B", rich_help_panel=READING, help="Of a TMX file: which two, as `en,fr`."),
+    typer.Option(
+        "--languages",
+        metavar="A,B",
+        rich_help_panel=READING,
+        help="Of a TMX file: which two, as `en,fr`; to be said where it has more.",
+    ),
 ]
 LinksFormat = Annotated[
     str,
@@ -199,6 +227,8 @@ def reading_options(
     *,
     format: str = "auto",
     encoding: str = "utf-8",
+    source_encoding: str | None = None,
+    target_encoding: str | None = None,
     errors: str = "strict",
     tokenise: str = "space",
     normalise: str | None = None,
@@ -209,6 +239,8 @@ def reading_options(
     return {
         "format": format,
         "encoding": encoding,
+        "source_encoding": source_encoding,
+        "target_encoding": target_encoding,
         "errors": errors,
         "tokenise": tokenise,
         "normalise": normalise,

@@ -42,6 +42,8 @@ class Request:
     """Of learning; None where nothing is said."""
     reading: Mapping[str, str]
     """Encoding, and what to do about errors in it."""
+    sides: Mapping[str, Any]
+    """Encodings of the two files of the bitext, where they are others."""
     lookup: Mapping[str, str]
     """Format and tagset of the dictionary, and what to do about tags that are not known."""
     threads: int | None
@@ -116,6 +118,9 @@ class _Way(ABC):
             if getattr(request, name) is not None and name not in self.reads:
                 said = "TRAIN" if name == "train" else f"--{name.replace('_', '-')}"
                 raise UsageError(f"{said} has no meaning {self.name}; leave it out")
+        for name, encoding in request.sides.items():
+            if encoding is not None and request.bitext is None:
+                raise UsageError(f"--{name.replace('_', '-')} has no meaning {self.name}; give --encoding")
         if len(request.columns) > 1 and not self.several:
             raise UsageError(f"--column should be one column {self.name}, not {','.join(request.columns)}")
 
@@ -251,7 +256,7 @@ class _Projected(_Way):
         assert request.bitext is not None and request.source_tags is not None
         dictionary = None if request.dictionary is None else request.read_dictionary(request.dictionary)
         tagger = ProjectedTagger(dictionary, column=request.columns[0], threads=request.threads, **request.given())
-        bitext = Bitext.read(*request.bitext, **request.reading)
+        bitext = Bitext.read(*request.bitext, **{**request.reading, **request.sides})
         links = None if request.links is None else read_links(request.links, bitext=bitext)
         tagger.fit(bitext, request.treebank(request.source_tags), links=links, progress=progress_for(request.quiet))
         found = tagger.evidence_

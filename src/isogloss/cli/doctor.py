@@ -15,7 +15,9 @@ from isogloss.cli._common import (
     Output,
     Quiet,
     Source,
+    SourceEncoding,
     Target,
+    TargetEncoding,
     Threads,
     Tokenise,
     check_output,
@@ -41,6 +43,8 @@ def command(
     quiet: Quiet = False,
     format: Format = "auto",
     encoding: Encoding = "utf-8",
+    source_encoding: SourceEncoding = None,
+    target_encoding: TargetEncoding = None,
     tokenise: Tokenise = "space",
     columns: Columns = None,
     languages: Languages = None,
@@ -54,7 +58,15 @@ def command(
     if [source, target, links].count("-") > 1:
         raise UsageError("standard input can be one of the files only")
     check_output(output, [source, target, links])
-    reading = reading_options(format=format, encoding=encoding, tokenise=tokenise, columns=columns, languages=languages)
+    reading = reading_options(
+        format=format,
+        encoding=encoding,
+        source_encoding=source_encoding,
+        target_encoding=target_encoding,
+        tokenise=tokenise,
+        columns=columns,
+        languages=languages,
+    )
     with compiling("doctor", quiet, "10 s"):
         from isogloss.tasks.align.doctor import examine
 

@@ -14,6 +14,8 @@ from isogloss.cli._common import (
     Output,
     Quiet,
     Seed,
+    SourceEncoding,
+    TargetEncoding,
     Threads,
     check_output,
     choice,
@@ -101,6 +103,8 @@ def train(
     tagset: DictionaryTagset = "auto",
     unknown: UnknownTags = "error",
     encoding: Encoding = "utf-8",
+    source_encoding: SourceEncoding = None,
+    target_encoding: TargetEncoding = None,
     errors: Errors = "strict",
 ) -> None:
     """Learn a tagger: from a treebank with tags or, for a language that has none, from what there is.
@@ -120,6 +124,7 @@ def train(
     request = Request(
         treebank, dev, column.split(","), dictionary, bitext, source_tags, links, graph, unlabelled, adapt,
         options, {"encoding": encoding, "errors": errors},
+        {"source_encoding": source_encoding, "target_encoding": target_encoding},
         {"format": dictionary_format, "tagset": tagset, "unknown": unknown}, threads, quiet,
     )  # fmt: skip
     way = way_of(request)

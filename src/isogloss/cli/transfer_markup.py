@@ -13,6 +13,8 @@ from isogloss.cli._common import (
     Errors,
     Output,
     Quiet,
+    SourceEncoding,
+    TargetEncoding,
     Threads,
     Tokenise,
     check_output,
@@ -62,6 +64,8 @@ def command(
     threads: Threads = None,
     quiet: Quiet = False,
     encoding: Encoding = "utf-8",
+    source_encoding: SourceEncoding = None,
+    target_encoding: TargetEncoding = None,
     errors: Errors = "strict",
     tokenise: Tokenise = "space",
 ) -> None:
@@ -71,6 +75,8 @@ def command(
     Every tag is written once, tags nest as they did, and the words of the target stay as they are; how many places are
     a guess is said at the end.
     """
+    from isogloss.data.formats.files import side_encodings
+
     if [source, target, links].count("-") > 1:
         raise UsageError("standard input can be one of the files only")
     for path in (output, report):
@@ -81,13 +87,14 @@ def command(
         raise UsageError("the translation is missing: give SOURCE and TARGET, or --strip")
     if links is not None and model is not None:
         raise UsageError("LINKS and --model exclude each other; give one of them")
-    work = _Work(tokenise, not keep_placeholders, {"encoding": encoding, "errors": errors})
+    work = _Work(tokenise, not keep_placeholders, errors)
+    encodings = side_encodings(encoding, source_encoding, target_encoding)
     if strip:
-        write_result(output, work.stripped(source))
+        write_result(output, work.stripped(source, encodings[0]))
         return
     assert target is not None
     with compiling("transfer-markup" if links is not None else "align", quiet, "10 s" if links is not None else "30 s"):
-        blocks = work.blocks(source, target, None if model is None else _STREAMED)
+        blocks = work.blocks((source, target), encodings, None if model is None else _STREAMED)
         linked = _linker(links, model, threads, quiet)
         write_result(output, work.placed(blocks, (f"{source} (without markup)", target), linked))
     if report is not None:
@@ -121,39 +128,39 @@ def _linker(links: str | None, model: str | None, threads: int | None, quiet: bo
 class _Work:
     """Lines on their way, and what was met."""
 
-    def __init__(self, tokenise: str, placeholders: bool, reading: dict[str, Any]) -> None:
-        self.tokenise, self.placeholders, self.reading = tokenise, placeholders, reading
+    def __init__(self, tokenise: str, placeholders: bool, errors: str) -> None:
+        self.tokenise, self.placeholders, self.errors = tokenise, placeholders, errors
         self.guesses: list[tuple[int, str, str]] = []
         self.tags = self.marked = 0
 
-    def _lines(self, path: str, size: int | None) -> Iterator[list[str]]:
+    def _lines(self, path: str, encoding: str, size: int | None) -> Iterator[list[str]]:
         """Blocks of lines, all in one if there is no size; a carriage return at the end of a line is not of it."""
         from isogloss.data.formats import open_lines
 
-        for block in open_lines(path, size=size or 2**62, **self.reading):
+        for block in open_lines(path, size=size or 2**62, encoding=encoding, errors=self.errors):
             lines = block.decode().split("\n")
             yield lines[:-1] if not lines[-1] else lines
 
-    def stripped(self, path: str) -> Iterator[str]:
+    def stripped(self, path: str, encoding: str) -> Iterator[str]:
         from isogloss.tasks.transfer import strip_markup
 
-        for lines in self._lines(path, _STREAMED):
+        for lines in self._lines(path, encoding, _STREAMED):
             for line in lines:
                 tokens, _ = strip_markup(line, placeholders=self.placeholders, tokenise=self.tokenise)
                 yield " ".join(tokens) + "\n"
 
-    def blocks(self, source: str, target: str, size: int | None) -> Iterator[Block]:
+    def blocks(self, paths: tuple[str, str], encodings: tuple[str, str], size: int | None) -> Iterator[Block]:
         """Lines of both sides, and the number of the first."""
         done = 0
-        sides = [self._lines(path, size) for path in (source, target)]
+        sides = [self._lines(path, encoding, size) for path, encoding in zip(paths, encodings, strict=True)]
         for left, right in zip_longest(*sides, fillvalue=cast(list[str], [])):
             if len(left) != len(right):
                 n_source, n_target = (
                     done + len(block) + sum(map(len, rest)) for block, rest in zip((left, right), sides, strict=True)
                 )
                 raise BitextError(
-                    f"{source} has {n_source} lines but {target} has {n_target}: line k of one must translate line k "
-                    "of the other. `isogloss doctor` says where they part"
+                    f"{paths[0]} has {n_source} lines but {paths[1]} has {n_target}: line k of one must translate line "
+                    "k of the other. `isogloss doctor` says where they part"
                 )
             yield left, right, done + 1
             done += len(left)

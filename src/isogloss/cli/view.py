@@ -19,6 +19,8 @@ from isogloss.cli._common import (
     Normalise,
     Output,
     Quiet,
+    SourceEncoding,
+    TargetEncoding,
     Tokenise,
     check_output,
     choice,
@@ -137,6 +139,8 @@ def command(
     quiet: Quiet = False,
     format: Format = "auto",
     encoding: Encoding = "utf-8",
+    source_encoding: SourceEncoding = None,
+    target_encoding: TargetEncoding = None,
     errors: Errors = "strict",
     tokenise: Tokenise = "space",
     normalise: Normalise = None,
@@ -154,7 +158,8 @@ def command(
     lines = [*(line or ()), *(sentence or ())] or None
     if is_treebank(source, format):
         _refuse_for_trees(source, links=links, model=model, systems=systems, normalise=normalise, columns=columns,
-                          languages=languages, tokenise=None if tokenise == "space" else tokenise)  # fmt: skip
+                          languages=languages, source_encoding=source_encoding, target_encoding=target_encoding,
+                          tokenise=None if tokenise == "space" else tokenise)  # fmt: skip
         files = [path for path in (source, target, gold, other) if path is not None]
         if len(files) > 2:
             raise UsageError(f"view: two treebanks can be drawn side by side, not {len(files)}: {', '.join(files)}")
@@ -175,6 +180,8 @@ def command(
     reading = reading_options(
         format=format,
         encoding=encoding,
+        source_encoding=source_encoding,
+        target_encoding=target_encoding,
         errors=errors,
         tokenise=tokenise,
         normalise=normalise,
@@ -204,7 +211,7 @@ def _refuse_for_trees(source: str, **given: object) -> None:
     """Options that make no sense for a treebank are not passed over in silence."""
     for name, value in given.items():
         if value:
-            option = "LINKS" if name == "links" else f"--{'links' if name == 'systems' else name}"
+            option = "LINKS" if name == "links" else f"--{'links' if name == 'systems' else name.replace('_', '-')}"
             raise UsageError(
                 f"view: {option} is for two texts, but {source} is a treebank. Leave it out, or say what {source} is "
                 "with --format"

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from isogloss.data.formats.files import PathOrName, name_of, pieces, read_bytes
+from isogloss.data.formats.files import PathOrName, name_of, read_bytes, read_whole
 from isogloss.data.treebank import Column, Treebank
 from isogloss.data.vocabulary import Vocabulary
 from isogloss.errors import ParameterError, TreebankError
@@ -204,7 +204,7 @@ def read_treebank(
         The file is not there, or may not be read.
     """
     if encoding.lower().replace("_", "-") in ("utf-8", "utf8") and errors == "strict":
-        data = b"".join(pieces(path, -1))
+        data = read_whole(path)
     else:
         data = read_bytes(path, encoding=encoding, errors=errors)
     if format is None:

@@ -22,7 +22,7 @@ def as_bitext(obj: Any, **options: Any) -> Bitext:
         One of: a `Bitext`; a path, or a tuple of two paths; an iterable of pairs, each side a string, a sequence of
         tokens or a spaCy document; an iterable of mappings with "source" and "target", or with a "translation" that
         holds a text for each language (as rows of a dataset do); a pandas or polars frame, of which columns "source"
-        and "target" are taken, else the first two.
+        and "target" are taken, or both if there are two.
     **options
         For paths only: what `read_bitext` takes.
 
@@ -62,7 +62,12 @@ def _from_frame(frame: Any) -> Bitext:
     names = list(frame.columns)
     if len(names) < 2:
         raise ParameterError(f"as_bitext: a frame needs two columns, source and target, but this one has {names}")
-    chosen = ("source", "target") if {"source", "target"} <= set(names) else names[:2]
+    chosen = ["source", "target"] if {"source", "target"} <= set(names) else names
+    if len(chosen) > 2:
+        raise ParameterError(
+            f"as_bitext: a frame of {len(names)} columns, {names!r:.200}, does not say which two are the text. Give "
+            "those two, source first, as in frame[['de', 'en']], or name them 'source' and 'target'"
+        )
     source, target = (_text(frame[name].to_list(), str(name)) for name in chosen)
     return Bitext(source, target)
 
@@ -98,10 +103,14 @@ def _text(sentences: list[Any], side: str) -> Text:
     return Text.of([_tokens(sentence, number, side) for number, sentence in enumerate(sentences)])
 
 
+def _is_nan(value: object) -> bool:
+    return isinstance(value, float) and value != value
+
+
 def _tokens(sentence: Any, number: int, side: str) -> list[str]:
     if isinstance(sentence, str):
         return [word.decode("utf-8", "surrogatepass") for word in sentence.encode("utf-8", "surrogatepass").split()]
-    if sentence is None or isinstance(sentence, float) or type(sentence).__name__ == "NAType":  # missing in a frame
+    if sentence is None or type(sentence).__name__ == "NAType" or _is_nan(sentence):  # missing in a frame
         return []
     if not isinstance(sentence, Iterable):
         raise ParameterError(f"as_bitext: {side} {number} should be a string or tokens, not {sentence!r:.60}")

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from isogloss.data import Text
 from isogloss.data.formats import read_bitext
-from isogloss.data.formats.files import name_of, pieces
+from isogloss.data.formats.files import check_encoding, name_of, read_whole
 from isogloss.errors import DataError, UsageError
 from isogloss.tasks.align.doctor import Finding
 
@@ -123,7 +123,7 @@ def read_sides(source: str, target: str | None, reading: dict[str, Any], finding
         if target is None and path == "-":
             raise UsageError("<stdin>: the doctor reads a file with both sides twice. Put it in a file first")
         try:
-            data = b"".join(pieces(path, -1))
+            data = read_whole(path)
         except DataError as problem:
             findings.append(Finding("error", "unreadable", role, 1, str(problem), "Copy or make the file again"))
             continue
@@ -157,16 +157,20 @@ def _split(path: str, reading: dict[str, Any], findings: list[Finding]) -> list[
 
 def _decoded(data: bytes, role: str, name: str, reading: dict[str, Any], findings: list[Finding]) -> tuple[bytes, str]:
     """The text as UTF-8, and what it was written in; findings about its bytes."""
-    encoding = reading.get("encoding", "utf-8")
+    encoding = reading.get(f"{role}_encoding")
+    if encoding is None:
+        encoding = reading.get("encoding", "utf-8")
+    known = check_encoding(encoding) or "utf-8"
+    option = "--encoding" if role == "both" else f"--{role}-encoding"
     if not data:
         findings.append(finding(role, "error", "empty-file", [], f"{name} is empty", "Is it the right file?", 1))
         return data, encoding
     wide = _wide(data)
-    if wide is not None and codecs.lookup(encoding).name in ("utf-8", "utf-8-sig"):
-        message = f"{name} is written in {wide.upper()}, not in UTF-8"
-        findings.append(finding(role, "error", "encoding", [], message, f"Give --encoding {wide}", 1))
-        encoding = wide
-    if codecs.lookup(encoding).name not in ("utf-8", "utf-8-sig"):
+    if wide not in (None, known) and known in ("utf-8", "utf-16", "utf-32"):
+        message = f"{name} is written in {wide.upper()}, not in {known.upper()}"
+        findings.append(finding(role, "error", "encoding", [], message, f"Give {option} {wide}", 1))
+        encoding = known = wide
+    if known != "utf-8":
         return data.decode(encoding, "replace").removeprefix("\ufeff").encode("utf-8", "replace"), encoding
     if data.startswith(codecs.BOM_UTF8):
         data = data.removeprefix(codecs.BOM_UTF8)
@@ -177,7 +181,7 @@ def _decoded(data: bytes, role: str, name: str, reading: dict[str, Any], finding
     try:
         data.decode()
     except UnicodeDecodeError:
-        encoding = _not_utf8(data, role, findings)
+        encoding = _not_utf8(data, role, option, findings)
         return data.decode(encoding, "replace").encode(), encoding
     return data, encoding
 
@@ -213,7 +217,7 @@ def _line_ends(data: bytes, role: str, findings: list[Finding]) -> None:
         findings.append(finding(role, severity, "crlf", [], message, remedy, n_crlf))
 
 
-def _not_utf8(data: bytes, role: str, findings: list[Finding]) -> str:
+def _not_utf8(data: bytes, role: str, option: str, findings: list[Finding]) -> str:
     """Say so; the encoding that does the least harm."""
     wrong, n_fine = [], 0
     lines = data.split(b"\n")
@@ -230,7 +234,7 @@ def _not_utf8(data: bytes, role: str, findings: list[Finding]) -> str:
         remedy = f"Most of the text is UTF-8, these lines perhaps {guess}: mend them, or go on with --errors replace"
         findings.append(finding(role, "error", "encoding", wrong, message, remedy))
         return "utf-8"
-    remedy = f"Perhaps {guess}? Then give --encoding {guess.split()[0]}; or --errors replace"
+    remedy = f"Perhaps {guess}? Then give {option} {guess.split()[0]}; or --errors replace"
     findings.append(finding(role, "error", "encoding", wrong, message, remedy))
     return guess.split()[0]
 
