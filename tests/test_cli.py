@@ -335,7 +335,7 @@ def test_score_refuses_bad_files(isogloss: Call, small: Path) -> None:
     answer = isogloss("score", small / "links", small / "gold", "-o", small / "gold")
     assert answer.status == 2 and "read and written" in answer.err
     answer = isogloss("score", small / "links", small / "gold", "-o", small / "no" / "where")
-    assert answer.status == 2 and "no directory" in answer.err
+    assert answer.status == 2 and "no folder" in answer.err
     assert (small / "gold").read_text().startswith("0-0 1-1")
 
 

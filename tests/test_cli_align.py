@@ -185,7 +185,7 @@ def test_options_reach_the_aligner(isogloss: Call, diagonal: Any, text: Path) ->
         (["--model", "m", "--resume", "-o", "x"], "trains nothing"),
         (["--model", "nowhere"], "no such saved model"),
         (["--save", "no/where/model"], "no folder"),
-        (["-o", "no/where/links"], "no directory"),
+        (["-o", "no/where/links"], "no folder"),
         (["--columns", "first"], "two values"),
         (["--gold", "nothing"], "no such file"),
         (["--nothing"], "--nothing"),

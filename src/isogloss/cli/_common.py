@@ -21,6 +21,7 @@ from typer.core import TyperCommand
 
 from isogloss.cli._frame import say, warn
 from isogloss.errors import UsageError
+from isogloss.places import is_written_directly, prove
 
 if TYPE_CHECKING:
     from isogloss.data import Bitext, Links
@@ -245,14 +246,16 @@ def is_standard_output(path: str | None) -> bool:
 
 
 def check_output(path: str | None, inputs: Iterable[str | None] = ()) -> None:
-    """Before the work: that the folder of an output file is there, and that no input would be overwritten by it."""
+    """Before the work: that an output file can be written, and that no input would be overwritten by it."""
     if path is None or path == "-":
         return
     if os.path.isdir(path):
         raise UsageError(f"{path}: is a directory; give the name of a file in it")
-    folder = os.path.dirname(os.path.realpath(path))
-    if not os.path.isdir(folder):
-        raise UsageError(f"{path}: there is no directory {folder} to write it in. Make it first, or write elsewhere")
+    if is_written_directly(path):
+        return
+    prove(path)
+    if os.path.exists(path) and not os.access(path, os.W_OK):
+        raise UsageError(f"{path}: is there already and may not be written to. Write to another file")
     for other in inputs:
         if other is not None and os.path.isfile(path) and os.path.exists(other) and os.path.samefile(path, other):
             raise UsageError(f"{path}: is to be read and written at once. Give another name for the output")

@@ -213,6 +213,10 @@ def command(
             "--links: without --model nothing uses them. `isogloss train-aligner` learns what they are worth"
         )
     check_output(output, [source, target, gold, lexicon, *systems.values()])
+    if save is not None:
+        from isogloss import store
+
+        store.check_place(save)
     with compiling(job_of(model), quiet):
         from isogloss.cli._alignment import Alignments
 
@@ -230,11 +234,8 @@ def _trained(
     work: Alignments, aligner: Any, options: dict[str, Any], chunk: int | None, resume: bool, save: str | None
 ) -> Any:
     """Train, align and keep the model; the checkpoint goes when all of it is safe."""
-    from isogloss import store
     from isogloss.cli._chunks import check_kind, discard
 
-    if save is not None:
-        store.check_place(save)  # before the work
     checkpoint = _checkpoint(work.output)
     if checkpoint is not None:
         check_kind(checkpoint, chunk is not None, resume)

@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, cast
 import numpy as np
 
 from isogloss.errors import BitextError, DataError, ParameterError, UsageError
+from isogloss.places import FULL, is_written_directly, refusal
 
 __all__ = ["IsoglossWarning", "PathOrName", "atomic_write", "name_of", "open_lines", "pieces", "read_bytes"]
 
@@ -24,7 +25,7 @@ PathOrName = str | os.PathLike[str]
 
 _PIECE = 1 << 16
 _MAGIC = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_FAILED = FULL | {errno.EIO}
 _WIDE_MARKS = [
     (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16: its mark begins with the same two bytes
     (codecs.BOM_UTF32_BE, "utf-32"),
@@ -346,9 +347,7 @@ def atomic_write(path: PathOrName | None) -> Iterator[BinaryIO]:
         return
     name = os.fspath(path)
     before = _existing(name)
-    if os.path.abspath(name).startswith(("/dev/fd/", "/dev/std", "/proc/")) or (
-        before and not stat.S_ISREG(before.st_mode)
-    ):
+    if is_written_directly(name):
         with suppress(BrokenPipeError), _explained(name), _device(name) as stream, _compressor(stream, name) as out:
             yield out
         return
@@ -358,10 +357,8 @@ def atomic_write(path: PathOrName | None) -> Iterator[BinaryIO]:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
     try:
         handle = os.open(part, flags, 0o666)
-    except FileNotFoundError:
-        raise UsageError(f"{name}: there is no directory {folder} to write it in") from None
     except (OSError, ValueError) as problem:
-        raise _cannot_write(problem, name) from None
+        raise refusal(name, problem) from None
     try:
         with _explained(name), os.fdopen(handle, "wb") as stream:
             with _compressor(stream, name) as out:
@@ -374,7 +371,7 @@ def atomic_write(path: PathOrName | None) -> Iterator[BinaryIO]:
         try:
             os.replace(part, final)
         except OSError as problem:
-            raise _cannot_write(problem, name) from None
+            raise refusal(name, problem) from None
     except BaseException:
         with suppress(OSError):
             os.unlink(part)
@@ -385,7 +382,7 @@ def _device(name: str) -> BinaryIO:
     try:
         return open(name, "wb")
     except OSError as problem:
-        raise _cannot_write(problem, name) from None
+        raise refusal(name, problem) from None
 
 
 def _existing(name: str) -> os.stat_result | None:
@@ -400,25 +397,14 @@ def _existing(name: str) -> os.stat_result | None:
     return found
 
 
-def _cannot_write(problem: Exception, name: str) -> UsageError | DataError:
-    if getattr(problem, "errno", None) in _FULL:
-        return DataError(
-            f"{name}: the disk is full ({_reason(problem)}), so nothing was written there. "
-            "Free some space, or write to another disk"
-        )
-    if getattr(problem, "errno", None) == errno.EIO:
-        return DataError(f"{name}: the disk failed while writing, so nothing was written there")
-    return UsageError(f"{name}: cannot be written: {_reason(problem)}")
-
-
 @contextmanager
 def _explained(name: str) -> Iterator[None]:
     """Full and failing disks in the user's words; any other error passes, since it may be of something else."""
     try:
         yield
     except OSError as problem:
-        if problem.errno in _FULL | {errno.EIO}:
-            raise _cannot_write(problem, name) from None
+        if problem.errno in _FAILED:
+            raise refusal(name, problem) from None
         raise
 
 
@@ -457,7 +443,7 @@ def _standard_output() -> Iterator[BinaryIO]:
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         _silence_output()
     except OSError as problem:
-        if problem.errno not in _FULL | {errno.EIO}:
+        if problem.errno not in _FAILED:
             raise
         _silence_output()
         raise DataError(f"<stdout>: the output could not be written: {_reason(problem)}") from None
