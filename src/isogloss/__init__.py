@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from isogloss._version import __version__
-from isogloss.engine.cache import ensure_cache
+from isogloss.engine.numba_cache import prepare
 
 if TYPE_CHECKING:
     from isogloss import samples, show
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from isogloss.store import load
     from isogloss.tasks.align import HMMAligner, Model1Aligner, Model2Aligner
 
-ensure_cache()
+prepare()
 
 _WHERE = {
     "Alignment": "isogloss.data",

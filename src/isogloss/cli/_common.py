@@ -304,15 +304,26 @@ def compiling(job: str, quiet: bool, about: str = "30 s") -> Iterator[None]:
     from isogloss.engine import cache
 
     cache.ensure_cache()
+    known = _tell_troubles()
     _import_kernels_machinery()
     cold = cache.cold(job)
     if cold:
-        say(f"first run on this machine: compiling kernels, about {about}; later runs start at once", quiet)
+        say(f"first use of this command: compiling kernels, about {about}; later runs start at once", quiet)
         if job == "align":
             _compile_aligner()  # before the work, so that estimates of the time left are not spoilt by it
     yield
     if cold:
         cache.mark_warm(job)
+    _tell_troubles(known)
+
+
+def _tell_troubles(known: int = 0) -> int:
+    """Warn of what went wrong with keeping compiled kernels, but for what is known already; returns how much is now."""
+    from isogloss.engine.cache import troubles
+
+    for words in troubles()[known:]:
+        warn(words)
+    return len(troubles())
 
 
 def _compile_aligner() -> None:
