@@ -8,6 +8,9 @@
 
 from __future__ import annotations
 
+import isogloss._start  # noqa: F401 - first, so that Ctrl-C is no traceback while the rest is imported
+
+# isort: split
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
