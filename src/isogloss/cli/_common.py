@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
@@ -20,6 +21,7 @@ import typer
 from typer.core import TyperCommand
 
 from isogloss.cli._frame import say, warn
+from isogloss.engine.numba_cache import compile_seconds
 from isogloss.errors import UsageError
 from isogloss.places import is_written_directly, prove
 
@@ -41,6 +43,7 @@ __all__ = [
     "Quiet",
     "Seed",
     "Source",
+    "Stopwatch",
     "Target",
     "Threads",
     "Tokenise",
@@ -296,6 +299,31 @@ def progress_for(quiet: bool) -> Progress:
     from isogloss.progress import for_stream
 
     return for_stream(quiet)
+
+
+class Stopwatch:
+    """How long a command has worked; compiling kernels, which is done once, is counted apart."""
+
+    def __init__(self) -> None:
+        self._began, self._compiled = time.perf_counter(), compile_seconds()
+
+    @property
+    def seconds(self) -> float:
+        """All the time since the command began."""
+        return time.perf_counter() - self._began
+
+    @property
+    def compiling(self) -> float:
+        """How much of it went into compiling."""
+        return compile_seconds() - self._compiled
+
+    def rate(self, number: int) -> float:
+        """So many things done, in a second of work."""
+        return number / max(self.seconds - self.compiling, 1e-9)
+
+    def __str__(self) -> str:
+        aside = f" ({self.compiling:.1f} s of it compiling)" if self.compiling >= 0.05 else ""
+        return f"{self.seconds:.1f} s{aside}"
 
 
 @contextmanager

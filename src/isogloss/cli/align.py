@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import time
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,6 +21,7 @@ from isogloss.cli._common import (
     Output,
     Quiet,
     Source,
+    Stopwatch,
     Target,
     Threads,
     Tokenise,
@@ -180,7 +180,7 @@ def command(
     Without --model it trains on the text and aligns it; nothing needs to be tuned. Empty pairs, and pairs that are too
     long, give an empty line.
     """
-    began = time.perf_counter()
+    watch = Stopwatch()
     options = {
         "constraint": constraint,
         "iterations": iterations,
@@ -220,7 +220,7 @@ def command(
     with compiling(job_of(model), quiet):
         from isogloss.cli._alignment import Alignments
 
-        work = Alignments(source, target, reading, output, scores, links_format, gold, quiet, began)
+        work = Alignments(source, target, reading, output, scores, links_format, gold, quiet, watch)
         if model is not None:
             fitted = _loaded(model, options)
             check_needed(fitted, systems, model)

@@ -21,9 +21,11 @@ from isogloss.engine.stale import MANIFEST, discard_stale
 from isogloss.errors import IsoglossError
 from isogloss.places import prove, refusal
 
-__all__ = ["cold", "could_not_keep", "ensure_cache", "mark_warm", "troubles"]
+__all__ = ["EVERYTHING", "cold", "could_not_keep", "ensure_cache", "kernels", "mark_warm", "troubles"]
 
 PACKAGE = Path(__file__).resolve().parent.parent
+EVERYTHING = "everything"
+"""The job of compiling all kernels; when it was done, no job is cold."""
 _VARIABLE = "NUMBA_CACHE_DIR"
 _ROOM = 64 * 2**20  # what all kernels take
 _troubles: list[str] = []
@@ -150,6 +152,14 @@ def _tell_numba(folder: Path | None) -> None:
         config.CACHE_DIR = "" if folder is None else str(folder)  # type: ignore[attr-defined]
 
 
+def kernels() -> list[Path]:
+    """The files of compiled code that are kept."""
+    folder = ensure_cache()
+    if folder is None:
+        return []
+    return sorted((PACKAGE if folder == PACKAGE / "__pycache__" else folder).rglob("*.nbc"))
+
+
 def _stamp(job: str) -> Path | None:
     """The file that says: on this machine, with these versions, the kernels of `job` have been compiled."""
     folder = ensure_cache()
@@ -170,8 +180,8 @@ def cold(job: str = "kernels") -> bool:
     A guess: true until `mark_warm` was called for the same versions of Isogloss, Python and Numba and the same kind of
     processor, and true always where nothing can be kept.
     """
-    stamp = _stamp(job)
-    return stamp is None or not stamp.exists()
+    stamps = [_stamp(job), _stamp(EVERYTHING)]
+    return not any(stamp is not None and stamp.exists() for stamp in stamps)
 
 
 def mark_warm(job: str = "kernels") -> None:
