@@ -112,14 +112,18 @@ def _parse(name: str, function: Callable[..., None], arguments: Sequence[str]) -
     from typer.main import get_command
 
     from isogloss.cli._common import GroupedHelp
+    from isogloss.cli._spellings import model_first, our_spelling
 
     @wraps(function)
     def prepared(**values: Any) -> Callable[[], None]:
         return partial(function, **values)
 
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
-    app.command(name, cls=GroupedHelp, context_settings={"help_option_names": ["-h", "--help"]})(prepared)
-    parsed = get_command(app).main(list(arguments), prog_name=f"isogloss {name}", standalone_mode=False)
+    settings = {"help_option_names": ["-h", "--help"], "token_normalize_func": our_spelling}
+    app.command(name, cls=GroupedHelp, context_settings=settings)(prepared)
+    command = get_command(app)
+    given = model_first(command, arguments)
+    parsed = command.main(given, prog_name=f"isogloss {name}", standalone_mode=False)
     return parsed if callable(parsed) else int(parsed or 0)
 
 
