@@ -74,8 +74,10 @@ def _would_wait(stream: BinaryIO) -> bool:
     """Whether reading would block now: true of a pipe or a terminal whose writer is still thinking."""
     try:
         return not select.select([stream], [], [], 0)[0]
-    except (OSError, ValueError, TypeError):  # not a stream with a descriptor, or a system that cannot tell
+    except (ValueError, TypeError):  # not a stream with a descriptor
         return False
+    except OSError:  # Windows can tell of sockets alone, and a pipe or a terminal may always make us wait
+        return not stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
 
 
 def _raw_pieces(stream: BinaryIO, head: bytes, size: int) -> Iterator[bytes]:
