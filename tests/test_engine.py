@@ -487,9 +487,12 @@ def test_kernels_are_compiled_again_when_what_they_call_has_changed(tmp_path: Pa
     assert ask() == [20, -1, 0, 0]
     assert discard_stale(package, folder) == []
     assert ask() == [20, -1, 1, 1]
+    (folder / "isogloss-1.0-align.warm").touch()
+    assert discard_stale(package, folder) == [] and list(folder.glob("*.warm"))
     (package / "_numba" / "called.py").write_text(CALLED.format(25))
     assert ask() == [20, -1, 1, 1]  # this is why: Numba looks at the caller's file alone
     assert {path.stem for path in discard_stale(package, folder)} == {"called", "caller"}
+    assert not list(folder.glob("*.warm"))  # something has to be compiled again
     assert ask() == [260, -1, 0, 1]
     (folder / "kernels.json").write_text("{")  # a damaged note is as good as none
     assert len(discard_stale(package, folder)) == 4

@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path
 
 from isogloss._version import __version__
-from isogloss.engine.stale import MANIFEST, discard_stale
+from isogloss.engine.stale import MANIFEST, STAMP, discard_stale
 from isogloss.errors import IsoglossError
 from isogloss.places import prove, refusal
 
@@ -171,7 +171,7 @@ def _stamp(job: str) -> Path | None:
 
     python = f"py{sys.version_info[0]}{sys.version_info[1]}"
     key = [__version__, python, version("numba"), get_host_cpu_name(), job]
-    return folder / ("isogloss-" + "-".join("".join(c if c.isalnum() else "." for c in part) for part in key) + ".warm")
+    return folder / STAMP.format("-".join("".join(c if c.isalnum() else "." for c in part) for part in key))
 
 
 def cold(job: str = "kernels") -> bool:
