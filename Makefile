@@ -1,7 +1,7 @@
 # Everything starts here: `make demo` and `make test` need Python 3.11 or newer, make and a package index.
 PYTHON ?= python3
 VENV   ?= .venv
-BIN     = $(VENV)/bin
+BIN     = $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 READY   = $(VENV)/.ready
 export ISOGLOSS_DATA ?= ../shared/data
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import json
 import os
@@ -14,12 +15,13 @@ import types
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import pytest
 
 from isogloss import cli, samples
 from isogloss._version import __version__
+from isogloss.cli import _frame
 from isogloss.data.formats import IsoglossWarning
 from isogloss.errors import DataError, ParameterError, UsageError
 
@@ -213,6 +215,50 @@ def test_a_signal_is_not_lost_where_python_cannot_raise(isogloss: Call, stub: An
     assert isogloss("stub") == (130, "", f"isogloss: stopped by {name}\n")
 
 
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (["align", SOURCE, TARGET, "--tokenise", "characters"], ["align", SOURCE, TARGET, "--tokenize", "characters"]),
+        (["align", SOURCE, TARGET, "--normalise=NFKC"], ["align", SOURCE, TARGET, "--normalize=NFKC"]),
+        (["align", SOURCE, TARGET, "--symmetrise", "union"], ["align", "--symmetrize", "union", SOURCE, TARGET]),
+        (["tag", "train", "t", "--graph", "--unlabelled", "u"], ["tag", "train", "t", "--graph", "--unlabeled", "u"]),
+        (["tag", "train", "t", "--neighbours", "9"], ["tag", "train", "t", "--neighbors", "9"]),
+        (["tag", "apply", "m", "text", "-o", "out"], ["tag", "apply", "text", "-o", "out", "--model", "m"]),
+        (["parse", "apply", "m", "text"], ["parse", "apply", "--model=m", "text"]),
+        (["parse", "apply", "m", "-"], ["parse", "apply", "-", "--model", "m"]),
+        (["lexicon", "m", "--top", "1"], ["lexicon", "--model", "m", "--top", "1"]),
+    ],
+)
+def test_other_spellings(monkeypatch: pytest.MonkeyPatch, ours: list[Any], theirs: list[Any]) -> None:
+    """They ask for the same call, with the same values."""
+    called: list[Any] = []
+    parse = _frame._parse
+
+    def parsed(name: str, function: Callable[..., None], arguments: list[str]) -> Callable[[], None]:
+        @functools.wraps(function)
+        def record(**values: Any) -> None:
+            called.append((name, values))
+
+        return cast(Callable[[], None], parse(name, record, arguments))
+
+    monkeypatch.setattr(_frame, "_parse", parsed)
+    save = ["--save", "saved"] if ours[1] == "train" else []
+    assert [cli.main([*map(str, line), *save]) for line in (ours, theirs)] == [0, 0]
+    assert called[0] == called[1]
+
+
+def test_other_spellings_are_in_no_help(isogloss: Call) -> None:
+    for words in (["align"], ["tag", "train"], ["tag", "apply"], ["parse", "apply"], ["lexicon"]):
+        answer = isogloss(*words, "--help")
+        assert not re.search("tokeniz|normaliz|symmetriz|neighbor|unlabeled", answer.out), answer.out
+        assert len(re.findall(r"^ +--model ", answer.out, re.MULTILINE)) == (words == ["align"])
+    missing = isogloss("tag", "apply", "text", "--model")
+    assert missing.status == 2 and "--model needs the folder" in missing.err
+    twice = isogloss("tag", "apply", "m", "text", "--model", "m")
+    assert twice.status == 2 and twice.err.count("\n") == 1
+    assert "--tokenized" in isogloss("align", SOURCE, TARGET, "--tokenized", "x").err
+
+
 def test_closed_and_full_streams_are_no_traceback() -> None:
     python = f"{sys.executable} -c 'import sys; from isogloss.cli import main; sys.exit(main())'"
 
@@ -335,7 +381,7 @@ def test_score_refuses_bad_files(isogloss: Call, small: Path) -> None:
     answer = isogloss("score", small / "links", small / "gold", "-o", small / "gold")
     assert answer.status == 2 and "read and written" in answer.err
     answer = isogloss("score", small / "links", small / "gold", "-o", small / "no" / "where")
-    assert answer.status == 2 and "no directory" in answer.err
+    assert answer.status == 2 and "no folder" in answer.err
     assert (small / "gold").read_text().startswith("0-0 1-1")
 
 

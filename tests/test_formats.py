@@ -369,7 +369,7 @@ def test_links_modes_and_bad_places(tmp_path):
         file.write(b"after")
     assert (tmp_path / "alias").is_symlink() and real.read_bytes() == b"after"
     assert stat.S_IMODE(real.stat().st_mode) == 0o640
-    with pytest.raises(UsageError, match="no directory"), atomic_write(tmp_path / "no" / "x"):
+    with pytest.raises(UsageError, match="no folder"), atomic_write(tmp_path / "no" / "x"):
         pass
     with pytest.raises(UsageError, match="is a directory"), atomic_write(tmp_path):
         pass

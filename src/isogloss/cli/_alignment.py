@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -11,7 +10,15 @@ import numpy as np
 
 from isogloss import store
 from isogloss._version import __version__
-from isogloss.cli._common import is_standard_output, progress_for, read_gold, say, write_json, write_result
+from isogloss.cli._common import (
+    Stopwatch,
+    is_standard_output,
+    progress_for,
+    read_gold,
+    say,
+    write_json,
+    write_result,
+)
 from isogloss.cli._systems import read_named
 from isogloss.data import Bitext, Links
 from isogloss.data.formats import atomic_write, format_links, read_bitext, stream_bitext
@@ -84,9 +91,9 @@ class Alignments:
         links_format: str,
         gold: str | None,
         quiet: bool,
-        began: float,
+        watch: Stopwatch,
     ) -> None:
-        self.began = began
+        self.watch = watch
         self.source, self.target, self.reading, self.output = source, target, reading, output
         self.scores, self.links_format, self.gold_path, self.quiet = scores, links_format, gold, quiet
         self.tally = Tally()
@@ -201,12 +208,10 @@ class Alignments:
 
     def report(self, aligner: Any, json: bool, model: str | None) -> None:
         """What was done: a line for people, and JSON for programs if that was asked for."""
-        seconds = time.perf_counter() - self.began
-        rate = self.tally.pairs / max(seconds, 1e-9)
-        say(f"{self.tally}, {seconds:.1f} s, {rate:,.0f} pairs/s", self.quiet)
+        say(f"{self.tally}, {self.watch}, {self.watch.rate(self.tally.pairs):,.0f} pairs/s", self.quiet)
         score = self.score()
         if json:
-            write_json(self._summary(aligner, model, seconds, score))
+            write_json(self._summary(aligner, model, score))
         elif score is not None:
             rates = ", ".join(f"{name} {100 * getattr(score, name):.2f}" for name in ("precision", "recall", "f1"))
             if is_standard_output(self.output):
@@ -214,7 +219,7 @@ class Alignments:
             else:
                 write_result(None, f"{rates}, {score}\n")
 
-    def _summary(self, aligner: Any, model: str | None, seconds: float, score: AlignmentScore | None) -> dict[str, Any]:
+    def _summary(self, aligner: Any, model: str | None, score: AlignmentScore | None) -> dict[str, Any]:
         tally = self.tally
         summary = {
             "pairs": tally.pairs,
@@ -223,8 +228,9 @@ class Alignments:
             "skipped_empty": tally.skipped["empty"],
             "skipped_too_long": tally.skipped["too long"],
             "skipped_lines": tally.lines,
-            "seconds": seconds,
-            "pairs_per_second": tally.pairs / max(seconds, 1e-9),
+            "seconds": self.watch.seconds,
+            "compile_seconds": self.watch.compiling,
+            "pairs_per_second": self.watch.rate(tally.pairs),
             "threshold": getattr(aligner, "threshold_", None),
             "objective": self.trace,
             "options": getattr(aligner, "options_", {}),

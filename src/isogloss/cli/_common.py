@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
@@ -20,7 +21,9 @@ import typer
 from typer.core import TyperCommand
 
 from isogloss.cli._frame import say, warn
+from isogloss.engine.numba_cache import compile_seconds
 from isogloss.errors import UsageError
+from isogloss.places import is_written_directly, prove
 
 if TYPE_CHECKING:
     from isogloss.data import Bitext, Links
@@ -41,6 +44,7 @@ __all__ = [
     "Seed",
     "Source",
     "SourceEncoding",
+    "Stopwatch",
     "Target",
     "TargetEncoding",
     "Threads",
@@ -277,14 +281,16 @@ def is_standard_output(path: str | None) -> bool:
 
 
 def check_output(path: str | None, inputs: Iterable[str | None] = ()) -> None:
-    """Before the work: that the folder of an output file is there, and that no input would be overwritten by it."""
+    """Before the work: that an output file can be written, and that no input would be overwritten by it."""
     if path is None or path == "-":
         return
     if os.path.isdir(path):
         raise UsageError(f"{path}: is a directory; give the name of a file in it")
-    folder = os.path.dirname(os.path.realpath(path))
-    if not os.path.isdir(folder):
-        raise UsageError(f"{path}: there is no directory {folder} to write it in. Make it first, or write elsewhere")
+    if is_written_directly(path):
+        return
+    prove(path)
+    if os.path.exists(path) and not os.access(path, os.W_OK):
+        raise UsageError(f"{path}: is there already and may not be written to. Write to another file")
     for other in inputs:
         if other is not None and os.path.isfile(path) and os.path.exists(other) and os.path.samefile(path, other):
             raise UsageError(f"{path}: is to be read and written at once. Give another name for the output")
@@ -327,21 +333,57 @@ def progress_for(quiet: bool) -> Progress:
     return for_stream(quiet)
 
 
+class Stopwatch:
+    """How long a command has worked; compiling kernels, which is done once, is counted apart."""
+
+    def __init__(self) -> None:
+        self._began, self._compiled = time.perf_counter(), compile_seconds()
+
+    @property
+    def seconds(self) -> float:
+        """All the time since the command began."""
+        return time.perf_counter() - self._began
+
+    @property
+    def compiling(self) -> float:
+        """How much of it went into compiling."""
+        return compile_seconds() - self._compiled
+
+    def rate(self, number: int) -> float:
+        """So many things done, in a second of work."""
+        return number / max(self.seconds - self.compiling, 1e-9)
+
+    def __str__(self) -> str:
+        aside = f" ({self.compiling:.1f} s of it compiling)" if self.compiling >= 0.05 else ""
+        return f"{self.seconds:.1f} s{aside}"
+
+
 @contextmanager
 def compiling(job: str, quiet: bool, about: str = "30 s") -> Iterator[None]:
     """Around the work: say first that kernels have to be compiled, if so, and remember afterwards that they are."""
     from isogloss.engine import cache
 
     cache.ensure_cache()
+    known = _tell_troubles()
     _import_kernels_machinery()
     cold = cache.cold(job)
     if cold:
-        say(f"first run on this machine: compiling kernels, about {about}; later runs start at once", quiet)
+        say(f"first use of this command: compiling kernels, about {about}; later runs start at once", quiet)
         if job == "align":
             _compile_aligner()  # before the work, so that estimates of the time left are not spoilt by it
     yield
     if cold:
         cache.mark_warm(job)
+    _tell_troubles(known)
+
+
+def _tell_troubles(known: int = 0) -> int:
+    """Warn of what went wrong with keeping compiled kernels, but for what is known already; returns how much is now."""
+    from isogloss.engine.cache import troubles
+
+    for words in troubles()[known:]:
+        warn(words)
+    return len(troubles())
 
 
 def _compile_aligner() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import time
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,6 +22,7 @@ from isogloss.cli._common import (
     Quiet,
     Source,
     SourceEncoding,
+    Stopwatch,
     Target,
     TargetEncoding,
     Threads,
@@ -184,7 +184,7 @@ def command(
     Without --model it trains on the text and aligns it; nothing needs to be tuned. Empty pairs, and pairs that are too
     long, give an empty line.
     """
-    began = time.perf_counter()
+    watch = Stopwatch()
     options = {
         "constraint": constraint,
         "iterations": iterations,
@@ -219,10 +219,14 @@ def command(
             "--links: without --model nothing uses them. `isogloss train-aligner` learns what they are worth"
         )
     check_output(output, [source, target, gold, lexicon, *systems.values()])
+    if save is not None:
+        from isogloss import store
+
+        store.check_place(save)
     with compiling(job_of(model), quiet):
         from isogloss.cli._alignment import Alignments
 
-        work = Alignments(source, target, reading, output, scores, links_format, gold, quiet, began)
+        work = Alignments(source, target, reading, output, scores, links_format, gold, quiet, watch)
         if model is not None:
             fitted = _loaded(model, options)
             check_needed(fitted, systems, model)
@@ -236,11 +240,8 @@ def _trained(
     work: Alignments, aligner: Any, options: dict[str, Any], chunk: int | None, resume: bool, save: str | None
 ) -> Any:
     """Train, align and keep the model; the checkpoint goes when all of it is safe."""
-    from isogloss import store
     from isogloss.cli._chunks import check_kind, discard
 
-    if save is not None:
-        store.check_place(save)  # before the work
     checkpoint = _checkpoint(work.output)
     if checkpoint is not None:
         check_kind(checkpoint, chunk is not None, resume)

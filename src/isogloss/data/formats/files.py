@@ -18,6 +18,7 @@ import numpy as np
 
 from isogloss.data.formats.compression import MAGIC, compressor, decompressed
 from isogloss.errors import BitextError, DataError, ParameterError, UsageError
+from isogloss.places import FULL, is_written_directly, refusal
 
 __all__ = [
     "IsoglossWarning",
@@ -36,7 +37,7 @@ PathOrName = str | os.PathLike[str]
 
 _PIECE = 1 << 16
 _LARGE_PIECE = 1 << 20  # when all of the file is read at once
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_FAILED = FULL | {errno.EIO}
 _WIDE_MARKS = [
     (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16: its mark begins with the same two bytes
     (codecs.BOM_UTF32_BE, "utf-32"),
@@ -87,8 +88,10 @@ def _would_wait(stream: BinaryIO) -> bool:
     """Whether reading would block now: true of a pipe or a terminal whose writer is still thinking."""
     try:
         return not select.select([stream], [], [], 0)[0]
-    except (OSError, ValueError, TypeError):  # not a stream with a descriptor, or a system that cannot tell
+    except (ValueError, TypeError):  # not a stream with a descriptor
         return False
+    except OSError:  # Windows can tell of sockets alone, and a pipe or a terminal may always make us wait
+        return not stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
 
 
 def _raw_pieces(stream: BinaryIO, head: bytes, size: int) -> Iterator[bytes]:
@@ -349,9 +352,7 @@ def atomic_write(path: PathOrName | None) -> Iterator[BinaryIO]:
         return
     name = os.fspath(path)
     before = _existing(name)
-    if os.path.abspath(name).startswith(("/dev/fd/", "/dev/std", "/proc/")) or (
-        before and not stat.S_ISREG(before.st_mode)
-    ):
+    if is_written_directly(name):
         with suppress(BrokenPipeError), _explained(name), _device(name) as stream, compressor(stream, name) as out:
             yield out
         return
@@ -361,10 +362,8 @@ def atomic_write(path: PathOrName | None) -> Iterator[BinaryIO]:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
     try:
         handle = os.open(part, flags, 0o666)
-    except FileNotFoundError:
-        raise UsageError(f"{name}: there is no directory {folder} to write it in") from None
     except (OSError, ValueError) as problem:
-        raise _cannot_write(problem, name) from None
+        raise refusal(name, problem) from None
     try:
         with _explained(name), os.fdopen(handle, "wb") as stream:
             with compressor(stream, name) as out:
@@ -377,7 +376,7 @@ def atomic_write(path: PathOrName | None) -> Iterator[BinaryIO]:
         try:
             os.replace(part, final)
         except OSError as problem:
-            raise _cannot_write(problem, name) from None
+            raise refusal(name, problem) from None
     except BaseException:
         with suppress(OSError):
             os.unlink(part)
@@ -388,7 +387,7 @@ def _device(name: str) -> BinaryIO:
     try:
         return open(name, "wb")
     except OSError as problem:
-        raise _cannot_write(problem, name) from None
+        raise refusal(name, problem) from None
 
 
 def _existing(name: str) -> os.stat_result | None:
@@ -403,25 +402,14 @@ def _existing(name: str) -> os.stat_result | None:
     return found
 
 
-def _cannot_write(problem: Exception, name: str) -> UsageError | DataError:
-    if getattr(problem, "errno", None) in _FULL:
-        return DataError(
-            f"{name}: the disk is full ({_reason(problem)}), so nothing was written there. "
-            "Free some space, or write to another disk"
-        )
-    if getattr(problem, "errno", None) == errno.EIO:
-        return DataError(f"{name}: the disk failed while writing, so nothing was written there")
-    return UsageError(f"{name}: cannot be written: {_reason(problem)}")
-
-
 @contextmanager
 def _explained(name: str) -> Iterator[None]:
     """Full and failing disks in the user's words; any other error passes, since it may be of something else."""
     try:
         yield
     except OSError as problem:
-        if problem.errno in _FULL | {errno.EIO}:
-            raise _cannot_write(problem, name) from None
+        if problem.errno in _FAILED:
+            raise refusal(name, problem) from None
         raise
 
 
@@ -440,7 +428,7 @@ def _standard_output() -> Iterator[BinaryIO]:
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         _silence_output()
     except OSError as problem:
-        if problem.errno not in _FULL | {errno.EIO}:
+        if problem.errno not in _FAILED:
             raise
         _silence_output()
         raise DataError(f"<stdout>: the output could not be written: {_reason(problem)}") from None
