@@ -123,7 +123,12 @@ def _quality(names: list[str], table: dict[str, dict[str, Best]], tests: dict[st
     if with_mean:
         both = [name for name in names if all(system in table[name] for system in SYSTEMS[:2])]
         lines += [_mean(some, table) for some in ([both, names] if both and both != names else [names])]
-    return "\n".join(lines)
+    used = [(system, name, row) for name in names for system in SYSTEMS for row in _rows_of(table[name].get(system))]
+    return "\n".join([*lines, "", rows.commits(used)])
+
+
+def _rows_of(entry: Best | None) -> tuple[Row, ...]:
+    return () if entry is None else entry.rows
 
 
 def _mean(names: list[str], table: dict[str, dict[str, Best]]) -> str:

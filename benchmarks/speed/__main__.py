@@ -22,7 +22,7 @@ CLOCK_ONLY = 0  # the number of our runs: those from 1 on belong to the quality 
 PLAIN = "isogloss-plain"  # the HMM without constraints: what fast_align's model is nearest to
 PLAIN_OPTIONS = ("--constraint", "none")
 COLUMNS = (
-    *("date", "machine", "data", "pairs", "system", "version", "options"),
+    *("date", "machine", "commit", "data", "pairs", "system", "version", "options"),
     *("seconds", "cpu_seconds", "peak_mb", "median_seconds", "tries", "command"),
 )
 
@@ -49,6 +49,7 @@ def side_by_side(data: Set, chosen: dict[str, systems.System], threads: int, tri
         row = {
             "date": rows.today(),
             "machine": rows.machine(),
+            "commit": rows.commit(),
             "data": data.name,
             "pairs": pairs,
             "system": name,
@@ -102,7 +103,11 @@ def table() -> str:
         cost = f"{float(row['seconds']):.2f} | {float(row['cpu_seconds']):.2f} | {float(row['peak_mb']):.0f}"
         label = f"{row['system']} {row['version']}"
         lines.append(f"| {row['data']} | {row['pairs']} | {row['options']} | {label} | {cost} |")
-    return "\n".join(lines) if found else ""
+    if not found:
+        return ""
+    machines = ", ".join(sorted({row["machine"] for row in found}))
+    used = [(row["system"], f"{row['data']} {row['options']}", row) for row in found]
+    return "\n".join([*lines, "", f"Machine: {machines}. {rows.commits(used)}"])
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -55,18 +55,26 @@ def page() -> str:
     find = Find(found, paired.refresh(found))
     speeds, searches = speed.results().read(), search.results().read()
     parts = [(HERE / "page.md").read_text(encoding="utf-8").replace("{PROVENANCE}", _provenance(found))]
-    parts += ["## What was asked for, and what is measured", verdicts.table(find, speeds, searches)]
+    below = find.used.below
+    parts += ["## What was asked for, and what is measured", below(verdicts.table(find, speeds, searches))]
     everyone = (*OURS, *PEERS, MALT_XPOS)
     for tags, title in ((GOLD, "Gold tags"), (PREDICTED, "Predicted tags")):
-        parts += [f"## {title}", _scores(find, tags, everyone), _differences(find, tags, (*PEERS, MALT_XPOS))]
-    parts += ["## Own tags, from words alone", _scores(find, OWN, (*OURS, UDPIPE_1))]
-    parts += [_differences(find, OWN, (UDPIPE_1,)), "## Tagging", _tagging(find)]
-    parts += ["## Gold tags and lemmas", _scores(find, LEMMAS, OURS), "## Links that cross", _crossing(find)]
-    parts += ["## From a tree alone to all factors", sections.factors(find)]
-    parts += ["## Less than a tree", sections.constraints(find), "## Decoders", sections.decoders(find)]
-    parts += ["## Trainers", sections.trainers(find), "## Rounds of messages", sections.rounds(find)]
+        parts += [f"## {title}", below(_scores(find, tags, everyone))]
+        parts += [below(_differences(find, tags, (*PEERS, MALT_XPOS)))]
+    parts += ["## Own tags, from words alone", below(_scores(find, OWN, (*OURS, UDPIPE_1)))]
+    parts += [below(_differences(find, OWN, (UDPIPE_1,))), "## Tagging", below(_tagging(find))]
+    parts += ["## Gold tags and lemmas", below(_scores(find, LEMMAS, OURS))]
+    for title, section in {
+        "Links that cross": _crossing,
+        "From a tree alone to all factors": sections.factors,
+        "Less than a tree": sections.constraints,
+        "Decoders": sections.decoders,
+        "Trainers": sections.trainers,
+        "Rounds of messages": sections.rounds,
+    }.items():
+        parts += [f"## {title}", below(section(find))]
     parts += ["## What belief propagation misses", sections.searches(searches)]
-    parts += ["## What it costs", _costs(find), "## Speed", _speeds(speeds)]
+    parts += ["## What it costs", below(_costs(find)), "## Speed", _speeds(speeds)]
     return "\n\n".join(part.rstrip() for part in parts if part) + "\n"
 
 
@@ -208,4 +216,5 @@ def _speeds(found: list[rows.Row]) -> str:
                     f"| {NAMES[each]} | {float(row['seconds']):.1f} ({float(row['cpu_seconds']):.1f}) | {rates} "
                     f"| {float(row['parse_mb']):.0f} | {learning} | {float(row['train_mb']):.0f} |"
                 )
-    return "\n".join(lines)
+    used = [("", f"{row['model']} {row['options']}".strip(), row) for row in found]
+    return "\n".join([*lines, "", rows.commits(used)])

@@ -75,11 +75,12 @@ def page() -> str:
     find = Find(found)
     intro = (HERE / "page.md").read_text(encoding="utf-8").replace("{PROVENANCE}", _provenance(found))
     tests = paired.refresh(found)
-    parts = [intro, "## What was asked for, and what is measured\n\n" + verdicts.table(find, tests)]
+    below = find.used.below
+    parts = [intro, "## What was asked for, and what is measured", below(verdicts.table(find, tests))]
     for text in HANSARDS:
         parts += _hansards(find, text)
-    parts += ["## Differences, tested in pairs", _paired(tests), "## Other sets", _sets(find)]
-    parts += ["## Learning curves", _curves(find), "## Choosing what to align", _active(find)]
+    parts += ["## Differences, tested in pairs", _paired(tests), "## Other sets", below(_sets(find))]
+    parts += ["## Learning curves", below(_curves(find)), "## Choosing what to align", below(_active(find))]
     parts += ["## Speed and memory", _speed()]
     return "\n\n".join(part.rstrip() for part in parts) + "\n"
 
@@ -121,7 +122,7 @@ def _hansards(find: Find, text: str) -> Iterator[str]:
         for title, models in studies.items():
             lines = _lines(find, {name: Job(text, n, FIRST, each) for name, each in models.items()})
             if lines:
-                yield "\n".join([f"**{title}**\n", HEAD, *lines])
+                yield find.used.below("\n".join([f"**{title}**\n", HEAD, *lines]))
 
 
 def _lines(find: Find, named: dict[str, Job]) -> list[str]:
@@ -160,7 +161,8 @@ def _paired(tests: list[rows.Row]) -> str:
         gap = f"{float(row['difference']):+.2f} [{float(row['low']):+.2f}, {float(row['high']):+.2f}]"
         numbers = f"{float(row['AER']):.2f} | {float(row['against']):.2f}"
         lines.append(f"| {row['data']} | {row['n_train']} | {row['title']} | {numbers} | {gap} | {row['p']} |")
-    return "\n".join(lines)
+    used = [(row["title"], f"{row['data']}/{row['n_train']}", row) for row in tests]
+    return "\n".join([*lines, "", rows.commits(used)])
 
 
 # --- other sets
@@ -273,7 +275,7 @@ def _speed() -> str:
                 f"| {name} | {float(first['text_seconds']):.0f} | {train} | {float(first['train_mb']):.0f} "
                 f"| {' | '.join(rates)} | {most:.0f} |"
             )
-    return "\n".join(lines)
+    return "\n".join([*lines, "", rows.commits((row["model"], f"{row['words']} words", row) for row in found)])
 
 
 def _is(row: rows.Row, each: Model) -> bool:
