@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from statistics import mean
 
 from benchmarks import rows
 from benchmarks.quality.parsing import paired, run, search, sections, speed, verdicts
@@ -27,6 +28,8 @@ from benchmarks.quality.parsing.verdicts import NAMES, Find
 
 HERE = Path(__file__).parent
 PAGE = Path("docs/benchmarks-parsing.md")
+GUIDE = Path("docs/parse.md")
+"""Has a short form of the first tables."""
 NOT_YET = "*No rows yet.*"
 ABOUT_MEANS = (
     "Means are over the treebanks for which every system that has rows in the table has one; an empty cell "
@@ -40,19 +43,20 @@ size.
 
 
 def report() -> None:
-    """Print the page and write it."""
-    text = page()
-    print(text)
-    PAGE.write_text(text, encoding="utf-8")
-
-
-def page() -> str:
-    """The whole page, in Markdown."""
+    """Print the page and write it, and the table of the guide."""
     paired.refresh_crossing()
     found = run.results().read()
     if not found:
         raise SystemExit("parsing.csv has no rows yet: run python -m benchmarks.quality.parsing")
     find = Find(found, paired.refresh(found))
+    text = page(find, found)
+    print(text)
+    PAGE.write_text(text, encoding="utf-8")
+    rows.fill(GUIDE, "parsing", find.used.below(_guide(find)))
+
+
+def page(find: Find, found: list[rows.Row]) -> str:
+    """The whole page, in Markdown."""
     speeds, searches = speed.results().read(), search.results().read()
     parts = [(HERE / "page.md").read_text(encoding="utf-8").replace("{PROVENANCE}", _provenance(found))]
     below = find.used.below
@@ -120,6 +124,23 @@ def _scores(find: Find, tags: str, models: Sequence[Model]) -> str:
             means = [find.mean(common, tags, each, name.upper()) for name in MEASURES] if each in measured else []
             cells.append(" / ".join(f"{value:.2f}" for value in means))
         lines.append(f"| **mean of {len(common)}** | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _guide(find: Find) -> str:
+    """UAS / LAS of systems that have rows for all main treebanks; treebanks across."""
+    names = [source.name for source in MAIN]
+    lines = [f"| tags | | {' | '.join(names)} | mean |", "|" + "---|" * (len(names) + 3)]
+    for tags in (GOLD, PREDICTED):
+        for model in (*reversed(OURS), *PEERS):
+            own = [find(Job(text, tags, model)) for text in names]
+            known = [row for row in own if row is not None]
+            if len(known) < len(own):
+                continue
+            numbers = [[float(row[name.upper()]) for row in known] for name in MEASURES]
+            cells = [" / ".join(f"{value:.1f}" for value in both) for both in zip(*numbers, strict=True)]
+            cells.append(" / ".join(f"{mean(values):.1f}" for values in numbers))
+            lines.append(f"| {tags} | {NAMES[model].removeprefix('Isogloss, ')} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 

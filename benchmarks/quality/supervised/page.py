@@ -7,8 +7,8 @@ from pathlib import Path
 from statistics import mean
 
 from benchmarks import rows
-from benchmarks.quality.supervised import paired, run, speed, verdicts
-from benchmarks.quality.supervised.models import WEAK, WEAK_AND_IBM, Model
+from benchmarks.quality.supervised import guide, paired, run, speed, verdicts
+from benchmarks.quality.supervised.models import WEAK, WEAK_AND_IBM
 from benchmarks.quality.supervised.studies import (
     ACTIVE_MODEL,
     ACTIVE_SEEDS,
@@ -61,18 +61,19 @@ pairs for each CPU second, by the words of the longer side (above 40, neighbouri
 
 
 def report() -> None:
-    """Print the page and write it."""
-    text = page()
-    print(text)
-    PAGE.write_text(text, encoding="utf-8")
-
-
-def page() -> str:
-    """The whole page, in Markdown."""
+    """Print the page and write it, and the tables of the guide."""
     found = run.results().read()
     if not found:
         raise SystemExit("supervised.csv has no rows yet: run python -m benchmarks.quality.supervised")
     find = Find(found)
+    text = page(find, found)
+    print(text)
+    PAGE.write_text(text, encoding="utf-8")
+    guide.fill(find)
+
+
+def page(find: Find, found: list[rows.Row]) -> str:
+    """The whole page, in Markdown."""
     intro = (HERE / "page.md").read_text(encoding="utf-8").replace("{PROVENANCE}", _provenance(found))
     tests = paired.refresh(found)
     below = find.used.below
@@ -262,7 +263,7 @@ def _speed() -> str:
         "|" + "---|" * (len(lengths) + 5),
     ]
     for name, each in speed.models().items():
-        own = {row["words"]: row for row in found if _is(row, each)}
+        own = {row["words"]: row for row in found if speed.is_of(row, each)}
         if own:
             first = next(iter(own.values()))
             rates = [
@@ -276,7 +277,3 @@ def _speed() -> str:
                 f"| {' | '.join(rates)} | {most:.0f} |"
             )
     return "\n".join([*lines, "", rows.commits((row["model"], f"{row['words']} words", row) for row in found)])
-
-
-def _is(row: rows.Row, each: Model) -> bool:
-    return (row["model"], row["features"], row["options"]) == (each.kind, each.feature_text, each.option_text)
