@@ -2,7 +2,7 @@
 
 The order of sums depends on the processor: OpenBLAS has kernels for each family, NumPy takes the widest vectors that
 there are, and Numba compiles for the machine it runs on. Each setting below lets this machine play another one, in a
-process of its own.
+process of its own. Links of the bundled samples should be the same on all of them.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).parent
+SAMPLES = HERE.parent / "src" / "isogloss" / "samples"
 SETTINGS = {
     "AVX2 (Haswell, Zen)": {"OPENBLAS_CORETYPE": "Haswell"},
     "AVX-512 (Skylake-X)": {"OPENBLAS_CORETYPE": "SkylakeX"},
@@ -46,15 +47,25 @@ def possible(setting: str) -> bool:
     return setting not in NEEDS or not flags.exists() or NEEDS[setting] in flags.read_text().split()
 
 
+def links(variables: dict[str, str]) -> list[bytes]:
+    """What `isogloss align` writes for the bundled samples."""
+    align = [sys.executable, "-m", "isogloss", "align", "--quiet", "-o", "-"]
+    texts = ([SAMPLES / f"en-{other}.{side}.txt" for side in ("en", other)] for other in ("de", "tr"))
+    environment = os.environ | variables
+    return [subprocess.run([*align, *text], env=environment, capture_output=True, check=True).stdout for text in texts]
+
+
 def main() -> None:
     files = [str(HERE / f"test_{name}.py") for names in TESTS.values() for name in names.split()]
     command = [sys.executable, "-m", "pytest", "-n", "2", "-m", "not slow and not data", *files]
-    failed = []
+    failed, here = [], links({})
     for setting, variables in SETTINGS.items():
         if not possible(setting):
             print(f"{setting}: left out, this processor has no {NEEDS[setting]}", flush=True)
             continue
         print(f"{setting}: {' '.join(f'{name}={value!r}' for name, value in variables.items())}", flush=True)
+        if links(variables) != here:
+            failed.append(f"{setting} (other links of the samples)")
         if subprocess.run(command, env=os.environ | variables).returncode:
             failed.append(setting)
     if failed:
