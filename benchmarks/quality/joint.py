@@ -2,6 +2,7 @@
 
 python -m benchmarks.quality.joint                  all rows that are missing
 python -m benchmarks.quality.joint --only hu,la     some treebanks
+python -m benchmarks.quality.joint --models joint   some models; two are tested against each other when run together
 python -m benchmarks.quality.joint --again          replace rows that are there
 python -m benchmarks.quality.joint --table          run nothing: write the tables of docs/parse-joint.md
 python -m benchmarks.quality.joint --held-out       a fifth of the training text instead of the test file: for choosing
@@ -18,6 +19,7 @@ import argparse
 import os
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,7 @@ from isogloss import __version__
 from isogloss.data.treebank import Treebank
 from isogloss.tasks.parse import DependencyParser
 from isogloss.tasks.parse.joint import JointMorphologyParser
+from isogloss.tasks.parse.joint.schema import Schema
 from isogloss.tasks.parse.joint.scoring import right_values
 
 TEXTS = {
@@ -94,8 +97,8 @@ def compared(first: np.ndarray, second: np.ndarray) -> dict[str, object]:
     return {"difference": gap, "better": better, "worse": worse, "p": f"{p:.2g}"}
 
 
-def measure(name: str, *, held_out: bool) -> list[dict[str, object]]:
-    """All rows of one treebank."""
+def measure(name: str, models: Sequence[str], *, held_out: bool) -> list[dict[str, object]]:
+    """All rows of these models on one treebank."""
     train, test = texts(name, held_out=held_out)
     base: dict[str, object] = {
         "date": rows.today(), "machine": rows.machine(), "version": __version__, "commit": rows.commit(), "text": name,
@@ -104,8 +107,9 @@ def measure(name: str, *, held_out: bool) -> list[dict[str, object]]:
     fresh: list[dict[str, object]] = []
     parsed: dict[str, Treebank] = {}
     like = None
-    for model, options in MODELS.items():
-        start = time.process_time()
+    names = Schema.of(train).names
+    for model in models:
+        start, options = time.process_time(), MODELS[model]
         parser: JointMorphologyParser | DependencyParser
         if model == "DependencyParser":
             parser = DependencyParser(**options, threads=2).fit(train)
@@ -116,13 +120,12 @@ def measure(name: str, *, held_out: bool) -> list[dict[str, object]]:
         found = parsed[model] = parser.predict(test)
         spent = {"train_cpu_seconds": middle - start, "predict_cpu_seconds": time.process_time() - middle}
         shown = " ".join(f"{key}={value}" for key, value in parser.options_.items() if key != "templates")
-        assert like is not None
-        for each in ["uas"] if model == "gold pipeline" else ["uas", *like.values_]:
+        for each in ["uas"] if model == "gold pipeline" else ["uas", *names]:
             good, there = right(found, test, each)
             row = {**base, **spent, "model": model, "options": shown, "measure": each, "all": 100 * float(good.mean())}
             row["non_null"] = 100 * float(good[there].mean()) if there.any() else ""
             row["n_non_null"] = int(there.sum())
-            if model in AGAINST:
+            if AGAINST.get(model) in parsed:
                 row |= compared(good, right(parsed[AGAINST[model]], test, each)[0])
             fresh.append(row)
         uas = next(row["all"] for row in fresh if row["model"] == model and row["measure"] == "uas")
@@ -158,8 +161,8 @@ def table(first: str, second: str, shown: tuple[str, ...]) -> str:
             cells = [f"{float(row['all']):.2f} / {float(row['non_null']):.2f}" for row in both]
             if each == "uas":
                 cells = [f"{float(row['all']):.2f}" for row in both]
-            tested = f"{float(both[1]['difference']):+.2f} | {both[1]['p']}"
-            lines.append(f"| {name} | {each} | {' | '.join(cells)} | {tested} |")
+            gap = float(both[1]["all"]) - float(both[0]["all"])
+            lines.append(f"| {name} | {each} | {' | '.join(cells)} | {gap:+.2f} | {both[1]['p']} |")
     return "\n".join([*lines, "", rows.commits(used)])
 
 
@@ -194,6 +197,7 @@ def write_tables() -> None:
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="benchmarks.quality.joint", description=__doc__.split("\n")[0])
     parser.add_argument("--only", default="", help="treebanks, such as hu,la; default: all")
+    parser.add_argument("--models", default="", help=f"some of {', '.join(MODELS)}, with ; between; default: all")
     parser.add_argument("--again", action="store_true", help="replace rows that are there")
     parser.add_argument("--held-out", action="store_true", help="score a fifth of the training text instead")
     parser.add_argument("--table", action="store_true", help="run nothing: write the tables of the docs page")
@@ -202,9 +206,11 @@ def main(argv: list[str] | None = None) -> None:
         write_tables()
         return
     file, part = results(), "held out" if arguments.held_out else "test"
+    models = arguments.models.split(";") if arguments.models else list(MODELS)
     for name in arguments.only.split(",") if arguments.only else TEXTS:
-        if arguments.again or not file.has(text=name, part=part):
-            file.put(measure(name, held_out=arguments.held_out))
+        missing = [each for each in models if arguments.again or not file.has(text=name, part=part, model=each)]
+        if missing:
+            file.put(measure(name, missing, held_out=arguments.held_out))
 
 
 if __name__ == "__main__":
