@@ -53,6 +53,7 @@ from isogloss.cli._treebanks import (
     Gold,
     InFormat,
     SaveFolder,
+    ScoredColumns,
     read_any,
     score_files,
     standard_input_once,
@@ -195,7 +196,7 @@ def _tagged(tagger: Tagger, given: Treebank, confidence: bool, quiet: bool) -> T
             progress.update(min(start + SENTENCES, len(given)), column)
         columns[column] = Column(np.concatenate([np.zeros(0, np.int32), *found]), Vocabulary(one.labels_))
     progress.finish()
-    tagged = given.with_columns(**columns)
+    tagged = given.with_predictions(**columns)
     if confidence:
         for column in tagger.columns:
             tagged = tagged.with_misc(f"{column.capitalize()}Confidence", chances[column])
@@ -209,6 +210,7 @@ def score(
         str | None,
         choice("universal12", "ud17", option="--tagset", help="Compare the UPOS of both files in this set of tags."),
     ] = None,
+    columns: ScoredColumns = None,
     output: Output = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -217,10 +219,11 @@ def score(
 ) -> None:
     """Score tags against gold: words whose UPOS, XPOS and universal features are right, in percent.
 
-    They are those of the CoNLL 2018 shared task for the same words; bundles of features are right as a whole.
+    They are those of the CoNLL 2018 shared task for the same words; bundles of features are right as a whole. Columns
+    that the tagger did not write are left out.
     """
     measures = ("upos", "xpos", "ufeats")
-    score_files(found, gold, measures, output, encoding, errors, json=json, quiet=quiet, tagset=tagset)
+    score_files(found, gold, measures, output, encoding, errors, json=json, quiet=quiet, columns=columns, tagset=tagset)
 
 
 COMMANDS = {"train": train, "apply": apply, "score": score}

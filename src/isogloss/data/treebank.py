@@ -162,7 +162,7 @@ class Treebank:
         misc: Column | Sequence[str] | None = None,
         **columns: Column | Sequence[str],
     ) -> Treebank:
-        """The same sentences with other contents in some columns: what taggers and parsers return.
+        """The same sentences with other contents in some columns.
 
         Parameters
         ----------
@@ -184,6 +184,27 @@ class Treebank:
             heads=self.heads if heads is None else self._heads(heads),
             source=replace(self.source, changed=frozenset(changed)),
         )
+
+    def with_predictions(self, *, heads: ArrayLike | None = None, **columns: Column | Sequence[str]) -> Treebank:
+        """As `with_columns`, for what a tagger or a parser found: `predicted` remembers which columns these are.
+
+        Examples
+        --------
+        >>> trees = Treebank.of([[("She", "X", 2), ("sleeps", "X", 0)]]).with_predictions(upos=["PRON", "VERB"])
+        >>> trees.predicted, trees.to_bytes().decode().splitlines()[0]
+        (frozenset({'upos'}), '# isogloss_predicted = UPOS')
+        """
+        found = self.with_columns(heads=heads, **columns)
+        predicted = self.predicted | set(columns) | ({"head"} if heads is not None else set())
+        return replace(found, source=replace(found.source, predicted=predicted))
+
+    @property
+    def predicted(self) -> frozenset[str]:
+        """The columns that a tagger or a parser wrote, "head" among them; empty if nobody says so.
+
+        CoNLL-U keeps them in a comment at the top of the file, so that scores leave out what was only carried along.
+        """
+        return self.source.predicted
 
     def _column(self, name: str, content: Column | Sequence[str]) -> Column:
         column = content if isinstance(content, Column) else Column.of(content)

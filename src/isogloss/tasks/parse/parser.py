@@ -271,11 +271,11 @@ class DependencyParser:
                     chances.append(chances_of(trees.beliefs_of_links(), found))
             tree = np.concatenate(heads)
             whole, roots = joined(tree, offsets, seen.offsets)
-            parsed, sure = seen.with_columns(heads=whole), None
+            parsed, sure = seen.with_predictions(heads=whole), None
             if learnt.labeller is not None:
                 labels, sure = learnt.labeller.predict(words, tree, offsets)
                 labels.ids[roots] = max(labels.vocabulary.index_of("parataxis"), 0)
-                parsed = parsed.with_columns(deprel=labels)
+                parsed = parsed.with_predictions(deprel=labels)
         if confidence:
             parsed = parsed.with_misc("Confidence", [f"{p:.4f}" for p in np.concatenate(chances).tolist()])
             if sure is not None:

@@ -122,7 +122,7 @@ class ColumnTagger(ABC):
         """The treebank with predicted tags in its column; what stood there is not looked at."""
         treebank = as_treebank(treebank)
         found: dict[str, Any] = {self.column: Column(self._best(treebank), Vocabulary(self.labels_))}
-        return treebank.with_columns(**found)
+        return treebank.with_predictions(**found)
 
     def confidence(self, treebank: Treebank | Text) -> NDArray[np.float64]:
         """float64[n_words]: the posterior of the most probable tag of each word."""

@@ -336,7 +336,7 @@ class GraphTagger(ColumnTagger):
             raise UsageError("GraphTagger: the unlabelled text is not kept in a saved model; use predict, or fit again")
         found = Column(self.posteriors_.argmax(axis=1).astype(np.int32), Vocabulary(self.labels_))
         content: dict[str, Any] = {self.column: found}
-        return self.material_.text.with_columns(**content)
+        return self.material_.text.with_predictions(**content)
 
     def _axis(self, treebank: Treebank, learnt: _Fitted) -> Axis:
         ids, vocabulary = treebank.columns["form"]

@@ -76,7 +76,7 @@ def jackknife(
         pool.shutdown(cancel_futures=True)
         progress.finish()
     columns: dict[str, Any] = {one.column: _column(tags) for one, tags in zip(taggers, out, strict=True)}
-    return treebank.with_columns(**columns)
+    return treebank.with_predictions(**columns)
 
 
 def _column(tags: NDArray[np.object_]) -> Column:

@@ -331,9 +331,9 @@ class JointMorphologyParser:
             heads = self._decode(links)
         schema = self._learnt.schema
         upos, feats = schema.columns(best_values(tags, schema))
-        found = given.with_columns(heads=heads, deprel=["_"] * given.n_words)
+        found = given.with_columns(deprel=["_"] * given.n_words).with_predictions(heads=heads)
         if self.tags != "gold":
-            found = found.with_columns(upos=upos, feats=feats)
+            found = found.with_predictions(upos=upos, feats=feats)
         if confidence:
             found = found.with_misc("Confidence", [f"{p:.4f}" for p in chances_of(links, heads).tolist()])
         return found
