@@ -474,7 +474,7 @@ def test_missing_cells_are_empty(tmp_path):
     [3, {"source": "a"}, ["ab"], [("a", "b", "c")], [("a", 3)], [(["a", 3], "b")], [{"x": "a"}], Frame(x=["a"])],
 )
 def test_other_things_are_not(thing):
-    with pytest.raises(ParameterError, match="as_bitext"):
+    with pytest.raises(ParameterError, match="bitext"):
         as_bitext(thing)
 
 

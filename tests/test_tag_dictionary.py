@@ -434,7 +434,7 @@ def test_coverage_by_hand() -> None:
 
 def test_coverage_of_part_of_a_text_is_of_that_part() -> None:
     text = Text.of(["a b", "c c", "a"])
-    found = TagDictionary({"c": "NOUN"}).coverage(text.part(slice(1, 2)))
+    found = TagDictionary({"c": "NOUN"}).coverage(text[1:2])
     assert (found["types"], found["tokens"], found["token_coverage"]) == (1, 2, 100.0)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isogloss._version import __version__
+from isogloss.data.formats import as_gold
 from isogloss.data.tagsets import retagged
 from isogloss.data.treebank import Column, Treebank
 from isogloss.errors import ParameterError, TreebankError
@@ -173,6 +174,7 @@ def score_trees(
     """
     if bootstrap < 0:
         raise ParameterError(f"score_trees: bootstrap should be a number of resamples, 0 for none, not {bootstrap!r}")
+    predicted, gold = as_gold(predicted), as_gold(gold)
     if tagset is not None:
         predicted, gold = retagged(predicted, tagset), retagged(gold, tagset)
     counts = _counts(predicted, gold)
@@ -260,7 +262,7 @@ def _check_words(predicted: Treebank, gold: Treebank) -> None:
 
 
 def _right(predicted: Treebank, gold: Treebank) -> tuple[_Words, tuple[Ids, Ids, list[str]]]:
-    _check_words(predicted, gold)
+    _check_words(as_gold(predicted), as_gold(gold))
     relations = _in_common(predicted.columns["deprel"], gold.columns["deprel"], universal)
     known = gold.heads >= 0
     attached = known & (predicted.heads == gold.heads)

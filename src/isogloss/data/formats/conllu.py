@@ -97,7 +97,7 @@ def layout_of_name(name: str) -> Layout | None:
     return next((layout for layout in LAYOUTS if ending in layout.suffixes), None)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Source:
     """The text that a treebank came from, and where its words stand in it.
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from isogloss import store
 from isogloss.data.bitext import Text
+from isogloss.data.formats import as_gold, as_treebank
 from isogloss.data.treebank import Treebank
 from isogloss.engine.threads import using_threads
 from isogloss.errors import ModelError, ParameterError, TreebankError, UsageError
@@ -316,7 +317,8 @@ class DependencyParser:
         """UAS, LAS, CLAS and the rest of `isogloss.metrics.score_trees`, in percent."""
         from isogloss.metrics.parsing import score_trees
 
-        return score_trees(self.predict(treebank), treebank, bootstrap=0).as_dict()
+        gold = as_gold(treebank)
+        return score_trees(self.predict(gold), gold, bootstrap=0).as_dict()
 
     def explain(
         self, treebank: Treebank | Text, sentence: int, word: int, *, rival: int | None = None
@@ -366,8 +368,7 @@ class DependencyParser:
 
     def _given(self, text: Treebank | Text) -> tuple[Fitted, Treebank]:
         """What was learnt, and the sentences with the tags that the parser looks at."""
-        learnt = self._learnt
-        treebank = Treebank.from_text(text) if isinstance(text, Text) else text
+        treebank, learnt = as_treebank(text), self._learnt
         if learnt.tagger is not None:
             treebank = learnt.tagger.predict(treebank)
         ids, vocabulary = treebank.columns[learnt.columns.tag]

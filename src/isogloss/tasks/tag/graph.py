@@ -326,9 +326,9 @@ class GraphTagger(ColumnTagger):
 
     def predict_proba(self, treebank: Treebank | Text) -> Array:
         """float64[n_words, n_labels]: the posterior of each of `labels_` for each word, by the model alone."""
-        learnt = self._learnt
+        treebank, learnt = as_treebank(treebank), self._learnt
         with using_threads(self.threads):
-            return self._chances(as_treebank(treebank), learnt)
+            return self._chances(treebank, learnt)
 
     def predict_transductive(self) -> Treebank:
         """The unlabelled text that `fit` was given, with the tags that the graph and the model find together."""
