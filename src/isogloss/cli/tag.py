@@ -184,22 +184,21 @@ def _tagged(tagger: Tagger, given: Treebank, confidence: bool, quiet: bool) -> T
 
     progress = progress_for(quiet)
     progress.start("Tagging", max(1, len(given)))
-    columns: dict[str, Any] = {}
-    chances: dict[str, list[str]] = {column: [] for column in tagger.columns}
-    for column, one in tagger.taggers.items():
-        found = []
-        for start in range(0, len(given), SENTENCES):
-            part = given.part(start, min(start + SENTENCES, len(given)))
-            found.append(one.predict(part).columns[column].ids)
-            if confidence:
-                chances[column] += [f"{p:.4f}" for p in one.confidence(part).tolist()]
-            progress.update(min(start + SENTENCES, len(given)), column)
-        columns[column] = Column(np.concatenate([np.zeros(0, np.int32), *found]), Vocabulary(one.labels_))
+    parts = []
+    for start in range(0, len(given), SENTENCES):
+        stop = min(start + SENTENCES, len(given))
+        parts.append(tagger.tags(given[start:stop], confidence=confidence))
+        progress.update(stop)
     progress.finish()
+    columns: dict[str, Any] = {}
+    for column, one in tagger.taggers.items():
+        found = [part[column].labels for part in parts]
+        columns[column] = Column(np.concatenate([np.zeros(0, np.int32), *found]), Vocabulary(one.labels_))
     tagged = given.with_predictions(**columns)
     if confidence:
         for column in tagger.columns:
-            tagged = tagged.with_misc(f"{column.capitalize()}Confidence", chances[column])
+            chances = np.concatenate([np.zeros(0), *(part[column].chances for part in parts)])
+            tagged = tagged.with_misc(f"{column.capitalize()}Confidence", [f"{p:.4f}" for p in chances.tolist()])
     return tagged
 
 
