@@ -404,10 +404,18 @@ def test_view_in_the_terminal(isogloss: Call, small: Path) -> None:
 def test_view_of_one_file_with_both_sides_and_empty_pairs(isogloss: Call, small: Path) -> None:
     both = write(small / "both", "a b ||| A\n\n ||| X\n")
     links = write(small / "three", "0-0\n\n\n")
-    pairs = records(isogloss("view", both, links, "--gold", write(small / "first", "1-0\n")).out)
-    assert [pair["source"] for pair in pairs] == [["a", "b"], [], []] and pairs[2]["target"] == ["X"]
-    assert pairs[0]["gold"]["sure"] == [[1, 0]] and "gold" not in pairs[1]
-    assert isogloss("view", both, links, "--terminal").status == 0
+    answer = isogloss("view", both, links, "--gold", write(small / "first", "1-0\n"))
+    pairs = records(answer.out)
+    assert [pair["source"] for pair in pairs] == [["a", "b"]] and pairs[0]["gold"]["sure"] == [[1, 0]]
+    assert answer.err == "isogloss: left out: 2 of 3 pairs, where a side is empty\n"
+    assert "<dt>Pairs with an empty side</dt><dd><bdi>2</bdi></dd>" in answer.out
+    pairs = records(isogloss("view", both, links, "--gold", small / "first", "--line", 3).out)
+    assert pairs[0]["source"] == [] and pairs[0]["target"] == ["X"] and "gold" not in pairs[0]
+    assert isogloss("view", both, links, "--terminal", "--limit", 1, "--quiet").err == ""
+    other = records(isogloss("view", both, links, "--compare", write(small / "else", "1-0\n\n\n")).out)
+    assert [pair["line"] for pair in other] == [1]
+    answer = isogloss("view", write(small / "none", " ||| X\n"), write(small / "no-links", "\n"))
+    assert answer.status == 1 and "no pair has words on both sides" in answer.err
     assert isogloss("view", both).status == 2
 
 

@@ -29,6 +29,7 @@ __all__ = [
     "breakdown_trees",
     "compare_trees",
     "confusion",
+    "left_out",
     "score_trees",
 ]
 
