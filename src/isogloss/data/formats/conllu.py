@@ -31,8 +31,8 @@ _COMPRESSED = (".gz", ".xz", ".zst")
 _WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # those of UTF-32 begin with, or hold, the same two bytes
 _UNFIT = re.compile("[\t\n\r]")
 _PREDICTED = re.compile(rb"^#[ \t]*isogloss_predicted[ \t]*=[ \t]*([^\r\n]*)", re.MULTILINE)
-_COMMENTS = re.compile(rb"(?:#[^\n]*(?:\n|\Z))*")
-_GLOBAL = re.compile(rb"(?:#[ \t]*global\.[^\n]*\n)*")  # CoNLL-U Plus wants these first
+_COMMENTS = re.compile(rb"\s*(?:#[^\n]*(?:\n|\Z))*")
+_GLOBAL = re.compile(rb"\s*(?:#[ \t]*global\.[^\n]*\n)*")  # CoNLL-U Plus wants these first
 _SENT_ID = re.compile(rb"^#[ \t]*sent_id[ \t]*=[ \t]*([^\r\n]*?)[ \t]*\r?$", re.MULTILINE)
 
 
