@@ -39,7 +39,7 @@ class Column(NamedTuple):
     vocabulary: Vocabulary
 
     def __repr__(self) -> str:
-        return f"Column({counted(len(self.ids), 'word')}, {len(self.vocabulary):,} kinds)"
+        return f"Column({counted(len(self.ids), 'word')}, {counted(len(self.vocabulary), 'kind')})"
 
     @classmethod
     def of(cls, strings: Iterable[str]) -> Column:

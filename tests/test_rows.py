@@ -1,4 +1,4 @@
-"""What data and estimators say of themselves and of what they are given: one line, first rows, slices, wrong types."""
+"""Texts, treebanks, links and the like: what they say of themselves in one line, their first rows, and slices."""
 
 from __future__ import annotations
 
@@ -10,18 +10,6 @@ import numpy as np
 import pytest
 
 from isogloss.data import Alignment, Bitext, Column, Links, TagDictionary, Text, Treebank, Vocabulary
-from isogloss.errors import DataError, UsageError
-from isogloss.metrics import breakdown_trees, compare_trees, score_links, score_trees
-from isogloss.tasks.align import (
-    HMMAligner,
-    ItgAligner,
-    MatchingAligner,
-    Model1Aligner,
-    Model2Aligner,
-    QuadraticAligner,
-)  # fmt: skip
-from isogloss.tasks.parse import DependencyParser, JointMorphologyParser
-from isogloss.tasks.tag import CrfTagger, DictionaryTagger, GraphTagger, ProjectedTagger, Tagger
 
 N = 12
 PAIRS = [([f"a{k}"] * (k % 4), ["<b>", "x\ny", f"b{k}"][: k % 3 + 1]) for k in range(N)]
@@ -59,7 +47,7 @@ def test_lines_have_sizes_and_names() -> None:
     assert repr(named.source) == "Text(1 sentence, 1 word, 'news.de')"
     assert repr(Treebank.of([[("a",)]] * 1200, "x.conllu")) == "Treebank(1,200 sentences, 1,200 words, 'x.conllu')"
     assert repr(LINKS) == "Links(12 pairs, 24 links, 12 of them possible, with probabilities)"
-    assert repr(TREES.columns["upos"]) == "Column(30 words, 1 kinds)" == repr(Column.of(["X"] * 30))
+    assert repr(TREES.columns["upos"]) == "Column(30 words, 1 kind)" == repr(Column.of(["X"] * 30))
     assert repr(LINKS[0]) == "Alignment(1 link, 1 possible: '0-1')"
     assert repr(TREES[1]) == "Sentence('sentence 2', 'w0 w1')"
     whole = Alignment(frozenset((k, k) for k in range(99)), posterior=np.zeros((99, 99)))
@@ -151,58 +139,3 @@ def test_parts_know_their_lines_and_words() -> None:
     assert TREES[::-1].to_bytes().count(b"\n\n") == N
     with pytest.raises(IndexError):
         TREES.words(N)
-
-
-# --- wrong types -----------------------------------------------------------------------------------------------------
-
-ALIGNERS: list[Callable[[], Any]] = [
-    HMMAligner, Model1Aligner, Model2Aligner, MatchingAligner, ItgAligner, QuadraticAligner,
-]  # fmt: skip
-READERS: list[Callable[[], Any]] = [
-    CrfTagger, lambda: DictionaryTagger(TAGS), lambda: ProjectedTagger(TAGS), GraphTagger, lambda: Tagger(["upos"]),
-    DependencyParser, JointMorphologyParser,
-]  # fmt: skip
-WRONG = [None, 3, 0.5, "das Haus", "a\0b", ["das Haus"], ["das", "Haus"], {"a": 1}, np.zeros(3), object()]
-
-
-@pytest.mark.parametrize("make", ALIGNERS)
-@pytest.mark.parametrize("thing", [*WRONG, TREES, TEXT, LINKS, RAGGED, ("das Haus", "the")])
-def test_aligners_say_what_they_take(make: Callable[[], Any], thing: Any) -> None:
-    for call in (make().predict, make().predict_proba, lambda given: make().score(given, LINKS)):
-        with pytest.raises((UsageError, DataError), match=r"list of pairs, as|pair \(source, target\)"):
-            call(thing)
-
-
-@pytest.mark.parametrize("make", ALIGNERS)
-@pytest.mark.parametrize("thing", [*WRONG, TREES, TEXT, BITEXT])
-def test_aligners_say_what_gold_is(make: Callable[[], Any], thing: Any) -> None:
-    with pytest.raises((UsageError, DataError), match=r"cannot be taken for links\. Give Links, as read_links"):
-        make().score(BITEXT, thing)
-
-
-@pytest.mark.parametrize("make", READERS)
-@pytest.mark.parametrize("thing", [*WRONG, [], BITEXT, LINKS, RAGGED])
-def test_taggers_and_parsers_say_what_they_take(make: Callable[[], Any], thing: Any) -> None:
-    for call in (make().predict, make().predict_proba):
-        with pytest.raises((UsageError, DataError), match=r"cannot be taken for sentences\. Give a Treebank, as "):
-            call(thing)
-    with pytest.raises((UsageError, DataError), match=r"cannot be taken for a treebank\. Give a Treebank with "):
-        make().score(thing)
-
-
-@pytest.mark.parametrize("make", READERS)
-def test_gold_is_no_plain_text(make: Callable[[], Any]) -> None:
-    with pytest.raises(UsageError, match="a Text cannot be taken for a treebank"):
-        make().score(TEXT)
-
-
-@pytest.mark.parametrize("thing", [*WRONG, BITEXT])
-def test_scores_say_what_they_take(thing: Any) -> None:
-    for call in (score_trees, compare_trees, breakdown_trees):
-        more = (TREES,) if call is compare_trees else ()
-        for given in ((thing, TREES), (TREES, thing)):
-            with pytest.raises(UsageError, match=r"cannot be taken for a treebank"):
-                call(*given, *more)
-    for given in ((thing, LINKS), (LINKS, thing)):
-        with pytest.raises(UsageError, match=r"cannot be taken for links"):
-            score_links(*given)
