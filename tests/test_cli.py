@@ -270,7 +270,7 @@ def test_closed_and_full_streams_are_no_traceback() -> None:
     assert (page.returncode, page.stderr) == (0, "")
     assert run(f"{python} score nothing nothing 2>&-").returncode == 2
     closed = run(f"{python} score '{GOLD}' - --quiet >&- <&-")
-    assert closed.returncode == 1 and "has 50 lines but <stdin> has 0" in closed.stderr
+    assert closed.returncode == 1 and "<stdin>: there are no links" in closed.stderr
     full = run(f"{python} score '{GOLD}' '{GOLD}' --quiet > /dev/full")
     assert full.returncode == 1 and full.stderr.startswith("isogloss: ") and "Traceback" not in full.stderr
 
@@ -329,6 +329,26 @@ def test_score_compares_and_judges_probabilities(isogloss: Call, small: Path) ->
     assert "ΔAER = +37.50" in text and "ECE = 30.00" in text and "curve: area" in text
     answer = isogloss("score", small / "other", small / "gold", "--calibration")
     assert answer.status == 1 and "--scores" in answer.err
+
+
+def test_score_notices_gold_in_the_wrong_place(isogloss: Call, small: Path) -> None:
+    plain = write(small / "plain", "0-0 1-1\n0-0\n0-0\n")
+    for first, second in (("gold", "plain"), ("gold", "links"), ("plain", "links")):
+        answer = isogloss("score", small / first, small / second)
+        assert answer.status == 2 and answer.out == "" and answer.err.count("\n") == 1
+        assert f"isogloss score {small / second} {small / first}." in answer.err
+    assert isogloss("score", small / "links", small / "gold", "--against", small / "gold").status == 0
+    assert isogloss("score", plain, small / "gold").status == 0 and isogloss("score", plain, plain).status == 0
+
+
+@pytest.mark.parametrize("text", ["", "\n\n"])
+def test_score_refuses_gold_without_links(isogloss: Call, small: Path, text: str) -> None:
+    answer = isogloss("score", write(small / "empty", text), small / "empty")
+    assert answer.status == 1 and answer.out == ""
+    assert (
+        answer.err == f"isogloss: {small / 'empty'}: there are no links, so there is nothing to score. "
+        "Is it the right file?\n"
+    )
 
 
 def test_score_names_both_counts(isogloss: Call, small: Path) -> None:
@@ -430,10 +450,18 @@ def test_view_in_the_terminal(isogloss: Call, small: Path) -> None:
 def test_view_of_one_file_with_both_sides_and_empty_pairs(isogloss: Call, small: Path) -> None:
     both = write(small / "both", "a b ||| A\n\n ||| X\n")
     links = write(small / "three", "0-0\n\n\n")
-    pairs = records(isogloss("view", both, links, "--gold", write(small / "first", "1-0\n")).out)
-    assert [pair["source"] for pair in pairs] == [["a", "b"], [], []] and pairs[2]["target"] == ["X"]
-    assert pairs[0]["gold"]["sure"] == [[1, 0]] and "gold" not in pairs[1]
-    assert isogloss("view", both, links, "--terminal").status == 0
+    answer = isogloss("view", both, links, "--gold", write(small / "first", "1-0\n"))
+    pairs = records(answer.out)
+    assert [pair["source"] for pair in pairs] == [["a", "b"]] and pairs[0]["gold"]["sure"] == [[1, 0]]
+    assert answer.err == "isogloss: left out: 2 of 3 pairs, where a side is empty\n"
+    assert "<dt>Pairs with an empty side</dt><dd><bdi>2</bdi></dd>" in answer.out
+    pairs = records(isogloss("view", both, links, "--gold", small / "first", "--line", 3).out)
+    assert pairs[0]["source"] == [] and pairs[0]["target"] == ["X"] and "gold" not in pairs[0]
+    assert isogloss("view", both, links, "--terminal", "--limit", 1, "--quiet").err == ""
+    other = records(isogloss("view", both, links, "--compare", write(small / "else", "1-0\n\n\n")).out)
+    assert [pair["line"] for pair in other] == [1]
+    answer = isogloss("view", write(small / "none", " ||| X\n"), write(small / "no-links", "\n"))
+    assert answer.status == 1 and "no pair has words on both sides" in answer.err
     assert isogloss("view", both).status == 2
 
 

@@ -599,7 +599,7 @@ def test_missing_cells_are_empty(tmp_path):
     ],
 )
 def test_other_things_are_not(thing):
-    with pytest.raises(ParameterError, match="as_bitext"):
+    with pytest.raises(ParameterError, match="bitext"):
         as_bitext(thing)
 
 

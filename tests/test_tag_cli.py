@@ -41,13 +41,47 @@ def test_train_apply_score(files: Path, tmp_path: Path, capsys: pytest.CaptureFi
     bare.write(tmp_path / "in.conllu.gz")
     out = str(tmp_path / "out.conllu")
     assert cli.main(["tag", "apply", str(files / "model"), str(tmp_path / "in.conllu.gz"), "-o", out, "-q"]) == 0
-    assert Path(out).read_bytes() == Treebank.of(SENTENCES).to_bytes()
+    assert Path(out).read_bytes() == b"# isogloss_predicted = UPOS\n" + Treebank.of(SENTENCES).to_bytes()
     capsys.readouterr()
     assert cli.main(["tag", "score", out, str(files / "dev.conllu.gz"), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["upos"] == found["xpos"] == found["ufeats"] == found["uas"] == 100
-    assert cli.main(["tag", "score", str(tmp_path / "in.conllu.gz"), str(files / "dev.conllu.gz")]) == 0
-    assert capsys.readouterr().out.startswith("upos     0.00")
+    assert found["upos"] == 100 and sorted(found["left_out"]) == ["ufeats", "xpos"] and "uas" not in found
+    assert cli.main(["tag", "score", str(tmp_path / "in.conllu.gz"), str(files / "dev.conllu.gz")]) == 1
+    assert "in.conllu.gz has no upos" in capsys.readouterr().err
+
+
+def test_only_what_the_system_wrote_is_scored(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [[(*word, word[0], "X", "A=B" if word[1] == "NOUN" else "_") for word in rows] for rows in SENTENCES]
+    gold = Treebank.of(rows)
+    gold.write(tmp_path / "gold.conllu")
+    paths = [str(tmp_path / name) for name in ("gold.conllu", "out.conllu")]
+    assert cli.main(["tag", "apply", str(files / "model"), *paths[:1], "-o", paths[1], "-q"]) == 0
+    for command in ("tag", "parse"):
+        assert cli.main([command, "score", paths[1], paths[0]]) == 0
+        told = capsys.readouterr()
+        assert "upos   100.00" in told.out and told.err == ""
+        assert f"xpos   not scored  (xpos was not predicted: {paths[1]} carries along what was there)" in told.out
+    assert cli.main(["tag", "score", paths[1], paths[0], "--columns", "xpos,feats", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["xpos"] == found["ufeats"] == 100 and "upos" not in found
+    assert cli.main(["tag", "score", paths[1], paths[0], "--columns", "head"]) == 2
+    assert "give some of upos,xpos,feats" in capsys.readouterr().err
+    assert cli.main(["parse", "score", paths[1], paths[0], "--breakdown"]) == 2
+    assert "head was not predicted" in capsys.readouterr().err
+
+
+def test_columns_of_other_systems(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [[(*word, word[0], "X", "A=B") for word in rows] for rows in SENTENCES]
+    gold = Treebank.of(rows)
+    gold.write(tmp_path / "gold.conllu")
+    gold.with_columns(upos=["X"] * 10, feats=["_"] * 10).write(tmp_path / "out.conllu")
+    paths = [str(tmp_path / name) for name in ("out.conllu", "gold.conllu")]
+    assert cli.main(["tag", "score", *paths]) == 0
+    told = capsys.readouterr()
+    assert f"ufeats not scored  ({paths[0]} has no feats)" in told.out and "upos     0.00" in told.out
+    assert "xpos: " in told.err and "--columns upos" in told.err  # it may have been copied, nobody knows
+    assert cli.main(["tag", "score", *paths, "--columns", "feats"]) == 0
+    assert capsys.readouterr().out.startswith("ufeats ")
 
 
 def test_text_becomes_conllu(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -55,7 +89,7 @@ def test_text_becomes_conllu(files: Path, tmp_path: Path, capsys: pytest.Capture
     assert cli.main(["tag", "apply", str(files / "model"), str(tmp_path / "in.txt"), "--confidence"]) == 0
     told = capsys.readouterr()
     assert "1 empty line has no place" in told.err and "2 sentences" in told.err
-    rows = [line.split("\t") for line in told.out.splitlines() if line]
+    rows = [line.split("\t") for line in told.out.splitlines()[1:] if line]
     assert [(row[1], row[3]) for row in rows[:3]] == [("the", "DET"), ("cat", "NOUN"), ("sleeps", "VERB")]
     assert all(row[9].startswith("UposConfidence=") for row in rows)
 

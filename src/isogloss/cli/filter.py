@@ -186,13 +186,12 @@ def _write(parts: Iterable[Bitext], verdicts: Verdicts, output: tuple[str, str])
     """Both sides of the pairs that are kept; neither file is there if the work is stopped."""
     from isogloss.data.formats import atomic_write
     from isogloss.data.formats.bitexts import lines_of
-    from isogloss.tasks.align.filtering import take_pairs
 
     with ExitStack() as stack:
         files = [stack.enter_context(atomic_write(path)) for path in output]
         done = 0
         for part in parts:
-            kept = take_pairs(part, verdicts.keep[done : done + len(part)])
+            kept = part.take(verdicts.keep[done : done + len(part)])
             for file, text in zip(files, (kept.source, kept.target), strict=True):
                 file.write(lines_of(text, untokenised=True))
             done += len(part)

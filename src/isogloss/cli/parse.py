@@ -46,6 +46,7 @@ from isogloss.cli._treebanks import (
     Gold,
     InFormat,
     SaveFolder,
+    ScoredColumns,
     TrainFile,
     read_any,
     read_treebank,
@@ -250,6 +251,7 @@ def _load(model: str) -> DependencyParser | JointMorphologyParser:
 def score(
     found: Found,
     gold: Gold,
+    columns: ScoredColumns = None,
     output: Output = None,
     json: Json = False,
     breakdown: Breakdown = False,
@@ -260,9 +262,11 @@ def score(
     """Score trees against gold: UAS, LAS and CLAS, and the tags as well, in percent.
 
     They are those of the CoNLL 2018 shared task for the same words: relations without subtypes, punctuation counted
-    except in CLAS.
+    except in CLAS. Columns that the parser did not write are left out.
     """
-    score_files(found, gold, MEASURES, output, encoding, errors, json=json, quiet=quiet, breakdown=breakdown)
+    score_files(
+        found, gold, MEASURES, output, encoding, errors, json=json, quiet=quiet, columns=columns, breakdown=breakdown
+    )
 
 
 COMMANDS = {"train": train, "train-joint": train_joint, "apply": apply, "score": score}

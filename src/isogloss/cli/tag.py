@@ -55,6 +55,7 @@ from isogloss.cli._treebanks import (
     Gold,
     InFormat,
     SaveFolder,
+    ScoredColumns,
     read_any,
     score_files,
     standard_input_once,
@@ -188,22 +189,21 @@ def _tagged(tagger: Tagger, given: Treebank, confidence: bool, quiet: bool) -> T
 
     progress = progress_for(quiet)
     progress.start("Tagging", max(1, len(given)))
-    columns: dict[str, Any] = {}
-    chances: dict[str, list[str]] = {column: [] for column in tagger.columns}
-    for column, one in tagger.taggers.items():
-        found = []
-        for start in range(0, len(given), SENTENCES):
-            part = given.part(start, min(start + SENTENCES, len(given)))
-            found.append(one.predict(part).columns[column].ids)
-            if confidence:
-                chances[column] += [f"{p:.4f}" for p in one.confidence(part).tolist()]
-            progress.update(min(start + SENTENCES, len(given)), column)
-        columns[column] = Column(np.concatenate([np.zeros(0, np.int32), *found]), Vocabulary(one.labels_))
+    parts = []
+    for start in range(0, len(given), SENTENCES):
+        stop = min(start + SENTENCES, len(given))
+        parts.append(tagger.tags(given[start:stop], confidence=confidence))
+        progress.update(stop)
     progress.finish()
-    tagged = given.with_columns(**columns)
+    columns: dict[str, Any] = {}
+    for column, one in tagger.taggers.items():
+        found = [part[column].labels for part in parts]
+        columns[column] = Column(np.concatenate([np.zeros(0, np.int32), *found]), Vocabulary(one.labels_))
+    tagged = given.with_predictions(**columns)
     if confidence:
         for column in tagger.columns:
-            tagged = tagged.with_misc(f"{column.capitalize()}Confidence", chances[column])
+            chances = np.concatenate([np.zeros(0), *(part[column].chances for part in parts)])
+            tagged = tagged.with_misc(f"{column.capitalize()}Confidence", [f"{p:.4f}" for p in chances.tolist()])
     return tagged
 
 
@@ -214,6 +214,7 @@ def score(
         str | None,
         choice("universal12", "ud17", option="--tagset", help="Compare the UPOS of both files in this set of tags."),
     ] = None,
+    columns: ScoredColumns = None,
     output: Output = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -222,10 +223,11 @@ def score(
 ) -> None:
     """Score tags against gold: words whose UPOS, XPOS and universal features are right, in percent.
 
-    They are those of the CoNLL 2018 shared task for the same words; bundles of features are right as a whole.
+    They are those of the CoNLL 2018 shared task for the same words; bundles of features are right as a whole. Columns
+    that the tagger did not write are left out.
     """
     measures = ("upos", "xpos", "ufeats")
-    score_files(found, gold, measures, output, encoding, errors, json=json, quiet=quiet, tagset=tagset)
+    score_files(found, gold, measures, output, encoding, errors, json=json, quiet=quiet, columns=columns, tagset=tagset)
 
 
 COMMANDS = {"train": train, "apply": apply, "score": score}

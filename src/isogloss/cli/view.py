@@ -34,7 +34,7 @@ from isogloss.cli._common import (
 )
 from isogloss.cli._systems import NamedLinks, check_needed, job_of, load_aligner, named_files, read_named
 from isogloss.cli._view_trees import FORMATS, is_treebank, view_trees
-from isogloss.errors import UsageError
+from isogloss.errors import BitextError, UsageError
 
 if TYPE_CHECKING:
     from isogloss.data import Bitext, Links
@@ -235,7 +235,7 @@ def _draw(
 ) -> None:  # fmt: skip
     as_grids = terminal or (is_standard_output(output) and _is_terminal())
     most = _MOST_IN_A_TERMINAL if as_grids else _MOST_ON_A_PAGE
-    chosen = shown.choose(lines, limit or most, quiet=quiet or limit is not None)
+    chosen = shown.choose(lines, limit, most, quiet)
     shown.explain(chosen, quiet)
     if as_grids:
         write_result(output, _grids(shown, chosen, colour=is_standard_output(output) and _is_terminal()))
@@ -265,20 +265,33 @@ class _Shown:
         names = dict.fromkeys(os.path.basename(text.name) for text in (self.bitext.source, self.bitext.target))
         return " – ".join(names)
 
-    def choose(self, lines: Sequence[int] | None, limit: int, quiet: bool) -> Sequence[int]:
-        """The pairs to show, counted from 0."""
+    @property
+    def n_empty(self) -> int:
+        """Pairs with an empty side: there is nothing to draw."""
+        return int((self.bitext.cells == 0).sum())
+
+    def choose(self, lines: Sequence[int] | None, limit: int | None, most: int, quiet: bool) -> Sequence[int]:
+        """The pairs to show, counted from 0: those asked for, or so many of those that have words on both sides."""
         n_pairs = len(self.bitext)
         if lines:
             for number in lines:
                 if number > n_pairs:
                     raise UsageError(f"--line {number}: {self.bitext.source.name} has {n_pairs} lines")
             return [number - 1 for number in lines]
-        if n_pairs > limit:
+        usable = n_pairs - self.n_empty
+        if usable == 0:
+            raise BitextError(
+                f"{self.bitext.source.name}: no pair has words on both sides, so there is nothing to draw. "
+                "Are these the right files?"
+            )
+        if self.n_empty:
+            say(f"left out: {self.n_empty:,} of {n_pairs:,} pairs, where a side is empty", quiet)
+        if limit is None and usable > most:
             which = "first" if self.other is None else "most different"
-            say(f"the {which} {limit:,} of {n_pairs:,} pairs are shown; --limit and --line choose others", quiet)
-        if self.other is None:
-            return range(min(limit, n_pairs))
-        return self._most_different()[:limit]
+            say(f"the {which} {most:,} of {usable:,} pairs are shown; --limit and --line choose others", quiet)
+        order = range(n_pairs) if self.other is None else self._most_different()
+        cells = self.bitext.cells
+        return [pair for pair in order if cells[pair]][: limit or most]
 
     def _most_different(self) -> list[int]:
         """All pairs, those first where most links are of one system alone; equals in the order of the text."""
@@ -351,6 +364,8 @@ class _Shown:
     def summary(self) -> dict[str, Any]:
         """What stands at the top of the page: scores of the whole text if there is gold."""
         facts: dict[str, Any] = {"pairs": len(self.bitext), "links": len(self.links.source)}
+        if self.n_empty:
+            facts["pairs with an empty side"] = self.n_empty
         if self.gold is None:
             return facts
         from isogloss.metrics import compare, score_links

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from isogloss import store
 from isogloss._version import __version__
 from isogloss.data import Bitext, Links
-from isogloss.data.formats import as_bitext
+from isogloss.data.formats import as_bitext, as_links
 from isogloss.engine.threads import using_threads
 from isogloss.errors import BitextError, UsageError
 from isogloss.layout import number
@@ -244,6 +244,7 @@ class HMMAligner:
 
     def score(self, bitext: Any, gold: Links) -> AlignmentScore:
         """Precision, recall and AER of `predict` against gold links."""
+        gold = as_links(gold)
         return score_links(self.predict(bitext), gold)
 
     def pair_scores(self, bitext: Any) -> NDArray[np.float64]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from isogloss import store
 from isogloss.data.bitext import Text
+from isogloss.data.formats import as_gold, as_treebank
 from isogloss.data.treebank import Treebank
 from isogloss.engine.threads import using_threads
 from isogloss.errors import ParameterError, TreebankError, UsageError
@@ -275,11 +276,11 @@ class DependencyParser:
                     chances.append(chances_of(trees.beliefs_of_links(), found))
             tree = np.concatenate(heads)
             whole, roots = joined(tree, offsets, seen.offsets)
-            parsed, sure = seen.with_columns(heads=whole), None
+            parsed, sure = seen.with_predictions(heads=whole), None
             if learnt.labeller is not None:
                 labels, sure = learnt.labeller.predict(words, tree, offsets)
                 labels.ids[roots] = max(labels.vocabulary.index_of("parataxis"), 0)
-                parsed = parsed.with_columns(deprel=labels)
+                parsed = parsed.with_predictions(deprel=labels)
         if confidence:
             parsed = parsed.with_misc("Confidence", [f"{p:.4f}" for p in np.concatenate(chances).tolist()])
             if sure is not None:
@@ -320,7 +321,8 @@ class DependencyParser:
         """UAS, LAS, CLAS and the rest of `isogloss.metrics.score_trees`, in percent."""
         from isogloss.metrics.parsing import score_trees
 
-        return score_trees(self.predict(treebank), treebank, bootstrap=0).as_dict()
+        gold = as_gold(treebank)
+        return score_trees(self.predict(gold), gold, bootstrap=0).as_dict()
 
     def explain(
         self, treebank: Treebank | Text, sentence: int, word: int, *, rival: int | None = None
@@ -370,8 +372,7 @@ class DependencyParser:
 
     def _given(self, text: Treebank | Text) -> tuple[Fitted, Treebank]:
         """What was learnt, and the sentences with the tags that the parser looks at."""
-        learnt = self._learnt
-        treebank = Treebank.from_text(text) if isinstance(text, Text) else text
+        treebank, learnt = as_treebank(text), self._learnt
         if learnt.tagger is not None:
             treebank = learnt.tagger.predict(treebank)
         ids, vocabulary = treebank.columns[learnt.columns.tag]

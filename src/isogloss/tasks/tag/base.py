@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from isogloss import store
 from isogloss.data.bitext import Text
+from isogloss.data.formats import as_gold, as_treebank
 from isogloss.data.treebank import Column, Treebank
 from isogloss.data.vocabulary import Vocabulary
 from isogloss.errors import ParameterError, TreebankError, UsageError
@@ -104,7 +105,7 @@ class ColumnTagger(ABC):
 
     def _gold(self, treebank: Treebank) -> tuple[tuple[str, ...], NDArray[np.int64]]:
         """The tags that occur in the column, sorted, and their numbers for all words."""
-        ids, vocabulary = treebank.columns[self.column]
+        ids, vocabulary = as_gold(treebank).columns[self.column]
         found = sorted(vocabulary[i] for i in np.unique(ids).tolist())
         if not found or found == ["_"]:
             raise TreebankError(
@@ -127,7 +128,7 @@ class ColumnTagger(ABC):
         """The treebank with predicted tags in its column; what stood there is not looked at."""
         treebank = as_treebank(treebank)
         found: dict[str, Any] = {self.column: Column(self._best(treebank), Vocabulary(self.labels_))}
-        return treebank.with_columns(**found)
+        return treebank.with_predictions(**found)
 
     def confidence(self, treebank: Treebank | Text) -> NDArray[np.float64]:
         """float64[n_words]: the posterior of the most probable tag of each word."""
@@ -135,7 +136,8 @@ class ColumnTagger(ABC):
 
     def score(self, treebank: Treebank) -> dict[str, float]:
         """Words with the right tag, in percent, under the name of the column; bundles are right as a whole."""
-        return {self.column: accuracy(self.predict(treebank), treebank, self.column)}
+        gold = as_gold(treebank)
+        return {self.column: accuracy(self.predict(gold), gold, self.column)}
 
     @abstractmethod
     def explain(
@@ -212,11 +214,6 @@ class ColumnTagger(ABC):
     @abstractmethod
     def _restore(self, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> None:
         """Take what was kept. A model folder is not trusted: every array goes through `isogloss.layout.check`."""
-
-
-def as_treebank(text: Treebank | Text) -> Treebank:
-    """A text as a treebank without tags; a treebank as it is."""
-    return Treebank.from_text(text) if isinstance(text, Text) else text
 
 
 def accuracy(found: Treebank, gold: Treebank, column: str) -> float:

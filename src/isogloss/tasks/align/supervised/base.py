@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from isogloss import store
 from isogloss.data import Bitext, Links
-from isogloss.data.formats import as_bitext
+from isogloss.data.formats import as_bitext, as_links
 from isogloss.engine.threads import using_threads
 from isogloss.errors import LinksError, UsageError
 from isogloss.metrics import AlignmentScore, score_links
@@ -240,7 +240,7 @@ class SupervisedAligner(ABC):
         extractor : FeatureExtractor, optional
             One that was fitted before; it has seen no labels, so that folds may share it.
         """
-        bitext, progress = as_bitext(bitext), progress or QuietProgress()
+        bitext, gold, progress = as_bitext(bitext), as_links(gold), progress or QuietProgress()
         check_gold(gold, bitext)
         systems = self.links if extractor is None else extractor.links
         check_links(links, systems, f"{type(self).__name__}: links")
@@ -353,6 +353,7 @@ class SupervisedAligner(ABC):
 
     def score(self, bitext: Any, gold: Links, *, links: Mapping[str, Links] | None = None) -> AlignmentScore:
         """Precision, recall and AER of `predict` against gold links."""
+        gold = as_links(gold)
         return score_links(self.predict(bitext, links=links, probability=False), gold)
 
     def pair_scores(self, bitext: Any, *, links: Mapping[str, Links] | None = None) -> NDArray[np.float64]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from isogloss import store
 from isogloss.data.bitext import Text
+from isogloss.data.formats import as_gold, as_treebank
 from isogloss.data.treebank import Treebank
 from isogloss.engine.threads import using_threads
 from isogloss.errors import ParameterError, TreebankError, UsageError
@@ -244,7 +245,7 @@ class JointMorphologyParser:
             is taken over, so that a pipeline and a joint model can be compared in less time.
         """
         progress = progress or QuietProgress()
-        _check(treebank, single_root=self.single_root)
+        _check(as_gold(treebank), single_root=self.single_root)
         if dev is not None:
             _check(dev, single_root=self.single_root)
         with using_threads(self.threads):
@@ -343,22 +344,22 @@ class JointMorphologyParser:
         """
         from isogloss.tasks.parse.inference import chances_of
 
-        given = Treebank.from_text(treebank) if isinstance(treebank, Text) else treebank
+        given = as_treebank(treebank)
         with using_threads(self.threads):
             links, tags = self._infer(given)
             heads = self._decode(links)
         schema = self._learnt.schema
         upos, feats = schema.columns(best_values(tags, schema))
-        found = given.with_columns(heads=heads, deprel=["_"] * given.n_words)
+        found = given.with_columns(deprel=["_"] * given.n_words).with_predictions(heads=heads)
         if self.tags != "gold":
-            found = found.with_columns(upos=upos, feats=feats)
+            found = found.with_predictions(upos=upos, feats=feats)
         if confidence:
             found = found.with_misc("Confidence", [f"{p:.4f}" for p in chances_of(links, heads).tolist()])
         return found
 
     def predict_proba(self, treebank: Treebank | Text) -> Posteriors:
         """Posteriors of links and of the values of tags."""
-        given = Treebank.from_text(treebank) if isinstance(treebank, Text) else treebank
+        given = as_treebank(treebank)
         with using_threads(self.threads):
             links, tags = self._infer(given)
         schema = self._learnt.schema
@@ -408,9 +409,10 @@ class JointMorphologyParser:
         from isogloss.metrics.parsing import score_trees
         from isogloss.tasks.parse.joint.scoring import attribute_scores
 
-        found = self.predict(treebank)
-        scores = score_trees(found, treebank, bootstrap=0).as_dict()
-        return {**scores, "attributes": attribute_scores(found, treebank, self._learnt.schema.names)}
+        gold = as_gold(treebank)
+        found = self.predict(gold)
+        scores = score_trees(found, gold, bootstrap=0).as_dict()
+        return {**scores, "attributes": attribute_scores(found, gold, self._learnt.schema.names)}
 
     @property
     def values_(self) -> dict[str, tuple[str, ...]]:
