@@ -31,6 +31,7 @@ from isogloss.cli._common import (
     is_standard_output,
     reading_options,
 )
+from isogloss.cli._memory import Look
 from isogloss.cli._systems import NamedLinks, check_needed, job_of, load_aligner, named_files
 from isogloss.errors import UsageError
 
@@ -170,7 +171,7 @@ def command(
     format: Format = "auto",
     encoding: Encoding = "utf-8",
     errors: Errors = "strict",
-    tokenise: Tokenise = "space",
+    tokenise: Tokenise = None,
     normalise: Normalise = None,
     columns: Columns = None,
     languages: Languages = None,
@@ -194,15 +195,6 @@ def command(
         "threads": threads,
     }
     options = {name: value for name, value in options.items() if value is not None}
-    reading = reading_options(
-        format=format,
-        encoding=encoding,
-        errors=errors,
-        tokenise=tokenise,
-        normalise=normalise,
-        columns=columns,
-        languages=languages,
-    )
     systems = named_files(links)
     if [source, target, gold, *systems.values()].count("-") > 1:
         raise UsageError("standard input can be one of the files only; both sides go in as 'source ||| target'")
@@ -213,6 +205,17 @@ def command(
             "--links: without --model nothing uses them. `isogloss train-aligner` learns what they are worth"
         )
     check_output(output, [source, target, gold, lexicon, *systems.values()])
+    reading = reading_options(
+        format=format,
+        encoding=encoding,
+        errors=errors,
+        tokenise=tokenise,
+        normalise=normalise,
+        columns=columns,
+        languages=languages,
+        model=model,
+        source=source,
+    )
     with compiling(job_of(model), quiet):
         from isogloss.cli._alignment import Alignments
 
@@ -220,7 +223,7 @@ def command(
         if model is not None:
             fitted = _loaded(model, options)
             check_needed(fitted, systems, model)
-            work.apply(fitted, chunk or _STREAMED, systems)
+            work.apply(fitted, chunk or _STREAMED, systems, Look(fitted, model))
         else:
             fitted = _trained(work, _new(aligner or "hmm", options), options, chunk, resume, save)
     work.report(fitted, json, model or save)

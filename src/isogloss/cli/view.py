@@ -138,7 +138,7 @@ def command(
     format: Format = "auto",
     encoding: Encoding = "utf-8",
     errors: Errors = "strict",
-    tokenise: Tokenise = "space",
+    tokenise: Tokenise = None,
     normalise: Normalise = None,
     columns: Columns = None,
     languages: Languages = None,
@@ -154,7 +154,7 @@ def command(
     lines = [*(line or ()), *(sentence or ())] or None
     if is_treebank(source, format):
         _refuse_for_trees(source, links=links, model=model, systems=systems, normalise=normalise, columns=columns,
-                          languages=languages, tokenise=None if tokenise == "space" else tokenise)  # fmt: skip
+                          languages=languages, tokenise=tokenise)  # fmt: skip
         files = [path for path in (source, target, gold, other) if path is not None]
         if len(files) > 2:
             raise UsageError(f"view: two treebanks can be drawn side by side, not {len(files)}: {', '.join(files)}")
@@ -180,6 +180,8 @@ def command(
         normalise=normalise,
         columns=columns,
         languages=languages,
+        model=model,
+        source=source,
     )
     with compiling("view" if model is None else job_of(model), quiet, "10 s" if model is None else "30 s"):
         shown = _read(texts, reading)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isogloss.data.ragged import Ragged
+from isogloss.data.reading import TextForm
 from isogloss.data.vocabulary import Vocabulary
 from isogloss.errors import BitextError
 
@@ -33,6 +34,8 @@ class Text:
         Where each token starts and ends in its line, in characters; only when a tokeniser made the tokens.
     lines : list of str, optional
         The untokenised lines that `spans` speaks of.
+    form : TextForm, optional
+        How the file was read; None for what was made in memory.
     """
 
     ids: Ragged
@@ -40,6 +43,7 @@ class Text:
     name: str = "<memory>"
     spans: Ragged | None = None
     lines: Sequence[str] | None = None
+    form: TextForm | None = None
 
     @classmethod
     def from_bytes(cls, data: bytes, name: str = "<memory>") -> Text:

@@ -7,7 +7,7 @@ import re
 import unicodedata
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice, zip_longest
 from typing import Literal, cast
 
@@ -24,7 +24,7 @@ from isogloss.data.formats.files import (
     read_bytes,
 )
 from isogloss.data.formats.tmx import format_tmx, tmx_pairs
-from isogloss.data.ragged import Ragged
+from isogloss.data.reading import TextForm
 from isogloss.errors import BitextError, ParameterError, UsageError
 
 __all__ = ["lines_of", "read_bitext", "stream_bitext", "write_bitext"]
@@ -33,8 +33,8 @@ _FORMATS = ("auto", "pair", "bars", "tsv", "tmx")
 _TOKENISERS = ("space", "unicode", "characters")
 _FORMS = (None, "NFC", "NFD", "NFKC", "NFKD")
 _COMPRESSED = (".gz", ".xz", ".zst")
-_BARS = re.compile(rb"(?:^|(?<=[ \t]))\|\|\|(?=[ \t\r]|$)")
 _SPACES = re.compile(r"[ \t-\r]")
+_BARS = re.compile(rb"(?:^|(?<=[ \t]))\|\|\|(?=[ \t\r]|$)")
 
 Halves = tuple[bytes, bytes]
 
@@ -313,24 +313,19 @@ def _halves(pairs: Iterable[tuple[str, str]]) -> Halves:
 
 
 def _bitext(sides: Halves, names: tuple[str, str], options: _Options, first_line: int) -> Bitext:
-    source, target = (_text(data, name, options) for data, name in zip(sides, names, strict=True))
+    forms = (TextForm(options.tokenise, options.normalise, code) for code in options.languages or (None, None))
+    source, target = (
+        replace(_text(data, name, options), form=form) for data, name, form in zip(sides, names, forms, strict=True)
+    )
     return Bitext(source, target, first_line)
 
 
 def _text(data: bytes, name: str, options: _Options) -> Text:
+    from isogloss.data.tokenise import normalise_words, tokenise_text
+
     form = cast(Literal["NFC", "NFD", "NFKC", "NFKD"] | None, options.normalise)
     if options.tokenise == "space":
-        text = Text.from_bytes(data, name)
-        if form is None:
-            return text
-
-        def normal(word: str) -> str:
-            changed = unicodedata.normalize(form, word)
-            return word if _SPACES.search(changed) else changed
-
-        vocabulary, mapping = text.vocabulary.mapped(normal)
-        return Text(Ragged(mapping[text.ids.values], text.ids.offsets), vocabulary, name)
-    from isogloss.data.tokenise import tokenise_text
+        return normalise_words(Text.from_bytes(data, name), form)
 
     lines = data.decode().split("\n")
     if not lines[-1]:

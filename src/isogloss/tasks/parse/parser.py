@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from isogloss import store
 from isogloss.data.bitext import Text
+from isogloss.data.reading import Reading, check_reading
 from isogloss.data.treebank import Treebank
 from isogloss.engine.threads import using_threads
 from isogloss.errors import ModelError, ParameterError, TreebankError, UsageError
@@ -106,6 +107,8 @@ class DependencyParser:
         Loss of a word in each pass, as it was met.
     tuning_ : float64[n_passes]
         UAS on dev after each pass; empty without dev.
+    reading_ : Reading or None
+        The file that it learnt from, how it was read and its frequent words; None for models of older versions.
 
     References
     ----------
@@ -123,6 +126,7 @@ class DependencyParser:
     """
 
     _kind: ClassVar[str] = "parse.dependency"
+    reading_: Reading | None = None
     OPTIONS: ClassVar[tuple[str, ...]] = (
         "projective", "order", "factors", "trainer", "decoder", "constraint", "single_root", "rounds", "prune",
         "iterations", "rate", "l2", "batch", "min_count", "support", "labels", "tags", "templates", "seed",
@@ -237,6 +241,7 @@ class DependencyParser:
         finally:
             progress.finish()
         self.trace_, self.tuning_ = curves
+        self.reading_ = Reading.of(treebank, frequent=True)
         return self
 
     def _shape(self, treebank: Treebank) -> Shape:
@@ -356,7 +361,7 @@ class DependencyParser:
         if chosen is not None and shape.constraint in ("tree", "projective"):  # it keeps a tree of the same kind
             chosen = replace(chosen, shape=replace(chosen.shape, constraint=shape.constraint))
         made._fitted = replace(learnt, shape=shape, filter=chosen)
-        made.trace_, made.tuning_ = self.trace_, self.tuning_
+        made.trace_, made.tuning_, made.reading_ = self.trace_, self.tuning_, self.reading_
         return made
 
     def _seen(self, text: Treebank | Text) -> tuple[Fitted, Treebank, Words]:
@@ -368,6 +373,7 @@ class DependencyParser:
         """What was learnt, and the sentences with the tags that the parser looks at."""
         learnt = self._learnt
         treebank = Treebank.from_text(text) if isinstance(text, Text) else text
+        check_reading(self.reading_, treebank)
         if learnt.tagger is not None:
             treebank = learnt.tagger.predict(treebank)
         ids, vocabulary = treebank.columns[learnt.columns.tag]
@@ -420,7 +426,7 @@ class DependencyParser:
     def save(self, path: str | PathLike[str]) -> None:
         """Write a folder with weights and a header; see `isogloss.store`."""
         arrays, meta = self._learnt.to_parts()
-        meta |= {"trace": self.trace_.tolist(), "tuning": self.tuning_.tolist()}
+        meta |= {"trace": self.trace_.tolist(), "tuning": self.tuning_.tolist(), **Reading.to_meta(self.reading_)}
         store.save(path, kind=self._kind, options=self.options_, arrays=arrays, meta=meta)
 
     @classmethod
@@ -436,6 +442,7 @@ class DependencyParser:
             parser = cls(**saved.options)
             parser._fitted = Fitted.from_parts(saved.arrays, saved.meta, parser.templates)
             parser.trace_, parser.tuning_ = np.array(saved.meta["trace"]), np.array(saved.meta["tuning"])
+            parser.reading_ = Reading.from_meta(saved.meta)
         except (KeyError, TypeError, ValueError, ParameterError) as error:
             raise ModelError(f"the saved parser is damaged or of another version ({error}). Train it again") from error
         return parser

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from isogloss import store
 from isogloss.data.bitext import Text
+from isogloss.data.reading import Reading, check_reading
 from isogloss.data.treebank import Column, Treebank
 from isogloss.data.vocabulary import Vocabulary
 from isogloss.errors import ModelError, ParameterError, TreebankError, UsageError
@@ -63,6 +64,8 @@ class ColumnTagger(ABC):
     threads: int | None
     _fitted: Any
     """What was learnt; not there before `fit`."""
+    reading_: Reading | None = None
+    """The file that it learnt from, how it was read and its frequent words; None for models of older versions."""
 
     @property
     @abstractmethod
@@ -121,6 +124,7 @@ class ColumnTagger(ABC):
     def predict(self, treebank: Treebank | Text) -> Treebank:
         """The treebank with predicted tags in its column; what stood there is not looked at."""
         treebank = as_treebank(treebank)
+        check_reading(self.reading_, treebank)
         found: dict[str, Any] = {self.column: Column(self._best(treebank), Vocabulary(self.labels_))}
         return treebank.with_columns(**found)
 
@@ -175,7 +179,7 @@ class ColumnTagger(ABC):
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a folder with what was learnt and a header; see `isogloss.store`."""
-        store.save(path, kind=self._kind, options=self.options_, arrays=self.to_arrays(), meta=self.to_meta())
+        store.save(path, kind=self._kind, options=self.options_, arrays=self.to_arrays(), meta=self.all_meta())
 
     @abstractmethod
     def to_arrays(self) -> dict[str, NDArray[Any]]:
@@ -184,6 +188,14 @@ class ColumnTagger(ABC):
     def to_meta(self) -> dict[str, Any]:
         """What else is remembered, for `isogloss.store`."""
         return {}
+
+    def all_meta(self) -> dict[str, Any]:
+        """The same, and how the text was read."""
+        return {**self.to_meta(), **Reading.to_meta(self.reading_)}
+
+    def _remember(self, text: Treebank | Text) -> None:
+        """Keep what there is to know of the text that is learnt from."""
+        self.reading_ = Reading.of(text, frequent=True)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
@@ -198,10 +210,11 @@ class ColumnTagger(ABC):
     def from_parts(
         cls, options: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]
     ) -> Self:
-        """The inverse of `options_`, `to_arrays` and `to_meta`."""
+        """The inverse of `options_`, `to_arrays` and `all_meta`."""
         try:
             tagger = cls(**options)
             tagger._restore(arrays, meta)
+            tagger.reading_ = Reading.from_meta(meta)
         except (KeyError, IndexError, TypeError, ValueError, ParameterError) as error:
             raise ModelError(f"the saved tagger is damaged or of another version ({error}). Train it again") from error
         return tagger

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 from isogloss import store
 from isogloss.data.bitext import Text
+from isogloss.data.reading import Reading
 from isogloss.data.treebank import Treebank
 from isogloss.errors import ModelError, ParameterError
 from isogloss.progress import Progress
@@ -61,6 +62,12 @@ class Tagger:
         """What is predicted."""
         return tuple(self.taggers)
 
+    @property
+    def reading_(self) -> Reading | None:
+        """The file that it learnt from, how it was read and its frequent words; None for models of older versions."""
+        reading: Reading | None = next(iter(self.taggers.values())).reading_
+        return reading
+
     def fit(
         self, treebank: Treebank, dev: Treebank | None = None, progress: Progress | None = None, **more: Any
     ) -> Self:
@@ -112,7 +119,7 @@ class Tagger:
                 for column, tagger in self.taggers.items()
                 for name, array in tagger.to_arrays().items()
             },
-            "meta": {column: tagger.to_meta() for column, tagger in self.taggers.items()},
+            "meta": {column: tagger.all_meta() for column, tagger in self.taggers.items()},
         }
 
     @classmethod

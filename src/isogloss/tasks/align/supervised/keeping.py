@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from isogloss import store
+from isogloss.data.reading import Reading
 from isogloss.errors import ModelError, ParameterError, UsageError
 from isogloss.tasks.align.features import FeatureExtractor
 from isogloss.tasks.align.supervised.training import Setting
@@ -61,7 +62,7 @@ def save(aligner: SupervisedAligner, path: str | PathLike[str]) -> None:
     arrays |= {"weights": aligner._weights, "names.blob": blob, "names.offsets": offsets, "trace": aligner.trace_}
     meta = {
         "temperature": aligner.temperature_, "threshold": aligner.threshold_, "setting": aligner.setting_.as_dict(),
-        "n_gold": aligner.n_gold_, "tuning": aligner.tuning_,
+        "n_gold": aligner.n_gold_, "tuning": aligner.tuning_, **Reading.to_meta(aligner.reading_),
     }  # fmt: skip
     store.save(path, kind=f"align.{aligner._kind}", options=given_options(aligner), arrays=arrays, meta=meta)
 
@@ -75,6 +76,7 @@ def restore(kind: type[Aligner], saved: store.Saved) -> Aligner:
     try:
         own = {n.removeprefix(EXTRACTOR): a for n, a in saved.arrays.items() if n.startswith(EXTRACTOR)}
         aligner.extractor_ = FeatureExtractor.from_arrays(own, extra=aligner.extra)
+        aligner.extractor_.reading_ = Reading.from_meta(saved.meta)
         _take(aligner, saved)
     except KeyError as problem:
         raise _damaged(f"{problem} is missing") from None
