@@ -247,3 +247,16 @@ def test_a_tagger_of_plain_text_warns_of_text_read_otherwise() -> None:
     other = Text(text.ids, text.vocabulary, "b.txt", form=TextForm("unicode"))
     with pytest.warns(IsoglossWarning, match="b.txt was read with tokenise='unicode'"):
         tagger.predict(other)
+
+
+def test_a_parser_tokenises_and_knows_its_language(isogloss: Call, tmp_path: Path) -> None:
+    train = samples.path("en-de", "source-trees")
+    quick = "--order", 1, "--iterations", 1, "--tags", "predicted", "--quiet"
+    assert isogloss("parse", "train", train, "--save", tmp_path / "m", *quick).status == 0
+    (tmp_path / "raw.txt").write_text("The house is old.\n")
+    answer = isogloss("parse", "apply", tmp_path / "m", tmp_path / "raw.txt", "--tokenise", "unicode", "-q")
+    lines = answer.out.splitlines()
+    assert answer.err == "" and lines[:2] == ["# sent_id = 1", "# text = The house is old."]
+    assert lines[5].startswith("4\told\t") and lines[5].endswith("SpaceAfter=No")
+    answer = isogloss("parse", "apply", tmp_path / "m", samples.path("en-de", "target"), "-q")
+    assert answer.status == 0 and "is it of the same language?" in answer.err

@@ -10,7 +10,7 @@ from isogloss.cli._frame import warn
 from isogloss.errors import BitextError, UsageError
 
 if TYPE_CHECKING:
-    from isogloss.data import Bitext, Treebank
+    from isogloss.data import Bitext, Text, Treebank
     from isogloss.data.reading import Reading
     from isogloss.tasks.align.languages import Homes
 
@@ -89,7 +89,7 @@ class Look:
         )
 
 
-def say_if_strange(remembered: Reading | None, text: Treebank) -> None:
+def say_if_strange(remembered: Reading | None, text: Text | Treebank) -> None:
     """Say that a text hardly has the frequent words of the text that a tagger or parser learnt from."""
     from isogloss.data.reading import word_counts
 

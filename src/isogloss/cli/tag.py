@@ -15,6 +15,7 @@ from isogloss.cli._common import (
     Quiet,
     Seed,
     Threads,
+    Tokenise,
     check_output,
     choice,
     compiling,
@@ -53,7 +54,7 @@ from isogloss.cli._treebanks import (
     Gold,
     InFormat,
     SaveFolder,
-    read_any,
+    read_for,
     score_files,
     standard_input_once,
 )
@@ -100,6 +101,7 @@ def train(
     dictionary_format: DictionaryFormat = "auto",
     tagset: DictionaryTagset = "auto",
     unknown: UnknownTags = "error",
+    tokenise: Tokenise = None,
     encoding: Encoding = "utf-8",
     errors: Errors = "strict",
 ) -> None:
@@ -119,7 +121,7 @@ def train(
     }  # fmt: skip
     request = Request(
         treebank, dev, column.split(","), dictionary, bitext, source_tags, links, graph, unlabelled, adapt,
-        options, {"encoding": encoding, "errors": errors},
+        options, {"encoding": encoding, "errors": errors}, tokenise,
         {"format": dictionary_format, "tagset": tagset, "unknown": unknown}, threads, quiet,
     )  # fmt: skip
     way = way_of(request)
@@ -154,10 +156,14 @@ def apply(
     threads: Threads = None,
     quiet: Quiet = False,
     format: InFormat = "auto",
+    tokenise: Tokenise = None,
     encoding: Encoding = "utf-8",
     errors: Errors = "strict",
 ) -> None:
-    """Tag text with a saved tagger. CoNLL-U keeps everything but the tags; plain text becomes CoNLL-U."""
+    """Tag text with a saved tagger. CoNLL-U keeps everything but the tags.
+
+    Plain text becomes CoNLL-U with its lines (`# text`) and their numbers (`# sent_id`).
+    """
     began = time.perf_counter()
     check_output(output, [text])
     with compiling("tag-apply", quiet):
@@ -166,7 +172,7 @@ def apply(
         tagger = Tagger.load(model)
         for one in tagger.taggers.values():
             one.threads = threads
-        given = read_any(text, format, encoding, errors)
+        given = read_for(tagger, model, text, format, encoding, errors, tokenise)
         tagged = _tagged(tagger, given, confidence, quiet)
         write_result(output, tagged.to_bytes())
     seconds = time.perf_counter() - began

@@ -22,7 +22,9 @@ from isogloss.data.ragged import Ragged
 from isogloss.data.vocabulary import Vocabulary
 from isogloss.errors import ParameterError
 
-__all__ = ["normalise_words", "tokenise", "tokenise_text"]
+__all__ = ["NormalForm", "normalise_words", "tokenise", "tokenise_bytes", "tokenise_text"]
+
+NormalForm = Literal["NFC", "NFD", "NFKC", "NFKD"]
 
 # Thai, Lao, Myanmar, Khmer, Hiragana, Katakana, Han; their digits are written as numbers are elsewhere, and left out.
 _SPACELESS = (
@@ -150,7 +152,7 @@ def _between_spaces(line: str) -> list[tuple[int, int]]:
 _CUTS = {"unicode": tokenise, "characters": _each_character, "space": _between_spaces}
 
 
-def normalise_words(text: Text, form: Literal["NFC", "NFD", "NFKC", "NFKD"] | None) -> Text:
+def normalise_words(text: Text, form: NormalForm | None) -> Text:
     """The same words in a Unicode normal form, one for each; a form with a space in it is not used."""
     if form is None:
         return text
@@ -197,3 +199,16 @@ def tokenise_text(lines: Sequence[str], mode: str = "unicode", *, name: str = "<
         offsets[row] = len(ids)
     places = np.array(spans, np.int32).reshape(-1, 2)
     return Text(Ragged(np.array(ids, np.int32), offsets), Vocabulary(numbers), name, Ragged(places, offsets), lines)
+
+
+def tokenise_bytes(data: bytes, mode: str, form: NormalForm | None = None, *, name: str = "<memory>") -> Text:
+    """Tokenise UTF-8 text, a sentence a line, in a Unicode normal form: of each line or, with "space", of each word."""
+    lines = data.decode().split("\n")
+    if not lines[-1]:
+        lines.pop()
+    lines = [line.removesuffix("\r") for line in lines]
+    if mode == "space":
+        return normalise_words(tokenise_text(lines, mode, name=name), form)
+    if form is not None:
+        lines = [unicodedata.normalize(form, line) for line in lines]
+    return tokenise_text(lines, mode, name=name)

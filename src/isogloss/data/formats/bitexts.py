@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-import unicodedata
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, islice, zip_longest
-from typing import Literal, cast
+from typing import cast
 
 import numpy as np
 
@@ -321,19 +320,12 @@ def _bitext(sides: Halves, names: tuple[str, str], options: _Options, first_line
 
 
 def _text(data: bytes, name: str, options: _Options) -> Text:
-    from isogloss.data.tokenise import normalise_words, tokenise_text
+    from isogloss.data.tokenise import NormalForm, normalise_words, tokenise_bytes
 
-    form = cast(Literal["NFC", "NFD", "NFKC", "NFKD"] | None, options.normalise)
+    form = cast(NormalForm | None, options.normalise)
     if options.tokenise == "space":
         return normalise_words(Text.from_bytes(data, name), form)
-
-    lines = data.decode().split("\n")
-    if not lines[-1]:
-        lines.pop()
-    lines = [line.removesuffix("\r") for line in lines]
-    if form is not None:
-        lines = [unicodedata.normalize(form, line) for line in lines]
-    return tokenise_text(lines, options.tokenise, name=name)
+    return tokenise_bytes(data, options.tokenise, form, name=name)
 
 
 # Writing -------------------------------------------------------------------------------------------------------------
