@@ -20,9 +20,10 @@ import pytest
 
 from isogloss import cli, samples, store
 from isogloss._version import __version__
-from isogloss.data import Bitext, Links, formats
+from isogloss.data import Bitext, Links, Vocabulary, formats
 from isogloss.engine import cache
 from isogloss.tasks import align as tasks
+from isogloss.tasks.align.languages import KnownWords
 
 
 class Answer(NamedTuple):
@@ -61,6 +62,8 @@ class Diagonal:
     """Links word k with word k, and remembers how it was called."""
 
     calls: ClassVar[list[tuple[Any, ...]]] = []
+    known_words_ = (KnownWords(Vocabulary([]), np.zeros(0, np.int64)),) * 2
+    reading_ = None
 
     def __init__(self, *, threshold: Any = "auto", max_length: int = 1000, **options: Any) -> None:
         self.threshold, self.max_length = threshold, max_length

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from isogloss import cli
-from isogloss.data.treebank import Treebank
+from isogloss import cli, samples
+from isogloss.data.treebank import Treebank, features_of
 
 SENTENCES = [
     [("the", "DET", 2, "det"), ("dog", "NOUN", 3, "nsubj"), ("sleeps", "VERB", 0, "root")],
@@ -89,9 +89,63 @@ def test_text_becomes_conllu(files: Path, tmp_path: Path, capsys: pytest.Capture
     assert cli.main(["tag", "apply", str(files / "model"), str(tmp_path / "in.txt"), "--confidence"]) == 0
     told = capsys.readouterr()
     assert "1 empty line has no place" in told.err and "2 sentences" in told.err
-    rows = [line.split("\t") for line in told.out.splitlines()[1:] if line]
+    comments = [line for line in told.out.splitlines() if line.startswith("#")]
+    assert comments == ["# sent_id = 1", "# text = the cat sleeps", "# sent_id = 3", "# text = she sees a dog"]
+    rows = [line.split("\t") for line in told.out.splitlines() if line and not line.startswith("#")]
     assert [(row[1], row[3]) for row in rows[:3]] == [("the", "DET"), ("cat", "NOUN"), ("sleeps", "VERB")]
     assert all(row[9].startswith("UposConfidence=") for row in rows)
+
+
+RAW = 'The cat sleeps, she  said:\t"a dog!"\r\nl\'homme 1,000.5 猫が好き <b>cat</b>\n'
+
+
+@pytest.mark.parametrize("mode", ["space", "unicode", "characters"])
+def test_the_line_can_be_made_again(mode: str, files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "raw.txt").write_bytes(RAW.encode())
+    asked = ["tag", "apply", str(files / "model"), str(tmp_path / "raw.txt"), "--tokenise", mode, "-q"]
+    assert cli.main(asked) == 0
+    found = Treebank.from_bytes(capsys.readouterr().out.encode())
+    assert found.comments("text") == tuple(RAW.replace("\r", "").splitlines())
+    for sentence, line in enumerate(found.comments("text")):
+        made = ""
+        for word, misc in zip(found.words(sentence), found.strings("misc", sentence), strict=True):
+            after = features_of(misc)
+            spaces = after.get("SpacesAfter", "" if "SpaceAfter" in after else r"\s")
+            made += word + spaces.replace(r"\s", " ").replace(r"\t", "\t")
+        assert made.removesuffix(" ") == line
+    if mode == "unicode":
+        assert found.words(0) == ("The", "cat", "sleeps", ",", "she", "said", ":", '"', "a", "dog", "!", '"')
+
+
+def test_a_treebank_says_itself_what_a_word_is(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["tag", "apply", str(files / "model"), str(files / "train.conllu"), "--tokenise", "unicode"]
+    assert cli.main(asked) == 2 and "--tokenise is for plain text" in capsys.readouterr().err
+    learning = ["tag", "train", str(files / "train.conllu"), "--save", str(files / "other"), "--tokenise", "unicode"]
+    assert cli.main(learning) == 2 and "--tokenise is for plain text" in capsys.readouterr().err
+
+
+def test_a_tagger_of_plain_text_reads_as_it_learnt(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "words.tsv").write_text("the\tDET\ndog\tNOUN\nsleeps\tVERB\n!\tPUNCT\n")
+    (tmp_path / "raw.txt").write_text("The dog sleeps!\n" * 5)
+    text, model = str(tmp_path / "raw.txt"), str(tmp_path / "model")
+    learning = [text, "--dictionary", str(tmp_path / "words.tsv"), "--tagset", "ud17", "--tokenise", "unicode"]
+    assert cli.main(["tag", "train", *learning, "--save", model, "-q"]) == 0
+    capsys.readouterr()
+    assert cli.main(["tag", "apply", model, text, "-q"]) == 0
+    assert capsys.readouterr().out.count("SpaceAfter=No") == 5
+    assert cli.main(["tag", "apply", model, text, "--tokenise", "space"]) == 2
+    assert "--tokenise unicode" in capsys.readouterr().err
+
+
+def test_text_of_another_language_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    english, german = (samples.path("en-de", side) for side in ("source-trees", "target-trees"))
+    train = ["tag", "train", str(english), "--save", str(tmp_path / "model"), "--iterations", "1", "-q"]
+    assert cli.main(train) == 0
+    capsys.readouterr()
+    for text, strange in ((english, False), (german, True), (samples.path("en-de", "target"), True)):
+        assert cli.main(["tag", "apply", str(tmp_path / "model"), str(text), "-q"]) == 0
+        said = capsys.readouterr().err
+        assert ("is it of the same language?" in said) == strange and said.count("\n") == strange
 
 
 def test_json_of_training(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

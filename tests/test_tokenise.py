@@ -132,7 +132,7 @@ def test_vocabulary_is_in_order_of_appearance():
 
 
 def test_an_unknown_mode_is_refused():
-    with pytest.raises(ParameterError, match="unicode or characters"):
+    with pytest.raises(ParameterError, match="unicode, characters, space"):
         tokenise_text([], "moses")
 
 

@@ -25,6 +25,7 @@ from isogloss.data.formats import atomic_write, format_links, read_bitext, strea
 from isogloss.errors import BitextError, LinksError
 
 if TYPE_CHECKING:
+    from isogloss.cli._memory import Look
     from isogloss.metrics import AlignmentScore
 
 __all__ = ["Alignments"]
@@ -116,10 +117,12 @@ class Alignments:
         with atomic_write(self.output) as file:
             self._write(file, bitext, links, aligner)
 
-    def apply(self, aligner: Any, size: int, systems: Mapping[str, str] | None = None) -> None:
+    def apply(
+        self, aligner: Any, size: int, systems: Mapping[str, str] | None = None, look: Look | None = None
+    ) -> None:
         """Align with a model that is there already, a part at a time; a pipe gets its answers as it goes.
 
-        `systems` names files of links by others, which the model has for features.
+        `systems` names files of links by others, which the model has for features; `look` is to see the text first.
         """
         others = read_named(systems or {})
         if self.gold_path is not None:
@@ -129,6 +132,8 @@ class Alignments:
             progress.start("Aligning")
             try:
                 for bitext in stream_bitext(self.source, self.target, size=size, **self.reading):
+                    if look is not None:
+                        look.at(bitext)
                     self._write(file, bitext, self._predict(aligner, bitext, others, systems or {}), aligner)
                     progress.update(self.tally.pairs, f"{self.tally.pairs:,} pairs")
             finally:

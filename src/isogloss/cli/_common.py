@@ -21,6 +21,7 @@ import typer
 from typer.core import TyperCommand
 
 from isogloss.cli._frame import say, warn
+from isogloss.cli._memory import as_remembered, reading_of
 from isogloss.engine.numba_cache import compile_seconds
 from isogloss.errors import UsageError
 from isogloss.places import is_written_directly, prove
@@ -189,14 +190,15 @@ Errors = Annotated[
     ),
 ]
 Tokenise = Annotated[
-    str,
+    str | None,
     choice(
         "space",
         "unicode",
         "characters",
         option="--tokenise",
         panel=READING,
-        help="What a word is: what stands between spaces, what a plain tokeniser finds, or each character.",
+        help="What a word is: what stands between spaces (the default, unless a model was trained with another), what "
+        "a plain tokeniser finds, or each character.",
     ),
 ]
 Normalise = Annotated[
@@ -234,22 +236,31 @@ def reading_options(
     source_encoding: str | None = None,
     target_encoding: str | None = None,
     errors: str = "strict",
-    tokenise: str = "space",
+    tokenise: str | None = None,
     normalise: str | None = None,
     columns: str | None = None,
     languages: str | None = None,
+    model: str | None = None,
+    source: str | None = None,
 ) -> dict[str, Any]:
-    """The options of a command as `read_bitext` and `stream_bitext` take them."""
+    """The options of a command as `read_bitext` and `stream_bitext` take them.
+
+    With a saved model, the text `source` is read as that of the model was, unless something else is said; see
+    `as_remembered`.
+    """
+    asked = {
+        "tokenise": tokenise,
+        "normalise": normalise,
+        "languages": None if languages is None else two(str, "--languages en,fr")(languages),
+    }
     return {
         "format": format,
         "encoding": encoding,
         "source_encoding": source_encoding,
         "target_encoding": target_encoding,
         "errors": errors,
-        "tokenise": tokenise,
-        "normalise": normalise,
         "columns": None if columns is None else two(int, "--columns 0,1")(columns),
-        "languages": None if languages is None else two(str, "--languages en,fr")(languages),
+        **as_remembered(asked, reading_of(model), model, source),
     }
 
 

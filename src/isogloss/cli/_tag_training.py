@@ -44,6 +44,8 @@ class Request:
     """Encoding, and what to do about errors in it."""
     sides: Mapping[str, Any]
     """Encodings of the two files of the bitext, where they are others."""
+    tokenise: str | None
+    """How plain text is cut into words; at spaces unless something is said."""
     lookup: Mapping[str, str]
     """Format and tagset of the dictionary, and what to do about tags that are not known."""
     threads: int | None
@@ -62,7 +64,7 @@ class Request:
         return read_treebank(path, self.reading["encoding"], self.reading["errors"])
 
     def text(self, path: str) -> Text | Treebank:
-        return read_either(path, "auto", self.reading["encoding"], self.reading["errors"])
+        return read_either(path, "auto", **self.reading, tokenise=self.tokenise or "space")
 
     def tagged(self, path: str | None) -> Treebank | None:
         """A treebank to choose on, which has tags; None for None."""
@@ -148,6 +150,8 @@ class _Supervised(_Way):
         )
         if request.unlabelled is not None and request.adapt is None:
             raise UsageError("--unlabelled is for --graph, or for more text of the domain of TRAIN with --adapt")
+        if request.tokenise is not None and request.adapt is None:
+            raise UsageError("--tokenise is for plain text, and a treebank says itself what a word is. Leave it out")
 
     def train(self, request: Request) -> Trained:
         from isogloss.tasks.tag import Tagger
@@ -256,7 +260,8 @@ class _Projected(_Way):
         assert request.bitext is not None and request.source_tags is not None
         dictionary = None if request.dictionary is None else request.read_dictionary(request.dictionary)
         tagger = ProjectedTagger(dictionary, column=request.columns[0], threads=request.threads, **request.given())
-        bitext = Bitext.read(*request.bitext, **{**request.reading, **request.sides})
+        reading = {**request.reading, **request.sides, "tokenise": request.tokenise or "space"}
+        bitext = Bitext.read(*request.bitext, **reading)
         links = None if request.links is None else read_links(request.links, bitext=bitext)
         tagger.fit(bitext, request.treebank(request.source_tags), links=links, progress=progress_for(request.quiet))
         found = tagger.evidence_

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from isogloss.cli._common import READING, check_output, choice, compiling, warn, write_json, write_result
+from isogloss.cli._memory import as_remembered, say_if_strange
 from isogloss.errors import TreebankError, UsageError
 
 if TYPE_CHECKING:
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Breakdown", "DevFile", "Found", "Gold", "InFormat", "SaveFolder", "ScoredColumns", "TrainFile", "breakdown_lines",
-    "breakdown_of", "read_any", "read_either", "read_treebank", "score_files", "standard_input_once", "table_lines",
+    "breakdown_of", "read_either", "read_for", "read_treebank", "score_files", "standard_input_once", "table_lines",
 ]  # fmt: skip
 
 _MOST_KINDS = 15
@@ -234,13 +236,19 @@ def read_treebank(path: str, encoding: str, errors: str, format: str | None = No
     return Treebank.read(path, format, encoding=encoding, errors=errors)
 
 
-def read_either(path: str, format: str, encoding: str, errors: str) -> Text | Treebank:
-    """A treebank or plain text, as `format` says or, if that is "auto", the name or the first line."""
+def read_either(
+    path: str, format: str, encoding: str, errors: str, tokenise: str = "space", normalise: Any = None
+) -> Text | Treebank:
+    """A treebank or plain text, as `format` says or, if that is "auto", the name or the first line.
+
+    `tokenise` and `normalise` are for plain text, which knows its lines and where in them words stand.
+    """
     if format not in ("auto", "text"):
         return read_treebank(path, encoding, errors, format)
-    from isogloss.data.bitext import Text
     from isogloss.data.formats import read_bytes
     from isogloss.data.formats.files import name_of
+    from isogloss.data.reading import TextForm
+    from isogloss.data.tokenise import tokenise_bytes
     from isogloss.data.treebank import Treebank
 
     bare = path.removesuffix(".gz").removesuffix(".xz").removesuffix(".zst")
@@ -249,16 +257,24 @@ def read_either(path: str, format: str, encoding: str, errors: str) -> Text | Tr
     data, name = read_bytes(path, encoding=encoding, errors=errors), name_of(path)
     if format == "auto" and _is_table(data):
         return Treebank.from_bytes(data, name)
-    return Text.from_bytes(data, name)
+    return replace(tokenise_bytes(data, tokenise, normalise, name=name), form=TextForm(tokenise, normalise))
 
 
-def read_any(path: str, format: str, encoding: str, errors: str) -> Treebank:
-    """A treebank, or plain text as one."""
+def read_for(model: Any, place: str, path: str, format: str, encoding: str, errors: str, asked: str | None) -> Treebank:
+    """What a tagger or parser, saved in `place`, is applied to: a treebank, or plain text as one.
+
+    Plain text is tokenised as was `asked` for, else as the model remembers, else at spaces.
+    """
     from isogloss.data.treebank import Treebank
 
-    found = read_either(path, format, encoding, errors)
+    form = as_remembered({"tokenise": asked, "normalise": None}, model.reading_, place)
+    found = read_either(path, format, encoding, errors, **form)
     if isinstance(found, Treebank):
+        if asked is not None:
+            raise UsageError(f"--tokenise is for plain text, and {path} says itself what a word is. Leave it out")
+        say_if_strange(model.reading_, found)
         return found
+    say_if_strange(model.reading_, found)
     plain = Treebank.from_text(found)
     empty = int((plain.lengths == 0).sum())
     if empty:

@@ -33,6 +33,7 @@ from isogloss.cli._common import (
     is_standard_output,
     reading_options,
 )
+from isogloss.cli._memory import Look
 from isogloss.cli._systems import NamedLinks, check_needed, job_of, load_aligner, named_files
 from isogloss.errors import UsageError
 
@@ -174,7 +175,7 @@ def command(
     source_encoding: SourceEncoding = None,
     target_encoding: TargetEncoding = None,
     errors: Errors = "strict",
-    tokenise: Tokenise = "space",
+    tokenise: Tokenise = None,
     normalise: Normalise = None,
     columns: Columns = None,
     languages: Languages = None,
@@ -198,17 +199,6 @@ def command(
         "threads": threads,
     }
     options = {name: value for name, value in options.items() if value is not None}
-    reading = reading_options(
-        format=format,
-        encoding=encoding,
-        source_encoding=source_encoding,
-        target_encoding=target_encoding,
-        errors=errors,
-        tokenise=tokenise,
-        normalise=normalise,
-        columns=columns,
-        languages=languages,
-    )
     systems = named_files(links)
     if [source, target, gold, *systems.values()].count("-") > 1:
         raise UsageError("standard input can be one of the files only; both sides go in as 'source ||| target'")
@@ -223,6 +213,19 @@ def command(
         from isogloss import store
 
         store.check_place(save)
+    reading = reading_options(
+        format=format,
+        encoding=encoding,
+        source_encoding=source_encoding,
+        target_encoding=target_encoding,
+        errors=errors,
+        tokenise=tokenise,
+        normalise=normalise,
+        columns=columns,
+        languages=languages,
+        model=model,
+        source=source,
+    )
     with compiling(job_of(model), quiet):
         from isogloss.cli._alignment import Alignments
 
@@ -230,7 +233,7 @@ def command(
         if model is not None:
             fitted = _loaded(model, options)
             check_needed(fitted, systems, model)
-            work.apply(fitted, chunk or _STREAMED, systems)
+            work.apply(fitted, chunk or _STREAMED, systems, Look(fitted, model))
         else:
             fitted = _trained(work, _new(aligner or "hmm", options), options, chunk, resume, save)
     work.report(fitted, json, model or save)

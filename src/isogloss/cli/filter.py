@@ -31,6 +31,7 @@ from isogloss.cli._common import (
     write_json,
     write_result,
 )
+from isogloss.cli._memory import Look
 from isogloss.errors import UsageError
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def command(
     source_encoding: SourceEncoding = None,
     target_encoding: TargetEncoding = None,
     errors: Errors = "strict",
-    tokenise: Tokenise = "space",
+    tokenise: Tokenise = None,
     normalise: Normalise = None,
     columns: Columns = None,
     languages: Languages = None,
@@ -117,6 +118,8 @@ def command(
         normalise=normalise,
         columns=columns,
         languages=languages,
+        model=model,
+        source=source,
     )
     with compiling("align", quiet):
         from isogloss.tasks.align.filtering import PairFacts, judge
@@ -179,7 +182,13 @@ def _judge(model: str | None, threads: int | None, quiet: bool) -> Callable[[Bit
     if not hasattr(aligner, "pair_scores"):
         raise UsageError(f"{model}: a model of class {type(aligner).__name__} does not align words")
     aligner.threads = threads
-    return lambda bitext: scores_of(aligner, bitext)
+    look = Look(aligner, model)
+
+    def judged(bitext: Bitext) -> tuple[Any, Any]:
+        look.at(bitext)
+        return scores_of(aligner, bitext)
+
+    return judged
 
 
 def _write(parts: Iterable[Bitext], verdicts: Verdicts, output: tuple[str, str]) -> None:

@@ -15,6 +15,7 @@ from isogloss.cli._common import (
     Quiet,
     Seed,
     Threads,
+    Tokenise,
     check_output,
     compiling,
     progress_for,
@@ -48,7 +49,7 @@ from isogloss.cli._treebanks import (
     SaveFolder,
     ScoredColumns,
     TrainFile,
-    read_any,
+    read_for,
     read_treebank,
     score_files,
     standard_input_once,
@@ -221,16 +222,20 @@ def apply(
     threads: Threads = None,
     quiet: Quiet = False,
     format: InFormat = "auto",
+    tokenise: Tokenise = None,
     encoding: Encoding = "utf-8",
     errors: Errors = "strict",
 ) -> None:
-    """Parse text with a saved parser. CoNLL-U keeps everything but heads, relations and, with a tagger, tags."""
+    """Parse text with a saved parser. CoNLL-U keeps everything but heads, relations and, with a tagger, tags.
+
+    Plain text becomes CoNLL-U with its lines (`# text`) and their numbers (`# sent_id`).
+    """
     began = time.perf_counter()
     check_output(output, [text])
     with compiling("parse-apply", quiet):
         parser = _load(model)
         parser.threads = threads
-        given = read_any(text, format, encoding, errors)
+        given = read_for(parser, model, text, format, encoding, errors, tokenise)
         parsed = parser.predict(given, confidence=confidence)
         write_result(output, parsed.to_bytes())
     seconds = time.perf_counter() - began

@@ -17,6 +17,7 @@ from isogloss.cli._common import (
     SourceEncoding,
     TargetEncoding,
     Threads,
+    Tokenise,
     check_output,
     choice,
     compiling,
@@ -56,7 +57,7 @@ from isogloss.cli._treebanks import (
     InFormat,
     SaveFolder,
     ScoredColumns,
-    read_any,
+    read_for,
     score_files,
     standard_input_once,
 )
@@ -103,6 +104,7 @@ def train(
     dictionary_format: DictionaryFormat = "auto",
     tagset: DictionaryTagset = "auto",
     unknown: UnknownTags = "error",
+    tokenise: Tokenise = None,
     encoding: Encoding = "utf-8",
     source_encoding: SourceEncoding = None,
     target_encoding: TargetEncoding = None,
@@ -126,6 +128,7 @@ def train(
         treebank, dev, column.split(","), dictionary, bitext, source_tags, links, graph, unlabelled, adapt,
         options, {"encoding": encoding, "errors": errors},
         {"source_encoding": source_encoding, "target_encoding": target_encoding},
+        tokenise,
         {"format": dictionary_format, "tagset": tagset, "unknown": unknown}, threads, quiet,
     )  # fmt: skip
     way = way_of(request)
@@ -160,10 +163,14 @@ def apply(
     threads: Threads = None,
     quiet: Quiet = False,
     format: InFormat = "auto",
+    tokenise: Tokenise = None,
     encoding: Encoding = "utf-8",
     errors: Errors = "strict",
 ) -> None:
-    """Tag text with a saved tagger. CoNLL-U keeps everything but the tags; plain text becomes CoNLL-U."""
+    """Tag text with a saved tagger. CoNLL-U keeps everything but the tags.
+
+    Plain text becomes CoNLL-U with its lines (`# text`) and their numbers (`# sent_id`).
+    """
     began = time.perf_counter()
     check_output(output, [text])
     with compiling("tag-apply", quiet):
@@ -172,7 +179,7 @@ def apply(
         tagger = Tagger.load(model)
         for one in tagger.taggers.values():
             one.threads = threads
-        given = read_any(text, format, encoding, errors)
+        given = read_for(tagger, model, text, format, encoding, errors, tokenise)
         tagged = _tagged(tagger, given, confidence, quiet)
         write_result(output, tagged.to_bytes())
     seconds = time.perf_counter() - began

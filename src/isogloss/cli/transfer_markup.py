@@ -23,6 +23,7 @@ from isogloss.cli._common import (
     say,
     write_result,
 )
+from isogloss.cli._memory import Look, as_remembered, reading_of
 from isogloss.errors import BitextError, UsageError
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def command(
     source_encoding: SourceEncoding = None,
     target_encoding: TargetEncoding = None,
     errors: Errors = "strict",
-    tokenise: Tokenise = "space",
+    tokenise: Tokenise = None,
 ) -> None:
     """Carry inline tags (<b>, <g id="1">, <x/>) and placeholders ({0}, %s) of the source into the target.
 
@@ -87,7 +88,8 @@ def command(
         raise UsageError("the translation is missing: give SOURCE and TARGET, or --strip")
     if links is not None and model is not None:
         raise UsageError("LINKS and --model exclude each other; give one of them")
-    work = _Work(tokenise, not keep_placeholders, errors)
+    form = as_remembered({"tokenise": tokenise, "normalise": None}, reading_of(model), model)
+    work = _Work(form, not keep_placeholders, errors)
     encodings = side_encodings(encoding, source_encoding, target_encoding)
     if strip:
         write_result(output, work.stripped(source, encodings[0]))
@@ -117,7 +119,13 @@ def _linker(links: str | None, model: str | None, threads: int | None, quiet: bo
         if not hasattr(aligner, "predict_proba"):
             raise UsageError(f"{model}: a model of class {type(aligner).__name__} does not align words")
         aligner.threads = threads
-        predict: Callable[[Bitext], Links] = aligner.predict
+        look = Look(aligner, model)
+
+        def predict(bitext: Bitext) -> Links:
+            look.at(bitext)
+            links: Links = aligner.predict(bitext)
+            return links
+
         return predict
     from isogloss.tasks.align import HMMAligner
 
@@ -128,8 +136,9 @@ def _linker(links: str | None, model: str | None, threads: int | None, quiet: bo
 class _Work:
     """Lines on their way, and what was met."""
 
-    def __init__(self, tokenise: str, placeholders: bool, errors: str) -> None:
-        self.tokenise, self.placeholders, self.errors = tokenise, placeholders, errors
+    def __init__(self, form: dict[str, Any], placeholders: bool, errors: str) -> None:
+        self.tokenise, self.normalise = form["tokenise"], form["normalise"]
+        self.placeholders, self.errors = placeholders, errors
         self.guesses: list[tuple[int, str, str]] = []
         self.tags = self.marked = 0
 
@@ -169,13 +178,15 @@ class _Work:
         self, blocks: Iterator[Block], names: tuple[str, str], linked: Callable[[Bitext], Links]
     ) -> Iterator[str]:
         from isogloss.data import Bitext, Text
+        from isogloss.data.tokenise import normalise_words
         from isogloss.tasks.transfer import strip_markup
         from isogloss.tasks.transfer._tags import word_spans
 
         for source, target, first in blocks:
             stripped = [strip_markup(line, placeholders=self.placeholders, tokenise=self.tokenise) for line in source]
             words = [[line[a:b] for a, b in word_spans(line, self.tokenise)] for line in target]
-            bitext = Bitext(Text.of((tokens for tokens, _ in stripped), names[0]), Text.of(words, names[1]), first)
+            left = normalise_words(Text.of((tokens for tokens, _ in stripped), names[0]), self.normalise)
+            bitext = Bitext(left, normalise_words(Text.of(words, names[1]), self.normalise), first)
             yield from self._placed(stripped, target, bitext, linked(bitext))
 
     def _placed(

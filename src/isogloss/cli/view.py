@@ -142,7 +142,7 @@ def command(
     source_encoding: SourceEncoding = None,
     target_encoding: TargetEncoding = None,
     errors: Errors = "strict",
-    tokenise: Tokenise = "space",
+    tokenise: Tokenise = None,
     normalise: Normalise = None,
     columns: Columns = None,
     languages: Languages = None,
@@ -159,7 +159,7 @@ def command(
     if is_treebank(source, format):
         _refuse_for_trees(source, links=links, model=model, systems=systems, normalise=normalise, columns=columns,
                           languages=languages, source_encoding=source_encoding, target_encoding=target_encoding,
-                          tokenise=None if tokenise == "space" else tokenise)  # fmt: skip
+                          tokenise=tokenise)  # fmt: skip
         files = [path for path in (source, target, gold, other) if path is not None]
         if len(files) > 2:
             raise UsageError(f"view: two treebanks can be drawn side by side, not {len(files)}: {', '.join(files)}")
@@ -187,6 +187,8 @@ def command(
         normalise=normalise,
         columns=columns,
         languages=languages,
+        model=model,
+        source=source,
     )
     with compiling("view" if model is None else job_of(model), quiet, "10 s" if model is None else "30 s"):
         shown = _read(texts, reading)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isogloss.data.ragged import Ragged
+from isogloss.data.reading import TextForm
 from isogloss.data.rows import Rows, counted, row_numbers
 from isogloss.data.vocabulary import Vocabulary
 from isogloss.errors import BitextError
@@ -36,6 +37,8 @@ class Text(Rows[tuple[str, ...]]):
         Where each token starts and ends in its line, in characters; only when a tokeniser made the tokens.
     lines : list of str, optional
         The untokenised lines that `spans` speaks of.
+    form : TextForm, optional
+        How the file was read; None for what was made in memory.
     """
 
     ids: Ragged
@@ -43,6 +46,7 @@ class Text(Rows[tuple[str, ...]]):
     name: str = _UNNAMED
     spans: Ragged | None = None
     lines: Sequence[str] | None = None
+    form: TextForm | None = None
 
     @classmethod
     def from_bytes(cls, data: bytes, name: str = "<memory>") -> Text:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from isogloss.data.bitext import Text
 from isogloss.data.ragged import Ragged
+from isogloss.data.reading import TextForm
 from isogloss.data.rows import Rows, counted, gathered, row_number, row_numbers
 from isogloss.data.sentence import Sentence, features_of
 from isogloss.data.vocabulary import Vocabulary
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Column", "Sentence", "Treebank", "bundle_of", "features_of"]
 
+_ESCAPED = str.maketrans({" ": "\\s", "\t": "\\t", "\r": "\\r", "\n": "\\n", "|": "\\p", "\\": "\\\\"})
 _ORDER = ("form", "upos", "head", "deprel", "lemma", "xpos", "feats", "misc")
 
 
@@ -80,6 +82,8 @@ class Treebank(Rows[Sentence]):
         The file, for messages.
     source : Source
         The text, and where in it the words stand.
+    form : TextForm, optional
+        How the words were made, if they come from plain text; None where the file says what a word is.
 
     Examples
     --------
@@ -97,6 +101,7 @@ class Treebank(Rows[Sentence]):
     heads: NDArray[np.int32]
     name: str
     source: Source
+    form: TextForm | None = None
 
     # Making ----------------------------------------------------------------------------------------------------------
 
@@ -127,12 +132,31 @@ class Treebank(Rows[Sentence]):
 
     @classmethod
     def from_text(cls, text: Text) -> Treebank:
-        """Words without tags or trees. An empty sentence stays, but CoNLL-U cannot write it."""
+        """Words without tags or trees. An empty sentence stays, but CoNLL-U cannot write it.
+
+        ``# sent_id`` is the number of the line, and ``# text`` the line. Where the text knows its lines, MISC has
+        ``SpaceAfter=No`` after words that no space follows, and ``SpacesAfter`` where it is not a single space.
+
+        Examples
+        --------
+        >>> from isogloss.data.tokenise import tokenise_text
+        >>> print(Treebank.from_text(tokenise_text(["Hello!"])).to_bytes().decode().replace("\t", " "), end="")
+        # sent_id = 1
+        # text = Hello!
+        1 Hello _ _ _ _ _ _ _ SpaceAfter=No
+        2 ! _ _ _ _ _ _ _ _
+        <BLANKLINE>
+        """
         from isogloss.data.formats.conllu import table_of
 
-        rows = [[{"form": word} for word in text.tokens(sentence)] for sentence in range(len(text))]
-        lengths = text.ids.lengths.tolist()
-        return cls.from_bytes(table_of(rows), text.name, format="conllu")._with_empty(lengths)
+        rows, comments = [], []
+        for sentence in range(len(text)):
+            line, after = _spaces_after(text, sentence)
+            words = zip(text.tokens(sentence), after, strict=True)
+            rows.append([{"form": word, "misc": misc} for word, misc in words])
+            comments.append({"sent_id": str(sentence + 1), "text": line})
+        made = cls.from_bytes(table_of(rows, comments), text.name, format="conllu")
+        return replace(made, form=text.form)._with_empty(text.ids.lengths.tolist())
 
     def _with_empty(self, lengths: Sequence[int]) -> Treebank:
         """The same words in sentences of these lengths, of which those of length 0 are missing here."""
@@ -360,7 +384,7 @@ class Treebank(Rows[Sentence]):
     def text(self) -> Text:
         """The forms alone."""
         ids, vocabulary = self.columns["form"]
-        return Text(Ragged(ids, self.offsets), vocabulary, self.name)
+        return Text(Ragged(ids, self.offsets), vocabulary, self.name, form=self.form)
 
     # Checking and counting -------------------------------------------------------------------------------------------
 
@@ -473,3 +497,16 @@ def _cells(word: Sequence[Any] | Mapping[str, Any]) -> dict[str, Any]:
     if given.get("head", 0) in (None, -1):
         given["head"] = "_"
     return given
+
+
+def _spaces_after(text: Text, sentence: int) -> tuple[str, list[str]]:
+    """The line of a sentence, and what MISC says of the white space after each of its words."""
+    words = text.tokens(sentence)
+    if text.spans is None or text.lines is None:
+        return " ".join(words), ["_"] * len(words)
+    line, spans = text.lines[sentence], text.spans[sentence].tolist()
+    after = []
+    for (_, stop), (start, _) in pairwise(spans):
+        gap = line[stop:start].translate(_ESCAPED)
+        after.append({"\\s": "_", "": "SpaceAfter=No"}.get(gap, f"SpacesAfter={gap}"))
+    return line.strip(), after + ["_"] * bool(spans)

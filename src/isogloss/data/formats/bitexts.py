@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-import unicodedata
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice, zip_longest
-from typing import Literal, TypedDict, cast
+from typing import TypedDict, cast
 
 import numpy as np
 
@@ -25,7 +24,7 @@ from isogloss.data.formats.files import (
     side_encodings,
 )
 from isogloss.data.formats.tmx import format_tmx, tmx_pairs
-from isogloss.data.ragged import Ragged
+from isogloss.data.reading import TextForm
 from isogloss.errors import BitextError, ParameterError, UsageError
 
 __all__ = ["lines_of", "read_bitext", "stream_bitext", "write_bitext"]
@@ -34,9 +33,9 @@ _FORMATS = ("auto", "pair", "bars", "tsv", "tmx")
 _TOKENISERS = ("space", "unicode", "characters")
 _FORMS = (None, "NFC", "NFD", "NFKC", "NFKD")
 _COMPRESSED = (".gz", ".xz", ".zst")
-_BARS = re.compile(rb"(?:^|(?<=[ \t]))\|\|\|(?=[ \t\r]|$)")
 _SHOWN = 8  # columns that a message lists
 _SPACES = re.compile(r"[ \t-\r]")
+_BARS = re.compile(rb"(?:^|(?<=[ \t]))\|\|\|(?=[ \t\r]|$)")
 
 Halves = tuple[bytes, bytes]
 
@@ -368,32 +367,20 @@ def _halves(pairs: Iterable[tuple[str, str]]) -> Halves:
 
 
 def _bitext(sides: Halves, names: tuple[str, str], options: _Options, first_line: int) -> Bitext:
-    source, target = (_text(data, name, options) for data, name in zip(sides, names, strict=True))
+    forms = (TextForm(options.tokenise, options.normalise, code) for code in options.languages or (None, None))
+    source, target = (
+        replace(_text(data, name, options), form=form) for data, name, form in zip(sides, names, forms, strict=True)
+    )
     return Bitext(source, target, first_line)
 
 
 def _text(data: bytes, name: str, options: _Options) -> Text:
-    form = cast(Literal["NFC", "NFD", "NFKC", "NFKD"] | None, options.normalise)
+    from isogloss.data.tokenise import NormalForm, normalise_words, tokenise_bytes
+
+    form = cast(NormalForm | None, options.normalise)
     if options.tokenise == "space":
-        text = Text.from_bytes(data, name)
-        if form is None:
-            return text
-
-        def normal(word: str) -> str:
-            changed = unicodedata.normalize(form, word)
-            return word if _SPACES.search(changed) else changed
-
-        vocabulary, mapping = text.vocabulary.mapped(normal)
-        return Text(Ragged(mapping[text.ids.values], text.ids.offsets), vocabulary, name)
-    from isogloss.data.tokenise import tokenise_text
-
-    lines = data.decode().split("\n")
-    if not lines[-1]:
-        lines.pop()
-    lines = [line.removesuffix("\r") for line in lines]
-    if form is not None:
-        lines = [unicodedata.normalize(form, line) for line in lines]
-    return tokenise_text(lines, options.tokenise, name=name)
+        return normalise_words(Text.from_bytes(data, name), form)
+    return tokenise_bytes(data, options.tokenise, form, name=name)
 
 
 # Writing -------------------------------------------------------------------------------------------------------------

@@ -433,11 +433,18 @@ def _written_anew(treebank: Treebank, layout: Layout) -> bytes:
     return "".join(f"{line}\n" for line in lines).encode()
 
 
-def table_of(sentences: Iterable[Sequence[Mapping[str, object]]]) -> bytes:
-    """CoNLL-U text of words given as mappings from column to content; what is not given is ``_``."""
+def table_of(
+    sentences: Iterable[Sequence[Mapping[str, object]]], comments: Sequence[Mapping[str, str]] | None = None
+) -> bytes:
+    """CoNLL-U text of words given as mappings from column to content; what is not given is ``_``.
+
+    `comments` has what is to be said of each sentence: ``{"sent_id": "1", ...}``.
+    """
     places = LAYOUTS[0].places
     lines = []
-    for sentence in sentences:
+    for index, sentence in enumerate(sentences):
+        if sentence and comments is not None:
+            lines += [f"# {key} = {value}" for key, value in comments[index].items()]
         for number, word in enumerate(sentence, start=1):
             cells = [str(number)] + [NOTHING] * 9
             for column, content in word.items():

@@ -137,10 +137,9 @@ def read_sides(source: str, target: str | None, reading: dict[str, Any], finding
 def _text(data: bytes, name: str, reading: dict[str, Any]) -> Text:
     if reading.get("tokenise", "space") == "space":
         return Text.from_bytes(data, name)
-    from isogloss.data.tokenise import tokenise_text
+    from isogloss.data.tokenise import tokenise_bytes
 
-    lines = data.decode().split("\n")
-    return tokenise_text(lines[:-1] if not lines[-1] else lines, reading["tokenise"], name=name)
+    return tokenise_bytes(data, reading["tokenise"], name=name)
 
 
 def _split(path: str, reading: dict[str, Any], findings: list[Finding]) -> list[Side]:

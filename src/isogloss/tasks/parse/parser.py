@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from isogloss import store
 from isogloss.data.bitext import Text
 from isogloss.data.formats import as_gold, as_treebank
+from isogloss.data.reading import Reading, check_reading
 from isogloss.data.treebank import Treebank
 from isogloss.engine.threads import using_threads
 from isogloss.errors import ParameterError, TreebankError, UsageError
@@ -108,6 +109,8 @@ class DependencyParser:
         Loss of a word in each pass, as it was met.
     tuning_ : float64[n_passes]
         UAS on dev after each pass; empty without dev.
+    reading_ : Reading or None
+        The file that it learnt from, how it was read and its frequent words; None for models of older versions.
 
     References
     ----------
@@ -125,6 +128,7 @@ class DependencyParser:
     """
 
     _kind: ClassVar[str] = "parse.dependency"
+    reading_: Reading | None = None
     OPTIONS: ClassVar[tuple[str, ...]] = (
         "projective", "order", "factors", "trainer", "decoder", "constraint", "single_root", "rounds", "prune",
         "iterations", "rate", "l2", "batch", "min_count", "support", "labels", "tags", "templates", "seed",
@@ -242,6 +246,7 @@ class DependencyParser:
         finally:
             progress.finish()
         self.trace_, self.tuning_ = curves
+        self.reading_ = Reading.of(treebank, frequent=True)
         return self
 
     def _shape(self, treebank: Treebank) -> Shape:
@@ -362,7 +367,7 @@ class DependencyParser:
         if chosen is not None and shape.constraint in ("tree", "projective"):  # it keeps a tree of the same kind
             chosen = replace(chosen, shape=replace(chosen.shape, constraint=shape.constraint))
         made._fitted = replace(learnt, shape=shape, filter=chosen)
-        made.trace_, made.tuning_ = self.trace_, self.tuning_
+        made.trace_, made.tuning_, made.reading_ = self.trace_, self.tuning_, self.reading_
         return made
 
     def _seen(self, text: Treebank | Text) -> tuple[Fitted, Treebank, Words]:
@@ -373,6 +378,7 @@ class DependencyParser:
     def _given(self, text: Treebank | Text) -> tuple[Fitted, Treebank]:
         """What was learnt, and the sentences with the tags that the parser looks at."""
         treebank, learnt = as_treebank(text), self._learnt
+        check_reading(self.reading_, treebank)
         if learnt.tagger is not None:
             treebank = learnt.tagger.predict(treebank)
         ids, vocabulary = treebank.columns[learnt.columns.tag]
@@ -425,7 +431,7 @@ class DependencyParser:
     def save(self, path: str | PathLike[str]) -> None:
         """Write a folder with weights and a header; see `isogloss.store`."""
         arrays, meta = self._learnt.to_parts()
-        meta |= {"trace": self.trace_.tolist(), "tuning": self.tuning_.tolist()}
+        meta |= {"trace": self.trace_.tolist(), "tuning": self.tuning_.tolist(), **Reading.to_meta(self.reading_)}
         store.save(path, kind=self._kind, options=self.options_, arrays=arrays, meta=meta)
 
     @classmethod
@@ -442,4 +448,5 @@ class DependencyParser:
             parser = cls(**saved.options)
             parser._fitted = Fitted.from_parts(saved.arrays, meta, parser.templates)
             parser.trace_, parser.tuning_ = vector(meta["trace"], "trace"), vector(meta["tuning"], "tuning")
+            parser.reading_ = Reading.from_meta(meta)
         return parser

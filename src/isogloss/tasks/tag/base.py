@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from isogloss import store
 from isogloss.data.bitext import Text
 from isogloss.data.formats import as_gold, as_treebank
+from isogloss.data.reading import Reading, check_reading
 from isogloss.data.treebank import Column, Treebank
 from isogloss.data.vocabulary import Vocabulary
 from isogloss.errors import ParameterError, TreebankError, UsageError
@@ -69,6 +70,8 @@ class ColumnTagger(ABC):
     threads: int | None
     _fitted: Any
     """What was learnt; not there before `fit`."""
+    reading_: Reading | None = None
+    """The file that it learnt from, how it was read and its frequent words; None for models of older versions."""
 
     @property
     @abstractmethod
@@ -127,6 +130,7 @@ class ColumnTagger(ABC):
     def predict(self, treebank: Treebank | Text) -> Treebank:
         """The treebank with predicted tags in its column; what stood there is not looked at."""
         treebank = as_treebank(treebank)
+        check_reading(self.reading_, treebank)
         found: dict[str, Any] = {self.column: Column(self._best(treebank), Vocabulary(self.labels_))}
         return treebank.with_predictions(**found)
 
@@ -182,7 +186,7 @@ class ColumnTagger(ABC):
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a folder with what was learnt and a header; see `isogloss.store`."""
-        store.save(path, kind=self._kind, options=self.options_, arrays=self.to_arrays(), meta=self.to_meta())
+        store.save(path, kind=self._kind, options=self.options_, arrays=self.to_arrays(), meta=self.all_meta())
 
     @abstractmethod
     def to_arrays(self) -> dict[str, NDArray[Any]]:
@@ -191,6 +195,14 @@ class ColumnTagger(ABC):
     def to_meta(self) -> dict[str, Any]:
         """What else is remembered, for `isogloss.store`."""
         return {}
+
+    def all_meta(self) -> dict[str, Any]:
+        """The same, and how the text was read."""
+        return {**self.to_meta(), **Reading.to_meta(self.reading_)}
+
+    def _remember(self, text: Treebank | Text) -> None:
+        """Keep what there is to know of the text that is learnt from."""
+        self.reading_ = Reading.of(text, frequent=True)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
@@ -205,10 +217,11 @@ class ColumnTagger(ABC):
     def from_parts(
         cls, options: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]
     ) -> Self:
-        """The inverse of `options_`, `to_arrays` and `to_meta`."""
+        """The inverse of `options_`, `to_arrays` and `all_meta`."""
         with store.reading("the saved tagger"):
             tagger = cls(**options)
             tagger._restore(arrays, meta)
+            tagger.reading_ = Reading.from_meta(meta)
         return tagger
 
     @abstractmethod

@@ -201,6 +201,7 @@ class CrfTagger(ColumnTagger):
         self.trace_, self.tuning_ = np.array(watch.trace), np.array(watch.accuracies)
         best = watch.best if watch.best is not None else weights
         self._fitted = _compact(replace(unfinished, weights=best))
+        self._remember(treebank)
         return self
 
     # --- predicting

@@ -295,6 +295,7 @@ class GraphTagger(ColumnTagger):
         finally:
             progress.finish()
         self._fitted = material.fitted(state.weights)
+        self._remember(labelled)
         return self
 
     def _rounds(self, learner: Regularised, state: State, dev: Treebank | None, progress: Progress) -> State:

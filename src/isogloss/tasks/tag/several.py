@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from isogloss import store
 from isogloss.data.bitext import Text
 from isogloss.data.formats import as_gold
+from isogloss.data.reading import Reading
 from isogloss.data.treebank import Column, Treebank
 from isogloss.data.vocabulary import Vocabulary
 from isogloss.errors import ParameterError
@@ -86,6 +87,12 @@ class Tagger:
         """What is predicted."""
         return tuple(self.taggers)
 
+    @property
+    def reading_(self) -> Reading | None:
+        """The file that it learnt from, how it was read and its frequent words; None for models of older versions."""
+        reading: Reading | None = next(iter(self.taggers.values())).reading_
+        return reading
+
     def fit(
         self, treebank: Treebank, dev: Treebank | None = None, progress: Progress | None = None, **more: Any
     ) -> Self:
@@ -159,7 +166,7 @@ class Tagger:
                 for name, array in tagger.to_arrays().items()
             }
             | ({} if self._combinations is None else self._combinations.to_arrays()),
-            "meta": {column: tagger.to_meta() for column, tagger in self.taggers.items()},
+            "meta": {column: tagger.all_meta() for column, tagger in self.taggers.items()},
         }
 
     @classmethod

@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 from isogloss import store
 from isogloss.data import Bitext, Links
 from isogloss.data.formats import as_bitext, as_links
+from isogloss.data.reading import Reading
 from isogloss.engine.threads import using_threads
 from isogloss.errors import LinksError, UsageError
 from isogloss.metrics import AlignmentScore, score_links
 from isogloss.progress import Progress, QuietProgress
 from isogloss.tasks.align.features import SETS, FeatureExtractor, PairFeatures
+from isogloss.tasks.align.languages import KnownWords, check_text
 from isogloss.tasks.align.supervised import applying, keeping
 from isogloss.tasks.align.supervised import explain as explaining
 from isogloss.tasks.align.supervised.applying import LinkSet as LinkSet  # others have it from here
@@ -367,6 +369,7 @@ class SupervisedAligner(ABC):
     def _stream(self, bitext: Bitext, links: Mapping[str, Links] | None) -> Iterable[PairFeatures]:
         """Features of one range of pairs after the other, so that memory does not grow with the text."""
         self._check_fitted()
+        check_text(self, self.reading_, bitext)
         for part, own in applying.pieces(bitext, links):
             yield self._transform(self.extractor_, part, own)
 
@@ -386,6 +389,7 @@ class SupervisedAligner(ABC):
         bitext = as_bitext(bitext)
         self._check_fitted()
         explaining.check_words(bitext, pair, source, target)
+        check_text(self, self.reading_, bitext)
         own = None if links is None else {name: given.part(pair, pair + 1) for name, given in links.items()}
         with using_threads(self.threads):
             features = self._transform(self.extractor_, bitext.part(pair, pair + 1), own)
@@ -402,6 +406,17 @@ class SupervisedAligner(ABC):
         return dict(zip(self._names, self._weights.tolist(), strict=True))
 
     # --- keeping
+
+    @property
+    def reading_(self) -> Reading | None:
+        """The files that it learnt from and how they were read, if it learnt from files."""
+        return self.extractor_.reading_
+
+    @property
+    def known_words_(self) -> tuple[KnownWords, KnownWords]:
+        """The words of source and target, and in how many pairs they occurred."""
+        seen = self.extractor_.statistics_
+        return KnownWords(seen.source_words, seen.source_counts), KnownWords(seen.target_words, seen.target_counts)
 
     @property
     def options_(self) -> dict[str, Any]:
