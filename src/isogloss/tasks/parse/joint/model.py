@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from isogloss import store
 from isogloss.data.bitext import Text
-from isogloss.data.formats import as_gold
+from isogloss.data.formats import as_gold, as_treebank
 from isogloss.data.reading import Reading, check_reading
 from isogloss.data.treebank import Treebank
 from isogloss.engine.threads import using_threads
