@@ -80,7 +80,9 @@ def fuzz(
             if death is None:
                 break
             first = death.seed + 1
-            if (death.error, death.place) not in known:
+            if (death.error, death.place) in known:
+                death = replace(death, message=f"{death.message}, not tried again: another case failed there")
+            else:
                 confirmed = children.confirmed(death)
                 if confirmed is None:
                     report.outcomes["compiled"] += 1
