@@ -173,7 +173,19 @@ def test_encoding_and_errors_options(tmp_path):
     assert b"".join(open_lines(tmp_path / "a", encoding="latin-1")) == "café\n".encode()
     with pytest.raises(BitextError, match=r"a, line 1: byte e9 .*ASCII"):
         read_bytes(tmp_path / "a", encoding="ascii")
-    for wrong in ("klingon", "hex", "rot13", "base64", "idna", "punycode", "undefined", "", "a\0b", "x" * 1000):
+    for wrong in (
+        "klingon",
+        "hex",
+        "rot13",
+        "base64",
+        "idna",
+        "punycode",
+        "undefined",
+        "unicode_escape",
+        "",
+        "a\0b",
+        "x" * 1000,
+    ):
         with pytest.raises(ParameterError, match="encoding should be"):
             read_bytes(tmp_path / "a", encoding=wrong)
     with pytest.raises(ParameterError, match="errors should be"):

@@ -257,6 +257,15 @@ def test_a_third_column_is_never_guessed(tmp_path, monkeypatch, text):
             read("-")
 
 
+def test_a_score_before_bars_is_no_word(tmp_path):
+    path = one(tmp_path, "\n0.93\tdas Haus ||| the house\n")
+    for read in (read_bitext, lambda path: list(stream_bitext(path))):
+        with pytest.raises(BitextError, match=r"line 2: both a tab and ' \|\|\| ' in .*--format tsv or --format bars"):
+            read(path)
+    assert read_bitext(path, format="bars")[1] == (("0.93", "das", "Haus"), ("the", "house"))
+    assert read_bitext(one(tmp_path, "das Haus\t|||\tthe house\t\n"))[0] == (("das", "Haus"), ("the", "house"))
+
+
 def test_columns_that_were_chosen_may_be_among_many(tmp_path):
     text = "0.93\tdas Haus\tthe house\n0.1\tein\ta\turl\n\n\t\t\n"
     expected = [(("das", "Haus"), ("the", "house")), (("ein",), ("a",)), ((), ()), ((), ())]

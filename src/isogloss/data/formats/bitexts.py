@@ -268,7 +268,16 @@ def _by_contents(data: bytes, name: str) -> str:
     if not with_bars and not with_tabs:
         number, line = lines[0]
         raise _no_separator(name, number, line, "' ||| ' and no tab")
-    return "bars" if with_bars >= with_tabs else "tsv"
+    if with_tabs > with_bars:
+        return "tsv"
+    for number, line in lines:
+        if any(b"\t" in field.strip() for field in _cut_bars(line)):
+            raise BitextError(
+                f"{name}, line {number}: both a tab and ' ||| ' in {_quoted(line)}. Say which of them is between the "
+                "two sides: --format tsv or --format bars (format= in Python). If it is a score or an address that "
+                "stands before the tab, cut it off first"
+            )
+    return "bars"
 
 
 def _no_separator(name: str, number: int, line: bytes, missing: str) -> BitextError:

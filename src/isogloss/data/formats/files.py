@@ -45,7 +45,8 @@ _WIDE_MARKS = [
     (codecs.BOM_UTF16_BE, "utf-16"),
 ]
 _BYTE_ORDERS = {"utf-16": ("utf-16-le", "utf-16-be"), "utf-32": ("utf-32-le", "utf-32-be")}
-_NOT_OF_FILES = {"idna", "punycode", "raw-unicode-escape", "undefined"}  # Python calls them text encodings
+# Python calls them text encodings, but no file is written in them.
+_NOT_OF_FILES = {"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape"}
 _TOLERANCES = ("strict", "replace", "ignore", "backslashreplace")
 
 
