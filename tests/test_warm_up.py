@@ -117,7 +117,7 @@ def test_warm_up_leaves_out_no_command_and_no_kind() -> None:
     choices["tag"] = ("--learner", ["hmm"])
     for name, (option, values) in choices.items():
         given = [line[line.index(option) + 1] for line in lines_of(name) if option in line]
-        assert sorted(given) == sorted(values)
+        assert sorted(set(given)) == sorted(values)
     for way in ("--dictionary", "--graph", "--bitext", "--adapt", "--order"):
         assert any(way in line for line in lines_of("tag", "train")), way
     for line in map(shlex.split, warm_up.LINES):
@@ -142,7 +142,7 @@ def test_warm_up_runs_its_lines_and_marks_everything_warm(
 AFTERWARDS = [
     "align en-tr.en.txt en-tr.tr.txt -o links.txt --scores --save hmm",
     "align en-tr.en.txt en-tr.tr.txt --model hmm -o again.txt",
-    "train-aligner quadratic en-tr.en.txt en-tr.tr.txt en-tr.gold.txt --save quadratic",
+    "train-aligner quadratic en-tr.en.txt en-tr.tr.txt en-tr.gold.txt --no-tune --save quadratic",
     "align en-tr.en.txt en-tr.tr.txt --model quadratic -o again.txt",
     "score links.txt en-tr.gold.txt -o score.txt",
     "view en-tr.en.txt en-tr.tr.txt links.txt -o page.html",
@@ -153,6 +153,7 @@ AFTERWARDS = [
     "parse train en-tr.tr.conllu --order 1 --save first",
     "parse train en-tr.tr.conllu --save parser",
     "parse apply parser en-tr.tr.conllu -o parsed.conllu",
+    "parse train en-tr.tr.conllu --trainer mira --tags predicted --save mira",
     "parse train-joint en-tr.tr.conllu --save joint",
 ]
 

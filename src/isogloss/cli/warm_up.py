@@ -15,8 +15,11 @@ from isogloss.errors import IsoglossError
 __all__ = ["LINES", "command"]
 
 _TEXTS = "en-de.en.txt en-de.de.txt"
+_OTHER = "en-tr.en.txt en-tr.tr.txt"
 _GOLD = "en-de.gold.txt"
 _TREES = "en-de.en.conllu"
+_FEW = 12
+"""Lines of gold that are enough to use every kernel, and quick to learn from."""
 
 LINES = (
     f"align {_TEXTS} --scores -o hmm.txt --save hmm",
@@ -26,12 +29,16 @@ LINES = (
     f"align {_TEXTS} --constraint symmetric --symmetrise union --decode viterbi --lexicon words.tsv -o symmetric.txt",
     f"align {_TEXTS} --chunk 30 --keep-case --tokenise unicode -o chunks.txt",
     f"align {_TEXTS} --model hmm -o applied.txt",
-    f"train-aligner auto {_TEXTS} {_GOLD} --save auto",
-    f"train-aligner matching {_TEXTS} {_GOLD} --no-tune --links hmm=hmm.txt --save matching",
-    f"train-aligner quadratic {_TEXTS} {_GOLD} --no-tune --save quadratic",
-    f"train-aligner itg {_TEXTS} {_GOLD} --no-tune --save itg",
+    f"train-aligner auto {_TEXTS} few.txt --save auto",
+    f"train-aligner matching {_TEXTS} few.txt --no-tune --links hmm=hmm.txt --save matching",
+    f"train-aligner matching {_TEXTS} few.txt --no-tune --trainer extragradient --save extragradient",
+    f"train-aligner quadratic {_OTHER} en-tr.gold.txt --no-tune --save quadratic",
+    f"train-aligner quadratic {_TEXTS} few.txt --no-tune --option pairs=false --save flow",
+    f"train-aligner itg {_TEXTS} few.txt --no-tune --save itg",
+    f"train-aligner itg {_TEXTS} few.txt --no-tune --trainer mira --save mira-itg",
     f"align {_TEXTS} --model matching --links hmm=hmm.txt --scores -o matching.txt",
-    f"align {_TEXTS} --model quadratic --scores -o quadratic.txt",
+    f"align {_OTHER} --model quadratic --scores -o quadratic.txt",
+    f"align {_TEXTS} --model flow --scores -o flow.txt",
     f"align {_TEXTS} --model itg --scores -o itg.txt",
     f"suggest {_TEXTS} --gold {_GOLD} -o suggest.txt",
     f"suggest {_TEXTS} --model quadratic -o suggest.txt",
@@ -64,6 +71,8 @@ LINES = (
     f"parse train {_TREES} --order 1 --projective --labels second --iterations 2 --save first",
     f"parse train {_TREES} --nonprojective --tags predicted --decoder map --iterations 2 --save crossing",
     f"parse train {_TREES} --trainer risk --iterations 2 --save risk",
+    f"parse train {_TREES} --trainer risk --order 1 --projective --iterations 2 --save risk1",
+    f"parse train {_TREES} --trainer risk --order 1 --nonprojective --iterations 2 --save risk2",
     f"parse train {_TREES} --trainer mira --order 1 --iterations 2 --save mira",
     f"parse train {_TREES} --trainer perceptron --order 1 --nonprojective --iterations 2 --save perceptron",
     f"parse train-joint {_TREES} --dev {_TREES} --iterations 2 --save joint",
@@ -80,8 +89,8 @@ LINES = (
 def command(quiet: Quiet = False) -> None:
     """Compile all kernels now, so that no command has to do so when it is first used.
 
-    Runs every command once on a bundled sample of fifty sentence pairs, in a temporary folder: minutes on the first
-    time, seconds afterwards. Of use when building a container image, or before measuring time.
+    Runs every command on bundled samples of fifty sentence pairs, in a temporary folder, which takes minutes on the
+    first time. Of use when building a container image, or before measuring time.
     """
     from isogloss import samples
     from isogloss.cli import COMMANDS
@@ -91,8 +100,9 @@ def command(quiet: Quiet = False) -> None:
     began = time.perf_counter()
     progress = progress_for(quiet)
     with tempfile.TemporaryDirectory(prefix="isogloss-") as folder, chdir(folder):
-        samples.write("en-de", ".")
-        _write_dictionaries()
+        for sample in samples.names():
+            samples.write(sample, ".")
+        _write_others()
         progress.start("Compiling")  # without a total: how long the rest takes cannot be told from what is done
         for number, line in enumerate(LINES, 1):
             name, *arguments = shlex.split(line)
@@ -106,8 +116,10 @@ def command(quiet: Quiet = False) -> None:
     say(f"all kernels are compiled, {time.perf_counter() - began:.1f} s; {kernel_cache()}", quiet)
 
 
-def _write_dictionaries() -> None:
-    """Files that some commands read besides texts and trees."""
+def _write_others() -> None:
+    """What some commands read besides the files of the samples: a few lines of gold, and dictionaries."""
+    gold = Path(_GOLD).read_text(encoding="utf-8").splitlines(keepends=True)
+    Path("few.txt").write_text("".join(gold[:_FEW]), encoding="utf-8")
     rows = [line.split("\t") for line in Path(_TREES).read_text(encoding="utf-8").splitlines() if "\t" in line]
     tags = sorted({f"{row[1].lower()}\t{row[3]}\n" for row in rows})
     Path("tags.tsv").write_text("".join(tags), encoding="utf-8")
