@@ -161,7 +161,7 @@ def table(first: str, second: str, shown: tuple[str, ...]) -> str:
             cells = [f"{float(row['all']):.2f} / {float(row['non_null']):.2f}" for row in both]
             if each == "uas":
                 cells = [f"{float(row['all']):.2f}" for row in both]
-            gap = float(both[1]["all"]) - float(both[0]["all"])
+            gap = float(both[1]["difference"] or float(both[1]["all"]) - float(both[0]["all"]))
             lines.append(f"| {name} | {each} | {' | '.join(cells)} | {gap:+.2f} | {both[1]['p']} |")
     return "\n".join([*lines, "", rows.commits(used)])
 

@@ -287,7 +287,7 @@ class Found:
     def __call__(self, **columns: object) -> list[rows.Row]:
         some = [row for row in self.every if all(row[name] == str(value) for name, value in columns.items())]
         for row in some:
-            self.used.add(row["model"], row["language"], row)
+            self.used.add(row["model"], f"seed {row['seed']}", row)
         return some
 
 
