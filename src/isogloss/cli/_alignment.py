@@ -12,6 +12,7 @@ import numpy as np
 from isogloss import store
 from isogloss._version import __version__
 from isogloss.cli._common import is_standard_output, progress_for, read_gold, say, write_json, write_result
+from isogloss.cli._raw import warn_if_raw
 from isogloss.cli._systems import read_named
 from isogloss.data import Bitext, Links
 from isogloss.data.formats import atomic_write, format_links, read_bitext, stream_bitext
@@ -103,6 +104,7 @@ class Alignments:
         bitext = read_bitext(self.source, self.target, **self.reading)
         if not len(bitext):
             raise _nothing_in(bitext)
+        warn_if_raw(bitext)
         if self.gold_path is not None:
             self.gold = read_gold(self.gold_path, bitext)
         links = aligner.fit_predict(bitext, checkpoint=checkpoint, resume=resume, progress=progress_for(self.quiet))
@@ -127,6 +129,8 @@ class Alignments:
                 for bitext in stream_bitext(self.source, self.target, size=size, **self.reading):
                     if look is not None:
                         look.at(bitext)
+                        if not self.tally.pairs:
+                            warn_if_raw(bitext, aligner.reading_)
                     self._write(file, bitext, self._predict(aligner, bitext, others, systems or {}), aligner)
                     progress.update(self.tally.pairs, f"{self.tally.pairs:,} pairs")
             finally:
@@ -165,6 +169,8 @@ class Alignments:
         if resume:
             chunks.take_up()
         for bitext in stream_bitext(self.source, self.target, size=size, **self.reading):
+            if not chunks.done:
+                warn_if_raw(bitext)
             chunks.learn(bitext)
         if not chunks.done:
             raise _nothing_in(Bitext.read(self.source, self.target, **self.reading))
