@@ -104,6 +104,8 @@ def test_text_read_in_another_way_is_warned_of(raw: tuple[Path, Path], model: Pa
         warnings.simplefilter("error")
         aligner.predict(Bitext.read(*raw, **aligner.reading_.options))  # type: ignore[union-attr]
         aligner.predict(Bitext.of([("the house", "das Haus")]))  # nobody knows how that was made
+        links = aligner.predict((str(raw[0]), raw[1]))  # files are read as those of the training were
+    assert links.bitext is not None and links.bitext.source.form == TextForm("unicode", "NFC")
 
 
 def test_older_models_say_nothing(raw: tuple[Path, Path], model: Path) -> None:

@@ -10,7 +10,7 @@ from isogloss.data.bitext import Bitext, Text
 from isogloss.data.formats.bitexts import read_bitext
 from isogloss.errors import BitextError, ParameterError
 
-__all__ = ["as_bitext"]
+__all__ = ["as_bitext", "is_files"]
 
 
 def as_bitext(obj: Any, **options: Any) -> Bitext:
@@ -35,10 +35,8 @@ def as_bitext(obj: Any, **options: Any) -> Bitext:
     """
     if isinstance(obj, Bitext):
         return obj
-    if _is_path(obj):
-        return read_bitext(obj, **options)
-    if isinstance(obj, tuple) and len(obj) == 2 and all(map(_is_path, obj)):
-        return read_bitext(*obj, **options)
+    if is_files(obj):
+        return read_bitext(*obj if isinstance(obj, tuple) else (obj,), **options)
     if options:
         raise ParameterError(f"as_bitext: {', '.join(options)} can be given with paths only")
     if hasattr(obj, "columns"):
@@ -54,8 +52,10 @@ def as_bitext(obj: Any, **options: Any) -> Bitext:
     return Bitext(_text([row[0] for row in rows], "source"), _text([row[1] for row in rows], "target"))
 
 
-def _is_path(obj: object) -> bool:
-    return isinstance(obj, str | os.PathLike)
+def is_files(obj: object) -> bool:
+    """Whether `as_bitext` takes it for the name of a file, or for two."""
+    files = obj if isinstance(obj, tuple) and len(obj) == 2 else (obj,)
+    return all(isinstance(file, str | os.PathLike) for file in files)
 
 
 def _from_frame(frame: Any) -> Bitext:
