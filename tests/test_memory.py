@@ -18,6 +18,7 @@ from isogloss.data.reading import FrequentWords, Reading, TextForm
 from isogloss.data.tokenise import tokenise_text
 from isogloss.errors import ModelError
 from isogloss.tasks.align import HMMAligner, MatchingAligner, Model1Aligner, Model2Aligner
+from isogloss.tasks.align._doctor_sides import raw_findings
 from isogloss.tasks.align.languages import KnownWords, homes_of
 from isogloss.tasks.tag import CrfTagger, Tagger
 
@@ -103,6 +104,8 @@ def test_text_read_in_another_way_is_warned_of(raw: tuple[Path, Path], model: Pa
         warnings.simplefilter("error")
         aligner.predict(Bitext.read(*raw, **aligner.reading_.options))  # type: ignore[union-attr]
         aligner.predict(Bitext.of([("the house", "das Haus")]))  # nobody knows how that was made
+        links = aligner.predict((str(raw[0]), raw[1]))  # files are read as those of the training were
+    assert links.bitext is not None and links.bitext.source.form == TextForm("unicode", "NFC")
 
 
 def test_older_models_say_nothing(raw: tuple[Path, Path], model: Path) -> None:
@@ -260,3 +263,56 @@ def test_a_parser_tokenises_and_knows_its_language(isogloss: Call, tmp_path: Pat
     assert lines[5].startswith("4\told\t") and lines[5].endswith("SpaceAfter=No")
     answer = isogloss("parse", "apply", tmp_path / "m", samples.path("en-de", "target"), "-q")
     assert answer.status == 0 and "is it of the same language?" in answer.err
+
+
+# Raw text ------------------------------------------------------------------------------------------------------------
+
+
+def test_raw_text_is_said_before_training(isogloss: Call, raw: tuple[Path, Path], tmp_path: Path) -> None:
+    answer = isogloss("align", *raw, "-o", tmp_path / "links", "-q")
+    assert answer.status == 0 and answer.err.count("\n") == 1
+    assert all(name.name in answer.err for name in raw) and "--tokenise unicode" in answer.err
+    in_parts = isogloss("align", *raw, "-o", tmp_path / "links", "-q", "--chunk", 30)
+    assert in_parts.status == 0 and in_parts.err.count("does not look tokenised") == 2  # each side, once
+    assert isogloss("align", *raw, "-o", tmp_path / "links", "-q", "--tokenise", "unicode").err == ""
+
+
+def test_raw_text_is_said_when_a_model_is_applied(isogloss: Call, raw: tuple[Path, Path], tmp_path: Path) -> None:
+    sample = [samples.path("en-de", side) for side in ("source", "target")]
+    assert isogloss("align", *sample, "-q", "--save", tmp_path / "m", "-o", tmp_path / "links").err == ""
+    answer = isogloss("align", *raw, "--model", tmp_path / "m", "-q", "-o", tmp_path / "links")
+    assert answer.err.count("\n") == 1 and "as the text that the model learnt from was" in answer.err
+    assert isogloss("align", *sample, "--model", tmp_path / "m", "-q", "-o", tmp_path / "links").err == ""
+
+
+def test_raw_text_is_said_by_train_aligner(isogloss: Call, raw: tuple[Path, Path], tmp_path: Path) -> None:
+    (tmp_path / "gold").write_text("0-0\n" * 10)
+    quick = "--features", "association", "--no-tune", "-q", "--save", tmp_path / "m"
+    answer = isogloss("train-aligner", "matching", *raw, tmp_path / "gold", *quick)
+    assert answer.status == 0 and "does not look tokenised" in answer.err.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("{} said: no, it is {}.", ["untokenised"]),
+        ("{} said : no , it is {} .", []),
+        ("Mr. {} and Mrs. {}", []),
+        ("l&apos; homme &quot; {} &quot; , d&apos; {} .", []),  # a tokeniser wrote these
+        ("<b>Open</b> the {} {}", ["markup"]),
+        ("Save {} &amp; close {}", ["markup"]),
+        ('click <g id="1">here</g> {} {}', ["markup"]),
+        ("<unk> {} , <s> {}", []),
+        ("我们昨天去了{}北京的公园看花，{}非常漂亮。", ["unsegmented"]),
+        ("我们 昨天 去 了 {} 公园 看 花 ， {} 漂亮 。", []),
+        ("私は昨日{}公園に行きました。{}", ["unsegmented"]),
+        ("เมื่อวานนี้เราไปสวนสาธารณะ{}กรุงเทพ{}", ["unsegmented"]),
+        ("ذهبت {} إلى البيت، ثم عدت {}؟", ["untokenised"]),
+        ("वह {} घर गया।  फिर {}।", ["untokenised"]),
+    ],
+)
+def test_what_looks_raw(line: str, code: list[str]) -> None:
+    letters = {"北": "一二三四五六七八九十", "私": "あいうえおかきくけこ", "昨": "一二三四五六七八九十"}
+    own = next((found for script, found in letters.items() if script in line), "abcdefghij")
+    text = Text.of([line.format(a * 3, b * 4) for a in own for b in own[::2]])
+    assert [finding.code for finding in raw_findings(text, "source")] == code

@@ -19,6 +19,7 @@ from isogloss.cli._common import (
     write_json,
     write_result,
 )
+from isogloss.cli._raw import warn_if_raw
 from isogloss.cli._systems import read_named
 from isogloss.data import Bitext, Links
 from isogloss.data.formats import atomic_write, format_links, read_bitext, stream_bitext
@@ -110,6 +111,7 @@ class Alignments:
         bitext = read_bitext(self.source, self.target, **self.reading)
         if not len(bitext):
             raise _nothing_in(bitext)
+        warn_if_raw(bitext)
         if self.gold_path is not None:
             self.gold = read_gold(self.gold_path, bitext)
         links = aligner.fit_predict(bitext, checkpoint=checkpoint, resume=resume, progress=progress_for(self.quiet))
@@ -134,6 +136,8 @@ class Alignments:
                 for bitext in stream_bitext(self.source, self.target, size=size, **self.reading):
                     if look is not None:
                         look.at(bitext)
+                        if not self.tally.pairs:
+                            warn_if_raw(bitext, aligner.reading_)
                     self._write(file, bitext, self._predict(aligner, bitext, others, systems or {}), aligner)
                     progress.update(self.tally.pairs, f"{self.tally.pairs:,} pairs")
             finally:
@@ -172,6 +176,8 @@ class Alignments:
         if resume:
             chunks.take_up()
         for bitext in stream_bitext(self.source, self.target, size=size, **self.reading):
+            if not chunks.done:
+                warn_if_raw(bitext)
             chunks.learn(bitext)
         if not chunks.done:
             raise _nothing_in(Bitext.read(self.source, self.target, **self.reading))

@@ -13,7 +13,7 @@ from isogloss.data.rows import Shown
 from isogloss.data.treebank import Treebank
 from isogloss.errors import BitextError, ParameterError, UsageError
 
-__all__ = ["as_bitext", "as_gold", "as_links", "as_treebank"]
+__all__ = ["as_bitext", "as_gold", "as_links", "as_treebank", "is_files"]
 
 _PAIRS = "a Bitext, the path of a file, two paths, or a list of pairs, as [('das Haus', 'the house')]"
 _SENTENCES = "a Treebank, as Treebank.read('text.conllu'), or a Text, as Text.of(['she sleeps'])"
@@ -80,10 +80,8 @@ def as_bitext(obj: Any, **options: Any) -> Bitext:
     """
     if isinstance(obj, Bitext):
         return obj
-    if _is_path(obj):
-        return _read(obj, options=options)
-    if isinstance(obj, tuple) and len(obj) == 2 and all(map(_is_path, obj)):
-        return _read(*obj, options=options)
+    if is_files(obj):
+        return _read(*obj if isinstance(obj, tuple) else (obj,), options=options)
     if options:
         raise ParameterError(f"as_bitext: {', '.join(options)} can be given with paths only")
     if hasattr(obj, "columns") and not isinstance(obj, Shown):  # a treebank is no frame
@@ -101,8 +99,10 @@ def as_bitext(obj: Any, **options: Any) -> Bitext:
     return Bitext(_text([row[0] for row in rows], "source"), _text([row[1] for row in rows], "target"))
 
 
-def _is_path(obj: object) -> bool:
-    return isinstance(obj, str | os.PathLike)
+def is_files(obj: object) -> bool:
+    """Whether `as_bitext` takes it for the name of a file, or for two."""
+    files = obj if isinstance(obj, tuple) and len(obj) == 2 else (obj,)
+    return all(isinstance(file, str | os.PathLike) for file in files)
 
 
 def _read(*paths: Any, options: Mapping[str, Any]) -> Bitext:

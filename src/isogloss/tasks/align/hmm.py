@@ -24,7 +24,7 @@ from isogloss.progress import Progress, QuietProgress
 from isogloss.tasks.align import decode as decoding
 from isogloss.tasks.align.corpus import Corpus
 from isogloss.tasks.align.explain import explain
-from isogloss.tasks.align.languages import KnownWords, check_text
+from isogloss.tasks.align.languages import KnownWords, text_for
 from isogloss.tasks.align.lexicon import LexiconEntry, entries_of, lexicon_prior, read_lexicon
 from isogloss.tasks.align.model import Model
 from isogloss.tasks.align.settings import Settings
@@ -350,13 +350,12 @@ class HMMAligner:
                 f"this {type(self).__name__} has learnt nothing yet: call fit first, or load a saved model"
             )
 
-    def _checked(self, given: Any) -> Bitext:
+    def _checked(self, given: object) -> Bitext:
         """A text to work on; one that looks unlike that of the training is said to."""
         self._check_fitted()
-        bitext = as_bitext(given)
-        if self._trained_on is None or self._trained_on[0] is not bitext:
-            check_text(self, self.reading_, bitext)
-        return bitext
+        if self._trained_on is None or given is not self._trained_on[0]:
+            return text_for(self, given)
+        return self._trained_on[0]
 
     @property
     def known_words_(self) -> tuple[KnownWords, KnownWords]:

@@ -15,7 +15,7 @@ from isogloss.data.reading import Reading, check_reading, word_counts
 if TYPE_CHECKING:
     from isogloss.data import Bitext, Vocabulary
 
-__all__ = ["Homes", "KnownWords", "check_text", "homes_of", "words_of"]
+__all__ = ["Homes", "KnownWords", "homes_of", "text_for", "words_of"]
 
 ENOUGH = 20
 """Words with letters, on each side, before anything is said of a text."""
@@ -109,12 +109,19 @@ def _homes(counts: Mapping[str, int], own: KnownWords, other: KnownWords) -> tup
     )
 
 
-def check_text(aligner: Any, remembered: Reading | None, bitext: Bitext) -> None:
-    """Warn of a text that was read in another way than what the aligner learnt from, or whose sides look swapped."""
-    from isogloss.data.formats import IsoglossWarning
+def text_for(aligner: Any, given: Any) -> Bitext:
+    """What an aligner is applied to, made of anything `as_bitext` takes; files are read as those of its training were.
 
+    Warns of a text that was read in another way, or whose sides look swapped.
+    """
+    from isogloss.data.formats import IsoglossWarning, as_bitext
+    from isogloss.data.formats.convert import is_files
+
+    remembered: Reading | None = aligner.reading_
+    bitext = as_bitext(given, **(remembered.options if remembered is not None and is_files(given) else {}))
     check_reading(remembered, bitext.source, bitext.target)
     found = homes_of(aligner, *words_of(aligner, bitext)).swapped
     if found is not None:
         names = f"{bitext.source.name}, {bitext.target.name}"
         warnings.warn(f"{names}: {found}. bitext.swapped() exchanges them", IsoglossWarning, stacklevel=4)
+    return bitext

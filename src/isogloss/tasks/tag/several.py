@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from isogloss import store
 from isogloss.data.bitext import Text
 from isogloss.data.formats import as_gold
-from isogloss.data.reading import Reading
+from isogloss.data.reading import Reading, check_reading
 from isogloss.data.treebank import Column, Treebank
 from isogloss.data.vocabulary import Vocabulary
 from isogloss.errors import ParameterError
@@ -118,6 +118,7 @@ class Tagger:
     def tags(self, treebank: Treebank | Text, *, confidence: bool = False) -> dict[str, Tags]:
         """By column, what `predict` finds as numbers and, with `confidence`, the posterior of each tag."""
         given = as_treebank(treebank)
+        check_reading(self.reading_, given)
         if self._combinations is None:
             return {
                 column: Tags(tagger._best(given), tagger.confidence(given) if confidence else None)

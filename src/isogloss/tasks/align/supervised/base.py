@@ -20,7 +20,7 @@ from isogloss.errors import LinksError, UsageError
 from isogloss.metrics import AlignmentScore, score_links
 from isogloss.progress import Progress, QuietProgress
 from isogloss.tasks.align.features import SETS, FeatureExtractor, PairFeatures
-from isogloss.tasks.align.languages import KnownWords, check_text
+from isogloss.tasks.align.languages import KnownWords, text_for
 from isogloss.tasks.align.supervised import applying, keeping
 from isogloss.tasks.align.supervised import explain as explaining
 from isogloss.tasks.align.supervised.applying import LinkSet as LinkSet  # others have it from here
@@ -314,7 +314,7 @@ class SupervisedAligner(ABC):
         probability : bool
             False leaves probabilities out, which is faster where the links are the best structure.
         """
-        bitext = as_bitext(bitext)
+        bitext = self._checked(bitext)
         rows: list[tuple[LinkSet, Array | None]] = []
         with using_threads(self.threads):
             for features in self._stream(bitext, links):
@@ -348,7 +348,7 @@ class SupervisedAligner(ABC):
         """The posterior of every cell, float32[n_source, n_target] for each pair; empty where a pair is passed over."""
         found: list[NDArray[np.float32]] = []
         with using_threads(self.threads):
-            for features in self._stream(as_bitext(bitext), links):
+            for features in self._stream(self._checked(bitext), links):
                 dists = self.distributions(features, self.parts(features), self._weights / self.temperature_)
                 found += [p.astype(np.float32) for p in self.link_probabilities(dists)]
         return found
@@ -366,10 +366,13 @@ class SupervisedAligner(ABC):
         found = self.predict_proba(bitext, links=links)
         return np.array([applying.share_linked(posterior) for posterior in found], np.float64)
 
+    def _checked(self, given: Any) -> Bitext:
+        """A text to work on; one that looks unlike that of the training is said to."""
+        self._check_fitted()
+        return text_for(self, given)
+
     def _stream(self, bitext: Bitext, links: Mapping[str, Links] | None) -> Iterable[PairFeatures]:
         """Features of one range of pairs after the other, so that memory does not grow with the text."""
-        self._check_fitted()
-        check_text(self, self.reading_, bitext)
         for part, own in applying.pieces(bitext, links):
             yield self._transform(self.extractor_, part, own)
 
@@ -386,10 +389,8 @@ class SupervisedAligner(ABC):
 
         With one word given, the other is its best partner.
         """
-        bitext = as_bitext(bitext)
-        self._check_fitted()
+        bitext = self._checked(bitext)
         explaining.check_words(bitext, pair, source, target)
-        check_text(self, self.reading_, bitext)
         own = None if links is None else {name: given.part(pair, pair + 1) for name, given in links.items()}
         with using_threads(self.threads):
             features = self._transform(self.extractor_, bitext.part(pair, pair + 1), own)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isogloss.data import Links
-from isogloss.data.formats import IsoglossWarning, as_bitext
+from isogloss.data.formats import IsoglossWarning
 from isogloss.engine.threads import using_threads
 from isogloss.errors import LinksError, ParameterError
 from isogloss.learners.loglinear import Lbfgs, Likelihood
@@ -305,10 +305,10 @@ class ItgAligner(SupervisedAligner):
         links: Mapping[str, Links] | None = None,
     ) -> dict[str, Any]:
         """Why two words are linked, or are not; `blocks` has the best blocks that they stand in together."""
+        bitext = self._checked(bitext)
         answer = super().explain(bitext, pair, source=source, target=target, links=links)
         if self.block_size_ is None or answer["source"] is None:
             return answer
-        bitext = as_bitext(bitext)
         own = None if links is None else {name: given.part(pair, pair + 1) for name, given in links.items()}
         with using_threads(self.threads):
             features = self._transform(self.extractor_, bitext.part(pair, pair + 1), own)
