@@ -10,14 +10,25 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from isogloss.errors import ModelError
-
 if TYPE_CHECKING:
     from isogloss.data.bitext import Text
     from isogloss.data.treebank import Treebank
 
-__all__ = ["FrequentWords", "Reading", "TextForm", "check_reading", "lettered", "word_counts"]
+__all__ = [
+    "NORMAL_FORMS",
+    "TOKENISERS",
+    "FrequentWords",
+    "Reading",
+    "TextForm",
+    "check_reading",
+    "lettered",
+    "word_counts",
+]
 
+TOKENISERS = ("space", "unicode", "characters")
+"""What may be taken for a word."""
+NORMAL_FORMS = (None, "NFC", "NFD", "NFKC", "NFKD")
+"""Unicode normal forms that words may be brought to."""
 KEY = "reading"
 """The name under which the header of a saved model has it."""
 SAMPLE = 2000
@@ -46,6 +57,15 @@ class TextForm:
     tokenise: str = "space"
     normalise: str | None = None
     language: str | None = None
+
+    @classmethod
+    def checked(cls, given: Mapping[str, Any]) -> TextForm:
+        """From what a saved model says."""
+        made = cls(**given)
+        known = made.tokenise in TOKENISERS and made.normalise in NORMAL_FORMS
+        if not known or not (made.language is None or isinstance(made.language, str)):
+            raise ValueError(f"a text was read with {made}")
+        return made
 
     def differs_from(self, other: TextForm) -> list[str]:
         """The fields in which they contradict each other; a language that is not known contradicts none."""
@@ -147,19 +167,22 @@ class Reading:
     @classmethod
     def from_meta(cls, meta: Mapping[str, Any]) -> Reading | None:
         """What `to_meta` gave; None for models that do not have it, such as those of older versions."""
+        from isogloss.layout import number, texts
+        from isogloss.store import reading
+
         given = meta.get(KEY)
         if given is None:
             return None
-        try:
-            forms = tuple(None if form is None else TextForm(**form) for form in given["forms"])
-            common = given.get("frequent")
+        with reading("what the model remembers of its text"):
+            forms = tuple(None if form is None else TextForm.checked(form) for form in given["forms"])
+            names, common = texts(given["names"], "names", distinct=False), given.get("frequent")
             if common is not None:
-                common = FrequentWords(tuple(map(str, common["words"])), float(common["share"]))
-            return cls(tuple(map(str, given["names"])), forms, common)
-        except (KeyError, TypeError, ValueError) as problem:
-            raise ModelError(
-                f"the header says in no way known here how the text was read ({problem}). Train the model again"
-            ) from None
+                common = FrequentWords(
+                    texts(common["words"], "words"), number(common["share"], "share", least=0, most=1)
+                )
+            if len(names) != len(forms) or len(names) not in (1, 2):
+                raise ValueError(f"{len(names)} names of files, and {len(forms)} ways to read them")
+            return cls(names, forms, common)
 
 
 def check_reading(remembered: Reading | None, *texts: Text | Treebank) -> None:

@@ -24,14 +24,12 @@ from isogloss.data.formats.files import (
     side_encodings,
 )
 from isogloss.data.formats.tmx import format_tmx, tmx_pairs
-from isogloss.data.reading import TextForm
+from isogloss.data.reading import NORMAL_FORMS, TOKENISERS, TextForm
 from isogloss.errors import BitextError, ParameterError, UsageError
 
 __all__ = ["lines_of", "read_bitext", "stream_bitext", "write_bitext"]
 
 _FORMATS = ("auto", "pair", "bars", "tsv", "tmx")
-_TOKENISERS = ("space", "unicode", "characters")
-_FORMS = (None, "NFC", "NFD", "NFKC", "NFKD")
 _COMPRESSED = (".gz", ".xz", ".zst")
 _SHOWN = 8  # columns that a message lists
 _SPACES = re.compile(r"[ \t-\r]")
@@ -60,8 +58,8 @@ class _Options:
     def __post_init__(self) -> None:
         for option, value, allowed in (
             ("format", self.format, _FORMATS),
-            ("tokenise", self.tokenise, _TOKENISERS),
-            ("normalise", self.normalise, _FORMS),
+            ("tokenise", self.tokenise, TOKENISERS),
+            ("normalise", self.normalise, NORMAL_FORMS),
         ):
             if value not in allowed:
                 raise ParameterError(f"{option} should be one of {', '.join(map(str, allowed))}, not {value!r}")
