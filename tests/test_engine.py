@@ -359,6 +359,9 @@ def test_order_of_choice(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert cache.ensure_cache() == fresh / "package" / "__pycache__"
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(fresh / "named"))
     assert cache.ensure_cache() == fresh / "named" and cache.troubles() == ()
+    monkeypatch.chdir(fresh)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "named")
+    assert cache.ensure_cache() == fresh / "named"
     shutil.rmtree(fresh / "named")
     (fresh / "named").write_text("")  # what is named cannot be used
     assert cache.ensure_cache() == fresh / "package" / "__pycache__"

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +44,10 @@ def stopped(command: list[str], after: float, folder: Path) -> tuple[int, str]:
 def test_ctrl_c_in_the_first_second(arguments: list[str], module: bool, tmp_path: Path) -> None:
     (tmp_path / "isogloss").write_text(SCRIPT)  # as pip makes it
     program = [sys.executable, *(["-m", "isogloss"] if module else ["isogloss"])]
-    for after in (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0):
-        status, said = stopped([*program, *arguments], after, tmp_path)
+    delays = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)
+    with ThreadPoolExecutor(len(delays)) as pool:
+        answers = list(pool.map(lambda after: stopped([*program, *arguments], after, tmp_path), delays))
+    for after, (status, said) in zip(delays, answers, strict=True):
         place = f"after {after} s: {status} {said}"
         if status == 130:
             assert said.endswith("isogloss: stopped by Ctrl-C\n") and "Traceback" not in said, place

@@ -60,10 +60,11 @@ def ensure_cache() -> Path | None:
 
 
 def _chosen() -> Path | None:
-    named = os.environ.get(_VARIABLE)
-    problem = _problem(Path(named), 0o777) if named else None
-    if named and problem is None:
-        return Path(named)
+    named = Path(os.environ[_VARIABLE]).absolute() if os.environ.get(_VARIABLE) else None
+    problem = None if named is None else _problem(named, 0o777)
+    if named is not None and problem is None:
+        _tell_numba(named)  # not a place that changes with the current folder
+        return named
     folder = _unnamed()
     if problem is not None:
         where = "nowhere" if folder is None else f"in {folder}"
