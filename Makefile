@@ -1,11 +1,11 @@
 # Everything starts here: `make demo` and `make test` need Python 3.11 or newer, make and a package index.
 PYTHON ?= python3
 VENV   ?= .venv
-BIN     = $(VENV)/bin
+BIN     = $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 READY   = $(VENV)/.ready
 export ISOGLOSS_DATA ?= ../shared/data
 
-.PHONY: demo test test-full lint format bench bench-align clean
+.PHONY: demo test test-full test-portable lint format bench bench-align clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -20,6 +20,9 @@ test: $(READY) lint
 
 test-full: $(READY) lint
 	$(BIN)/python -m pytest -n 2
+
+test-portable: $(READY)
+	$(BIN)/python tests/portable.py
 
 lint: $(READY)
 	$(BIN)/ruff check src tests benchmarks examples

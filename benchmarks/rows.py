@@ -46,6 +46,52 @@ def fill(page: Path, name: str, table: str) -> None:
     page.write_text(f"{before}{begin}{table}\n{end}{rest.split(end, 1)[1]}", encoding="utf-8")
 
 
+def commits(used: Iterable[tuple[str, str, Row]]) -> str:
+    """What stands below a table: the commit of every row in it, given as column, line and row.
+
+    Examples
+    --------
+    >>> a, b = {"commit": "1a"}, {"commit": "2b+"}
+    >>> commits([("ours", "de", a), ("ours", "fr", a)])
+    'Commit of all rows: 1a.'
+    >>> commits([("ours", "de", a), ("ours", "fr", b), ("theirs", "de", a), ("theirs", "fr", a)])
+    'Commits of the rows: 1a: ours (de) · theirs; 2b+: ours (fr).'
+    >>> commits([("ours", "de", {"commit": ""}), ("", "fr", a)])
+    'Commits of the rows: not recorded: ours; 1a: fr.'
+    """
+    columns: dict[str, dict[str, None]] = {}
+    by_commit: dict[str, dict[str, dict[str, None]]] = {}
+    for column, line, row in used:
+        columns.setdefault(column, {})[line] = None
+        made = row.get("commit") or "not recorded"
+        by_commit.setdefault(made, {}).setdefault(column, {})[line] = None
+    if len(by_commit) == 1:
+        return f"Commit of all rows: {next(iter(by_commit))}."
+    shown = []
+    for made, found in by_commit.items():
+        parts = []
+        for column, lines in found.items():
+            some = "" if len(lines) == len(columns[column]) else f" ({', '.join(lines)})"
+            parts.append(f"{column}{some}" if column else ", ".join(lines))
+        shown.append(f"{made}: {' · '.join(parts)}")
+    return f"Commits of the rows: {'; '.join(shown)}."
+
+
+class Used:
+    """The rows that a table takes, for the line below it."""
+
+    def __init__(self) -> None:
+        self._rows: list[tuple[str, str, Row]] = []
+
+    def add(self, column: str, line: str, row: Row) -> None:
+        self._rows.append((column, line, row))
+
+    def below(self, table: str) -> str:
+        """A table with the commits of the rows that were added since the last one."""
+        used, self._rows = self._rows, []
+        return f"{table.rstrip()}\n\n{commits(used)}" if used else table
+
+
 class Rows:
     """A CSV file with a header, where rows with the same key replace one another.
 

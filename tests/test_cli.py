@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import json
 import os
@@ -14,12 +15,13 @@ import types
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import pytest
 
 from isogloss import cli, samples
 from isogloss._version import __version__
+from isogloss.cli import _frame
 from isogloss.data.formats import IsoglossWarning
 from isogloss.errors import DataError, ParameterError, UsageError
 
@@ -213,6 +215,50 @@ def test_a_signal_is_not_lost_where_python_cannot_raise(isogloss: Call, stub: An
     assert isogloss("stub") == (130, "", f"isogloss: stopped by {name}\n")
 
 
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (["align", SOURCE, TARGET, "--tokenise", "characters"], ["align", SOURCE, TARGET, "--tokenize", "characters"]),
+        (["align", SOURCE, TARGET, "--normalise=NFKC"], ["align", SOURCE, TARGET, "--normalize=NFKC"]),
+        (["align", SOURCE, TARGET, "--symmetrise", "union"], ["align", "--symmetrize", "union", SOURCE, TARGET]),
+        (["tag", "train", "t", "--graph", "--unlabelled", "u"], ["tag", "train", "t", "--graph", "--unlabeled", "u"]),
+        (["tag", "train", "t", "--neighbours", "9"], ["tag", "train", "t", "--neighbors", "9"]),
+        (["tag", "apply", "m", "text", "-o", "out"], ["tag", "apply", "text", "-o", "out", "--model", "m"]),
+        (["parse", "apply", "m", "text"], ["parse", "apply", "--model=m", "text"]),
+        (["parse", "apply", "m", "-"], ["parse", "apply", "-", "--model", "m"]),
+        (["lexicon", "m", "--top", "1"], ["lexicon", "--model", "m", "--top", "1"]),
+    ],
+)
+def test_other_spellings(monkeypatch: pytest.MonkeyPatch, ours: list[Any], theirs: list[Any]) -> None:
+    """They ask for the same call, with the same values."""
+    called: list[Any] = []
+    parse = _frame._parse
+
+    def parsed(name: str, function: Callable[..., None], arguments: list[str]) -> Callable[[], None]:
+        @functools.wraps(function)
+        def record(**values: Any) -> None:
+            called.append((name, values))
+
+        return cast(Callable[[], None], parse(name, record, arguments))
+
+    monkeypatch.setattr(_frame, "_parse", parsed)
+    save = ["--save", "saved"] if ours[1] == "train" else []
+    assert [cli.main([*map(str, line), *save]) for line in (ours, theirs)] == [0, 0]
+    assert called[0] == called[1]
+
+
+def test_other_spellings_are_in_no_help(isogloss: Call) -> None:
+    for words in (["align"], ["tag", "train"], ["tag", "apply"], ["parse", "apply"], ["lexicon"]):
+        answer = isogloss(*words, "--help")
+        assert not re.search("tokeniz|normaliz|symmetriz|neighbor|unlabeled", answer.out), answer.out
+        assert len(re.findall(r"^ +--model ", answer.out, re.MULTILINE)) == (words == ["align"])
+    missing = isogloss("tag", "apply", "text", "--model")
+    assert missing.status == 2 and "--model needs the folder" in missing.err
+    twice = isogloss("tag", "apply", "m", "text", "--model", "m")
+    assert twice.status == 2 and twice.err.count("\n") == 1
+    assert "--tokenized" in isogloss("align", SOURCE, TARGET, "--tokenized", "x").err
+
+
 def test_closed_and_full_streams_are_no_traceback() -> None:
     python = f"{sys.executable} -c 'import sys; from isogloss.cli import main; sys.exit(main())'"
 
@@ -224,7 +270,7 @@ def test_closed_and_full_streams_are_no_traceback() -> None:
     assert (page.returncode, page.stderr) == (0, "")
     assert run(f"{python} score nothing nothing 2>&-").returncode == 2
     closed = run(f"{python} score '{GOLD}' - --quiet >&- <&-")
-    assert closed.returncode == 1 and "has 50 lines but <stdin> has 0" in closed.stderr
+    assert closed.returncode == 1 and "<stdin>: there are no links" in closed.stderr
     full = run(f"{python} score '{GOLD}' '{GOLD}' --quiet > /dev/full")
     assert full.returncode == 1 and full.stderr.startswith("isogloss: ") and "Traceback" not in full.stderr
 
@@ -285,6 +331,26 @@ def test_score_compares_and_judges_probabilities(isogloss: Call, small: Path) ->
     assert answer.status == 1 and "--scores" in answer.err
 
 
+def test_score_notices_gold_in_the_wrong_place(isogloss: Call, small: Path) -> None:
+    plain = write(small / "plain", "0-0 1-1\n0-0\n0-0\n")
+    for first, second in (("gold", "plain"), ("gold", "links"), ("plain", "links")):
+        answer = isogloss("score", small / first, small / second)
+        assert answer.status == 2 and answer.out == "" and answer.err.count("\n") == 1
+        assert f"isogloss score {small / second} {small / first}." in answer.err
+    assert isogloss("score", small / "links", small / "gold", "--against", small / "gold").status == 0
+    assert isogloss("score", plain, small / "gold").status == 0 and isogloss("score", plain, plain).status == 0
+
+
+@pytest.mark.parametrize("text", ["", "\n\n"])
+def test_score_refuses_gold_without_links(isogloss: Call, small: Path, text: str) -> None:
+    answer = isogloss("score", write(small / "empty", text), small / "empty")
+    assert answer.status == 1 and answer.out == ""
+    assert (
+        answer.err == f"isogloss: {small / 'empty'}: there are no links, so there is nothing to score. "
+        "Is it the right file?\n"
+    )
+
+
 def test_score_names_both_counts(isogloss: Call, small: Path) -> None:
     short = write(small / "short", "0-0\n")
     answer = isogloss("score", short, small / "gold")
@@ -335,7 +401,7 @@ def test_score_refuses_bad_files(isogloss: Call, small: Path) -> None:
     answer = isogloss("score", small / "links", small / "gold", "-o", small / "gold")
     assert answer.status == 2 and "read and written" in answer.err
     answer = isogloss("score", small / "links", small / "gold", "-o", small / "no" / "where")
-    assert answer.status == 2 and "no directory" in answer.err
+    assert answer.status == 2 and "no folder" in answer.err
     assert (small / "gold").read_text().startswith("0-0 1-1")
 
 
@@ -384,10 +450,18 @@ def test_view_in_the_terminal(isogloss: Call, small: Path) -> None:
 def test_view_of_one_file_with_both_sides_and_empty_pairs(isogloss: Call, small: Path) -> None:
     both = write(small / "both", "a b ||| A\n\n ||| X\n")
     links = write(small / "three", "0-0\n\n\n")
-    pairs = records(isogloss("view", both, links, "--gold", write(small / "first", "1-0\n")).out)
-    assert [pair["source"] for pair in pairs] == [["a", "b"], [], []] and pairs[2]["target"] == ["X"]
-    assert pairs[0]["gold"]["sure"] == [[1, 0]] and "gold" not in pairs[1]
-    assert isogloss("view", both, links, "--terminal").status == 0
+    answer = isogloss("view", both, links, "--gold", write(small / "first", "1-0\n"))
+    pairs = records(answer.out)
+    assert [pair["source"] for pair in pairs] == [["a", "b"]] and pairs[0]["gold"]["sure"] == [[1, 0]]
+    assert answer.err == "isogloss: left out: 2 of 3 pairs, where a side is empty\n"
+    assert "<dt>Pairs with an empty side</dt><dd><bdi>2</bdi></dd>" in answer.out
+    pairs = records(isogloss("view", both, links, "--gold", small / "first", "--line", 3).out)
+    assert pairs[0]["source"] == [] and pairs[0]["target"] == ["X"] and "gold" not in pairs[0]
+    assert isogloss("view", both, links, "--terminal", "--limit", 1, "--quiet").err == ""
+    other = records(isogloss("view", both, links, "--compare", write(small / "else", "1-0\n\n\n")).out)
+    assert [pair["line"] for pair in other] == [1]
+    answer = isogloss("view", write(small / "none", " ||| X\n"), write(small / "no-links", "\n"))
+    assert answer.status == 1 and "no pair has words on both sides" in answer.err
     assert isogloss("view", both).status == 2
 
 

@@ -20,9 +20,10 @@ import pytest
 
 from isogloss import cli, samples, store
 from isogloss._version import __version__
-from isogloss.data import Bitext, Links, formats
+from isogloss.data import Bitext, Links, Vocabulary, formats
 from isogloss.engine import cache
 from isogloss.tasks import align as tasks
+from isogloss.tasks.align.languages import KnownWords
 
 
 class Answer(NamedTuple):
@@ -61,6 +62,8 @@ class Diagonal:
     """Links word k with word k, and remembers how it was called."""
 
     calls: ClassVar[list[tuple[Any, ...]]] = []
+    known_words_ = (KnownWords(Vocabulary([]), np.zeros(0, np.int64)),) * 2
+    reading_ = None
 
     def __init__(self, *, threshold: Any = "auto", max_length: int = 1000, **options: Any) -> None:
         self.threshold, self.max_length = threshold, max_length
@@ -185,7 +188,7 @@ def test_options_reach_the_aligner(isogloss: Call, diagonal: Any, text: Path) ->
         (["--model", "m", "--resume", "-o", "x"], "trains nothing"),
         (["--model", "nowhere"], "no such saved model"),
         (["--save", "no/where/model"], "no folder"),
-        (["-o", "no/where/links"], "no directory"),
+        (["-o", "no/where/links"], "no folder"),
         (["--columns", "first"], "two values"),
         (["--gold", "nothing"], "no such file"),
         (["--nothing"], "--nothing"),
@@ -537,7 +540,7 @@ def test_links_of_a_saved_model_may_be_chosen_anew(isogloss: Call, trained: Path
 def test_first_run_says_that_it_compiles(isogloss: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "cold", lambda job: True)
     monkeypatch.setattr(cache, "mark_warm", lambda job: None)
-    words = "first run on this machine: compiling kernels, about 30 s; later runs start at once"
+    words = "first use of this command: compiling kernels, about 30 s; later runs start at once"
     assert words in isogloss("align", SOURCE, TARGET).err
     assert words not in isogloss("align", SOURCE, TARGET, "-q").err
 

@@ -22,7 +22,6 @@ from isogloss.data import Bitext, Links
 from isogloss.data.formats import format_links, read_links
 from isogloss.tasks.align import MatchingAligner
 from isogloss.tasks.align.supervised.base import SupervisedAligner
-from isogloss.tasks.align.supervised.validation import take_links
 
 
 class Answer(NamedTuple):
@@ -266,8 +265,8 @@ def test_dev_with_links_by_others(isogloss: Call, place: Path, tmp_path: Path) -
     dev_text = Bitext.of(bitext[int(k)] for k in rows)
     made = MatchingAligner(trainer="mira", iterations=2, missed=1.0, features=("association", "position"), links=["d"])
     made.fit(
-        bitext.part(0, 30), gold[:30], dev=(dev_text, take_links(gold, rows)), links={"d": diagonal[:30]},
-        dev_links={"d": take_links(diagonal, rows)},
+        bitext.part(0, 30), gold[:30], dev=(dev_text, gold.take(rows)), links={"d": diagonal[:30]},
+        dev_links={"d": diagonal.take(rows)},
     )  # fmt: skip
     assert found["aer"] == pytest.approx(100 * made.tuning_[0]["aer"]) and found["weights"] == made.weights_
     for more, words in (

@@ -12,7 +12,7 @@ import pytest
 from isogloss import samples
 from isogloss.cli import main
 from isogloss.data.formats.bitexts import lines_of
-from isogloss.errors import UsageError
+from isogloss.errors import ParameterError, UsageError
 from isogloss.tasks.align.doctor import estimate, examine
 
 
@@ -125,14 +125,18 @@ def test_other_encodings_are_recognised(corpus, look):
     latin = "".join(line + "\n" for line in german).encode("latin-1")
     found = the(look(english, latin), "encoding")
     assert (found.severity, found.side, found.count, found.lines[0]) == ("error", "target", 40, 1)
-    assert "--encoding latin-1" in found.remedy
+    assert "--target-encoding latin-1" in found.remedy
     assert look(english, latin, encoding="latin-1").worst != "error"
+    assert look(english, latin, target_encoding="latin-1").worst != "error"
     windows = "„Das ist so …“ , sagte er ruhig .\n".encode("cp1252") * 40
-    assert "--encoding cp1252" in the(look(english, windows), "encoding").remedy
+    assert "--target-encoding cp1252" in the(look(english, windows), "encoding").remedy
     wide = "".join(line + "\n" for line in german).encode("utf-16")
-    assert "--encoding utf-16" in the(look(english, wide), "encoding").remedy
+    assert "--target-encoding utf-16" in the(look(english, wide), "encoding").remedy
     bare = "".join(line + "\n" for line in german).encode("utf-16-le")
-    assert "--encoding utf-16-le" in the(look(english, bare), "encoding").remedy
+    assert "--target-encoding utf-16-le" in the(look(english, bare), "encoding").remedy
+    assert "--target-encoding utf-16-le" in the(look(english, bare, target_encoding="utf-16"), "encoding").remedy
+    with pytest.raises(ParameterError, match="encoding should be a text encoding"):
+        look(english, german, encoding="klingon")
     japanese = ("これはとても長い文です。" * 3 + "\n").encode("shift_jis") * 40
     assert "shift_jis" in the(look(english, japanese), "encoding").remedy
     russian = "Это длинное предложение о городе\n".encode("cp1251") * 40

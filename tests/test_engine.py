@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
@@ -25,6 +26,7 @@ from isogloss.engine.shards import Shard, shards
 from isogloss.engine.stale import discard_stale
 from isogloss.engine.threads import available, run_blocks, threads, using_threads
 from isogloss.errors import ParameterError
+from isogloss.places import refusal
 
 # --- shards -----------------------------------------------------------------------------------------------------------
 
@@ -344,7 +346,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     (package / "module.py").write_text("")
     monkeypatch.setattr(cache, "PACKAGE", package)
     monkeypatch.setattr(cache, "_tell_numba", lambda folder: None)
-    monkeypatch.setattr(cache, "_do_without", lambda: None)
+    monkeypatch.setattr(cache, "_troubles", [])
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
@@ -356,9 +358,16 @@ def fresh(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 def test_order_of_choice(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert cache.ensure_cache() == fresh / "package" / "__pycache__"
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(fresh / "named"))
+    assert cache.ensure_cache() == fresh / "named" and cache.troubles() == ()
+    monkeypatch.chdir(fresh)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "named")
     assert cache.ensure_cache() == fresh / "named"
+    shutil.rmtree(fresh / "named")
     (fresh / "named").write_text("")  # what is named cannot be used
     assert cache.ensure_cache() == fresh / "package" / "__pycache__"
+    (words,) = cache.troubles()
+    assert f"{fresh / 'named'}: cannot be written (file exists)" in words and words.endswith("__pycache__ instead")
+    shutil.rmtree(fresh / "package" / "__pycache__")
     (fresh / "package" / "__pycache__").write_text("")
     assert cache.ensure_cache() == fresh / "home" / ".cache" / "isogloss" / "kernels"
     monkeypatch.setenv("XDG_CACHE_HOME", str(fresh / "xdg"))
@@ -366,7 +375,26 @@ def test_order_of_choice(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(fresh / "named" / "below a file"))
     assert cache.ensure_cache() == fresh / f"isogloss-kernels-{os.getuid()}"
     monkeypatch.setattr(cache, "_ROOM", 2**70)  # every disk is full
-    assert cache.ensure_cache() is None
+    assert cache.ensure_cache() is None and "kept nowhere" in cache.troubles()[-1]
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [(errno.ENOSPC, "disk is full"), (errno.EROFS, "read-only"), (errno.EACCES, "you may not")],
+)
+def test_a_named_folder_that_refuses_files_is_passed_over(
+    fresh: Path, monkeypatch: pytest.MonkeyPatch, number: int, words: str
+) -> None:
+    """As a full disk does: its folder is there, and permissions are as they should be."""
+
+    def prove(path: Path, **_: object) -> None:
+        if path.parent == fresh / "named":
+            raise refusal(path, OSError(number, os.strerror(number)))
+
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(fresh / "named"))
+    monkeypatch.setattr(cache, "prove", prove)
+    assert cache.ensure_cache() == fresh / "package" / "__pycache__"
+    assert words in cache.troubles()[0] and len(cache.troubles()) == 1
 
 
 def test_a_temporary_folder_of_somebody_else_is_not_trusted(fresh: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -395,6 +423,40 @@ def test_deciding_costs_nothing_heavy() -> None:
     code = "import sys; from isogloss.engine.cache import ensure_cache; ensure_cache(); print('numpy' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+FULL_LATER = """
+import errno, sys
+from isogloss.engine import cache
+from isogloss.engine.numba_cache import compile_seconds
+import numba
+from numba.core.caching import IndexDataCacheFile
+
+def full(self, *more):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+setattr(IndexDataCacheFile, sys.argv[1], full)
+sys.path.insert(0, sys.argv[2])
+from tiny import answer
+assert compile_seconds() == 0.0
+assert answer(41) == 42 and answer(41.0) == 42.0
+print(len(cache.troubles()), cache.troubles()[0], compile_seconds() > 0.0)
+cache.mark_warm("tiny")
+print(cache.cold("tiny"))
+"""
+
+
+@pytest.mark.parametrize("where", ["_save_data", "_save_index", "_load_index"])
+def test_kernels_run_though_the_disk_fills_up(tmp_path: Path, where: str) -> None:
+    """Numba would let the error through to whoever called the kernel."""
+    (tmp_path / "tiny.py").write_text(KERNEL)
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "kernels")}
+    script = [sys.executable, "-c", FULL_LATER, where, str(tmp_path)]
+    done = subprocess.run(script, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    said, cold = done.stdout.splitlines()
+    assert said.startswith("1 compiled kernels could not be kept ([Errno 28] No space left") and said.endswith("True")
+    assert cold == "True"  # nothing says that the next run will find them
 
 
 # --- stale kernels ----------------------------------------------------------------------------------------------------
@@ -428,9 +490,12 @@ def test_kernels_are_compiled_again_when_what_they_call_has_changed(tmp_path: Pa
     assert ask() == [20, -1, 0, 0]
     assert discard_stale(package, folder) == []
     assert ask() == [20, -1, 1, 1]
+    (folder / "isogloss-1.0-align.warm").touch()
+    assert discard_stale(package, folder) == [] and list(folder.glob("*.warm"))
     (package / "_numba" / "called.py").write_text(CALLED.format(25))
     assert ask() == [20, -1, 1, 1]  # this is why: Numba looks at the caller's file alone
     assert {path.stem for path in discard_stale(package, folder)} == {"called", "caller"}
+    assert not list(folder.glob("*.warm"))  # something has to be compiled again
     assert ask() == [260, -1, 0, 1]
     (folder / "kernels.json").write_text("{")  # a damaged note is as good as none
     assert len(discard_stale(package, folder)) == 4

@@ -23,7 +23,6 @@ from isogloss.tasks.align.filtering import (
     mismatched,
     noise_threshold,
     row_keys,
-    take_pairs,
 )
 
 
@@ -35,7 +34,7 @@ def shuffled(n, share, seed=0):
     rows[bad] = np.roll(bad, 1)
     flag = np.zeros(n, bool)
     flag[bad] = True
-    return Bitext(bitext.source, take_pairs(bitext, rows).target), flag
+    return Bitext(bitext.source, bitext.take(rows).target), flag
 
 
 def precision_recall(found, truth):
@@ -145,7 +144,7 @@ words = st.lists(st.sampled_from(["a", "b", "A", "c"]), max_size=4)
 def test_rows_are_taken_and_compared_by_their_words(pairs, data):
     bitext = Bitext.of([(["z"], ["z"]), *pairs]).part(1, len(pairs) + 1)
     rows = np.array(data.draw(st.lists(st.integers(0, len(pairs) - 1), max_size=8) if pairs else st.just([])), np.int64)
-    assert list(take_pairs(bitext, rows)) == [bitext[row] for row in rows.tolist()]
+    assert list(bitext.take(rows)) == [bitext[row] for row in rows.tolist()]
     keys, again = row_keys(bitext.source), row_keys(Bitext.of(pairs).source)
     assert keys.tolist() == again.tolist()
     equal = [[left == right for left, _ in pairs] for right, _ in pairs]

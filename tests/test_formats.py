@@ -7,18 +7,21 @@ import gzip
 import io
 import lzma
 import os
+import random
 import resource
 import stat
 import subprocess
 import sys
+import tracemalloc
 import warnings
+import zlib
 
 import pytest
 import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isogloss.data.formats import IsoglossWarning, atomic_write, open_lines, read_bytes
+from isogloss.data.formats import IsoglossWarning, atomic_write, compression, open_lines, read_bytes
 from isogloss.errors import BitextError, DataError, ParameterError, UsageError
 
 PRESS = {
@@ -84,6 +87,55 @@ def test_damaged_compression_is_an_error(tmp_path, kind):
         read_bytes(tmp_path / "bad")
 
 
+def grown(kind: str, n_bytes: int, start: bytes = b"") -> bytes:
+    """Compressed zeros that follow some text."""
+    return PRESS[kind](start + bytes(n_bytes))
+
+
+@pytest.mark.parametrize("kind", PRESS)
+def test_compressed_files_are_undone_in_bounded_pieces(tmp_path, kind):
+    path = tmp_path / f"bomb{kind}"
+    path.write_bytes(grown(kind, 128 << 20, TEXT))
+    tracemalloc.start()
+    lines = open_lines(path, size=1)
+    assert [next(lines), next(lines)] == TEXT.splitlines(keepends=True)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 32 << 20
+
+
+@pytest.mark.parametrize("kind", PRESS)
+def test_a_file_that_grows_beyond_measure_is_refused(tmp_path, monkeypatch, kind):
+    monkeypatch.setattr(compression, "FREE_EXPANSION", 1 << 20)
+    path = tmp_path / f"bomb{kind}"
+    path.write_bytes(grown(kind, 16 << 20, TEXT))
+    for read in (read_bytes, lambda path: list(open_lines(path))):
+        with pytest.raises(
+            BitextError, match=rf"bomb\{kind}: its first .* than the 500 times .* decompress it yourself"
+        ):
+            read(path)
+
+
+@pytest.mark.parametrize("kind", PRESS)
+def test_repetitive_text_and_small_files_are_read(tmp_path, monkeypatch, kind):
+    path = tmp_path / f"a{kind}"
+    path.write_bytes(grown(kind, 16 << 20))
+    with pytest.warns(IsoglossWarning, match="NUL"):
+        assert len(read_bytes(path)) == 16 << 20  # however much it grew: below the size from which the ratio counts
+    monkeypatch.setattr(compression, "FREE_EXPANSION", 1 << 20)
+    draw = random.Random(1)
+    text = b"".join(b"%d Yes , Mr President , I agree .\n" % draw.randrange(30) for _ in range(100_000))
+    path.write_bytes(PRESS[kind](text))
+    assert read_bytes(path) == text and len(text) > 20 * len(path.read_bytes())
+
+
+def test_a_compressed_pipe_that_pauses_is_answered():
+    packer = zlib.compressobj(wbits=31)
+    first = packer.compress(b"one\ntw") + packer.flush(zlib.Z_SYNC_FLUSH)
+    last = packer.compress(b"o\n") + packer.flush()
+    assert list(compression.decompressed([first, b"", last], "gzip", "a")) == [b"one\ntw", b"", b"o\n"]
+
+
 def test_wrong_paths_are_wrong_usage(tmp_path):
     with pytest.raises(UsageError, match="nothing: no such file"):
         read_bytes(tmp_path / "nothing")
@@ -121,7 +173,19 @@ def test_encoding_and_errors_options(tmp_path):
     assert b"".join(open_lines(tmp_path / "a", encoding="latin-1")) == "café\n".encode()
     with pytest.raises(BitextError, match=r"a, line 1: byte e9 .*ASCII"):
         read_bytes(tmp_path / "a", encoding="ascii")
-    for wrong in ("klingon", "hex", "rot13"):
+    for wrong in (
+        "klingon",
+        "hex",
+        "rot13",
+        "base64",
+        "idna",
+        "punycode",
+        "undefined",
+        "unicode_escape",
+        "",
+        "a\0b",
+        "x" * 1000,
+    ):
         with pytest.raises(ParameterError, match="encoding should be"):
             read_bytes(tmp_path / "a", encoding=wrong)
     with pytest.raises(ParameterError, match="errors should be"):
@@ -148,6 +212,18 @@ def test_other_encodings_and_byte_order_marks(tmp_path, encoding):
     (tmp_path / "a").write_bytes((mark + text).encode(encoding))
     assert read_bytes(tmp_path / "a", encoding=encoding) == text.encode()
     assert b"".join(open_lines(tmp_path / "a", encoding=encoding, size=1)) == text.encode()
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
+def test_byte_orders_without_a_mark_are_asked_for(tmp_path, encoding):
+    (tmp_path / "a").write_bytes("das Haus\n".encode(f"{encoding}-be"))
+    for errors in ("strict", "replace"):
+        for read in (read_bytes, lambda path, **more: list(open_lines(path, **more))):
+            with pytest.raises(BitextError, match=rf"a, line 1: there is no byte order mark.*--encoding {encoding}-be"):
+                read(tmp_path / "a", encoding=encoding, errors=errors)
+    assert read_bytes(tmp_path / "a", encoding=f"{encoding}-be") == b"das Haus\n"
+    (tmp_path / "a").write_bytes(b"")
+    assert read_bytes(tmp_path / "a", encoding=encoding) == b""
 
 
 def test_utf8_mark_is_dropped_and_others_are_named(tmp_path):
@@ -305,7 +381,7 @@ def test_links_modes_and_bad_places(tmp_path):
         file.write(b"after")
     assert (tmp_path / "alias").is_symlink() and real.read_bytes() == b"after"
     assert stat.S_IMODE(real.stat().st_mode) == 0o640
-    with pytest.raises(UsageError, match="no directory"), atomic_write(tmp_path / "no" / "x"):
+    with pytest.raises(UsageError, match="no folder"), atomic_write(tmp_path / "no" / "x"):
         pass
     with pytest.raises(UsageError, match="is a directory"), atomic_write(tmp_path):
         pass

@@ -229,16 +229,72 @@ def test_columns(tmp_path):
         ((), ("x",)),
         ((), ()),
     ]
-    assert read_bitext(path)[0] == (("7",), ("das", "Haus"))
     with pytest.raises(BitextError, match=r"a\.tsv, line 1: 3 columns where 6 are needed"):
         read_bitext(path, columns=(5, 1))
     with pytest.raises(BitextError, match=r"line 2: no tab in 'x y'"):
         read_bitext(one(tmp_path, "a\tb\nx y\n"))
 
 
+WEB = {
+    "0.93\tdas Haus\tthe house\n": "0 is '0.93', 1 is 'das Haus' and 2 is 'the house'. Please .* --columns 1,2 ",
+    "das Haus\tthe house\t0.93\n": "2 is '0.93'. Please say .* --columns 0,1 ",
+    "http://a.de/x\thttp://a.en/x\tdas Haus\tthe house\t1\n": " and 4 is '1'. .* --columns 2,3 ",
+    "1\t2\t3\n": "--columns 0,1 ",
+    "\t".join("abcdefghijk") + "\n": "11 columns where 2 are needed: 0 is 'a', .* 7 is 'h', .... Please",
+    "\n0.9 ||| das Haus ||| the house\n": r"line 2: 3 columns .* mend this one, or say .* \(columns=\(1, 2\)",
+    "a b\tc d\ne\tf\tg h\n": "line 2: .* No line before has so many: mend this one, or say .* --columns 0,1 ",
+}
+
+
+@pytest.mark.parametrize("text", WEB)
+def test_a_third_column_is_never_guessed(tmp_path, monkeypatch, text):
+    for read in (read_bitext, as_bitext, lambda path: list(stream_bitext(path, size=1))):
+        for name in ("a.tsv", "a.txt"):
+            with pytest.raises(BitextError, match=WEB[text]):
+                read(one(tmp_path, text, "a.txt" if "|||" in text else name))
+        feed(monkeypatch, text)
+        with pytest.raises(BitextError, match=WEB[text]):
+            read("-")
+
+
+def test_a_score_before_bars_is_no_word(tmp_path):
+    path = one(tmp_path, "\n0.93\tdas Haus ||| the house\n")
+    for read in (read_bitext, lambda path: list(stream_bitext(path))):
+        with pytest.raises(BitextError, match=r"line 2: both a tab and ' \|\|\| ' in .*--format tsv or --format bars"):
+            read(path)
+    assert read_bitext(path, format="bars")[1] == (("0.93", "das", "Haus"), ("the", "house"))
+    assert read_bitext(one(tmp_path, "das Haus\t|||\tthe house\t\n"))[0] == (("das", "Haus"), ("the", "house"))
+
+
+def test_columns_that_were_chosen_may_be_among_many(tmp_path):
+    text = "0.93\tdas Haus\tthe house\n0.1\tein\ta\turl\n\n\t\t\n"
+    expected = [(("das", "Haus"), ("the", "house")), (("ein",), ("a",)), ((), ()), ((), ())]
+    path = one(tmp_path, text, "a.tsv")
+    assert list(read_bitext(path, columns=(1, 2))) == expected
+    assert [pair for part in stream_bitext(path, columns=(1, 2), size=1) for pair in part] == expected
+    with pytest.raises(BitextError, match=r"line 1: 3 columns where 100000000000001 are needed.*Columns 1 and 1000"):
+        read_bitext(path, columns=(1, 10**14))
+    assert len(read_bitext(one(tmp_path, "\n"), columns=(1, 10**14))) == 1
+
+
 def test_one_text_without_a_separator_is_told_to_bring_the_other(tmp_path):
     with pytest.raises(BitextError, match=r"line 1: no ' \|\|\| ' and no tab in 'das Haus'\. Two files"):
         read_bitext(one(tmp_path, "das Haus\nein Hund\n"))
+
+
+def test_each_side_may_have_its_encoding(tmp_path):
+    paths = both(tmp_path, "das Café\n".encode("latin-1"), "the café\n".encode("utf-16-le"))
+    for options in (
+        {"source_encoding": "latin-1", "target_encoding": "utf-16-le"},
+        {"source_encoding": "latin-1", "encoding": "utf-16-le"},
+        {"encoding": "latin-1", "target_encoding": "utf-16-le"},
+    ):
+        for bitext in (Bitext.read(*paths, **options), as_bitext(paths, **options), *stream_bitext(*paths, **options)):
+            assert list(bitext) == [(("das", "Café"), ("the", "café"))]
+    with pytest.raises(UsageError, match=r"one encoding\. Give --encoding"):
+        read_bitext(one(tmp_path, "a ||| b\n"), source_encoding="latin-1")
+    with pytest.raises(ParameterError, match="encoding should be a text encoding"):
+        read_bitext(*paths, source_encoding="")
 
 
 # Streams
@@ -322,13 +378,37 @@ def unit(**segments: str) -> str:
 def test_tmx_languages(tmp_path):
     units = unit(en_GB="a", fr="b", de="c"), unit(de="f", en_US="d", fr="e")
     path = one(tmp_path, tmx(*units), "a.tmx")
-    assert list(read_bitext(path)) == [(("a",), ("b",)), (("d",), ("e",))]
+    assert list(read_bitext(path, languages=("en", "fr"))) == [(("a",), ("b",)), (("d",), ("e",))]
     assert list(read_bitext(path, languages=("de", "EN"))) == [(("c",), ("a",)), (("f",), ("d",))]
     assert list(read_bitext(path, languages=("de_AT", "fr-CA"))) == [(("c",), ("b",)), (("f",), ("e",))]
     with pytest.warns(IsoglossWarning, match="2 of 2 units lack en-gb or en-us"):  # neither stands for the other
         assert list(read_bitext(path, languages=("en-GB", "en-US"))) == [(("a",), ()), ((), ("d",))]
     with pytest.raises(BitextError, match=r"no segment in 'it' \(languages found: de, en-gb, en-us, fr\)"):
         read_bitext(path, languages=("en", "it"))
+
+
+@pytest.mark.parametrize(
+    "units, message",
+    [
+        ([unit(en="a", fr="b", de="c")], "unit 1: a third language, de, beside en and fr. .*--languages en,fr "),
+        ([unit(en="a", fr="b"), unit(en_GB="c", fr="d"), unit(de="e", fr="f")], "unit 3: a third language, de, beside"),
+        ([unit(de="x"), unit(en="a", fr="b")], "unit 1: a third language, de, beside en and fr"),
+        ([unit(pt_BR="a", en="b", pt_PT="c")], "a third language, pt-pt, beside pt-br and en"),
+        ([unit(pt_BR="a", pt_PT="b"), unit(pt="c", pt_BR="a")], "unit 2: a third language, pt, beside pt-br and pt-pt"),
+        ([unit(en="a", fr="b"), unit(x="c").replace(' xml:lang="x"', "")], r"a third language, \(none\), .* en,fr "),
+    ],
+)
+def test_a_third_tmx_language_is_never_guessed(tmp_path, units, message):
+    for name in ("a.tmx", "a.xml"):
+        path = one(tmp_path, tmx(*units), name)
+        for read in (read_bitext, lambda path: list(stream_bitext(path, size=1))):
+            with pytest.raises(BitextError, match=message):
+                read(path)
+
+
+def test_tmx_dialects_of_two_languages_are_two(tmp_path):
+    path = one(tmp_path, tmx(unit(en_GB="a", fr="b"), unit(fr_CA="d", en_US="c")), "a.tmx")
+    assert list(read_bitext(path)) == [(("a",), ("b",)), (("c",), ("d",))]
 
 
 def test_tmx_units_without_a_side_stay(tmp_path):
@@ -370,9 +450,51 @@ def test_tmx_encodings(tmp_path):
     with pytest.raises(BitextError, match="not well-formed"):
         read_bitext(path)
     assert list(read_bitext(path, encoding="latin-1")) == [(("é",), ("ü",))]
-    path = one(tmp_path, text.format("shift_jis").encode("shift_jis", "ignore"), "a.tmx")
+    path = one(tmp_path, text.format("shift_jis").replace("ü", "語").encode("shift_jis", "ignore"), "a.tmx")
     with pytest.raises(BitextError, match="encoding"):
         read_bitext(path)
+    assert read_bitext(path, encoding="shift_jis")[0][1] == ("語",)
+
+
+@pytest.mark.parametrize("declared", ["klingon", "hex", "rot13", "idna", "undefined", "utf-7", "punycode", "ucs-4"])
+def test_tmx_declared_encodings_that_nobody_can_read(tmp_path, declared):
+    path = one(tmp_path, tmx(unit(en="a", fr="b"), head=f'<?xml version="1.0" encoding="{declared}"?>'), "a.tmx")
+    for read in (read_bitext, lambda path: list(stream_bitext(path))):
+        with pytest.raises(BitextError, match=r"a\.tmx: its first line declares an encoding .* Mend .* --encoding"):
+            read(path)
+
+
+LONG = {
+    "attribute": unit(en="a", fr="b").replace("<tuv", '<tuv note="{}"', 1),
+    "comment": "<!-- {} -->" + unit(en="a", fr="b"),
+    "instruction": "<?note {}?>" + unit(en="a", fr="b"),
+    "name": "<n{}/>" + unit(en="a", fr="b"),
+}
+
+
+@pytest.mark.parametrize("kind", LONG)
+def test_tmx_markup_without_end_is_refused(tmp_path, kind):
+    """The parser reads such a token from its beginning each time it is fed: the square of the length."""
+    assert len(read_bitext(one(tmp_path, tmx(LONG[kind].format("x" * 500_000)), "a.tmx"))) == 1
+    for name in ("a.tmx", "a.xml"):
+        path = one(tmp_path, tmx("\n" + LONG[kind].format("x" * 1_200_000)), name)
+        with pytest.raises(BitextError, match=rf"{name}, line 2: a tag, comment .* longer than 1,048,576 .* missing"):
+            read_bitext(path)
+
+
+def test_tmx_text_may_be_long_and_takes_time_in_proportion(tmp_path):
+    path = one(tmp_path, tmx(unit(en="word " * 500_000, fr="<![CDATA[" + "mot " * 500_000 + "]]>")), "a.tmx")
+    source, target = read_bitext(path)[0]
+    assert len(source) == len(target) == 500_000
+
+
+def test_tmx_nesting_is_bounded(tmp_path):
+    def nested(depth: int) -> str:
+        return one(tmp_path, tmx(unit(en="<hi>" * depth + "a" + "</hi>" * depth, fr="b")), "a.tmx")
+
+    assert read_bitext(nested(900))[0] == (("a",), ("b",))
+    with pytest.raises(BitextError, match=r"a\.tmx, line 1: more than 1,000 elements inside each other"):
+        read_bitext(nested(100_000))
 
 
 BOMB = "".join(f'<!ENTITY l{k} "{f"&l{k - 1};" * 10}">' for k in range(1, 12))
@@ -437,7 +559,7 @@ ONE = [(("das", "Haus"), ("the", "house"))]
         [{"source": "das Haus", "target": "the house", "id": 3}],
         [{"translation": {"de": "das Haus", "en": "the house"}}],
         [{"de": "das Haus", "en": "the house"}],
-        Frame(de=["das Haus"], en=["the house"], score=[1.0]),
+        Frame(de=["das Haus"], en=["the house"]),
         Frame(id=[7], target=["the house"], source=["das Haus"]),
         Frame(de=[["das", "Haus"]], en=["the house"]),
         [(document("das", "Haus"), document("the", "house"))],
@@ -471,10 +593,22 @@ def test_missing_cells_are_empty(tmp_path):
 
 @pytest.mark.parametrize(
     "thing",
-    [3, {"source": "a"}, ["ab"], [("a", "b", "c")], [("a", 3)], [(["a", 3], "b")], [{"x": "a"}], Frame(x=["a"])],
+    [
+        3,
+        {"source": "a"},
+        ["ab"],
+        [("a", "b", "c")],
+        [("a", 3)],
+        [(["a", 3], "b")],
+        [{"x": "a"}],
+        Frame(x=["a"]),
+        Frame(score=[0.9], de=["a"]),
+        Frame(score=[0.9], de=["a"], en=["b"]),
+        Frame(de=["a"], en=["b"], score=[0.9]),
+    ],
 )
 def test_other_things_are_not(thing):
-    with pytest.raises(ParameterError, match="as_bitext"):
+    with pytest.raises(ParameterError, match="bitext"):
         as_bitext(thing)
 
 

@@ -349,6 +349,14 @@ def test_the_format_is_found(data, expected):
     assert len(parse_links(data)) == expected
 
 
+@pytest.mark.parametrize("line", [b"{} 1 1 S\n", b"# Sentence pair ({}) source length 1\nx\nNULL ({ }) y ({ 1 })\n"])
+def test_a_sentence_number_does_not_fill_the_memory(line):
+    """Fifteen bytes would otherwise become gigabytes of empty rows."""
+    assert len(parse_links(line.replace(b"{}", b"2000000"))) == 2_000_000
+    with pytest.raises(LinksError, match="speaks of sentence 90000000, but the number of its links is 1"):
+        parse_links(line.replace(b"{}", b"90000000"))
+
+
 def test_naacl_parts_are_numbered_on():
     assert format_links([[(0, 0)], [(1, 1)]], format="naacl", first=11) == b"11 1 1 S\n12 2 2 S\n"
 

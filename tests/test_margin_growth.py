@@ -12,7 +12,6 @@ from scipy.optimize import minimize
 
 from isogloss.errors import ParameterError
 from isogloss.learners._region import Region
-from isogloss.learners.dual_qp import margin_qp
 from isogloss.learners.extragradient import Extragradient
 from isogloss.learners.frank_wolfe import FrankWolfe, Subgradient
 from isogloss.learners.margin import Cost, Mira, Perceptron, hamming, nearest
@@ -21,6 +20,7 @@ from isogloss.learners.runner import run
 from isogloss.learners.sparse import Sparse
 from isogloss.structures import Chain, Fertility, Flat, Matching, neighbour_pairs
 from isogloss.testing import check_learner, link_sets, matchings
+from isogloss.testing.solver import relaxed_margin
 
 SHAPES = ((2, 2), (1, 3), (3, 2))
 
@@ -284,6 +284,20 @@ def test_signs_of_penalties_and_pairs_hold_and_relaxed_hinges_bound_exact_ones()
         assert other.trace[-1] >= found.trace[-1] - 1e-4
 
 
+def test_the_relaxed_machine_has_the_optimum_of_a_generic_solver():
+    lower = [-np.inf, -np.inf, 0.0, 0.0]
+    for seed in range(3):
+        given = quadratic(seed)
+        args = given.model, given.targets, given.costs
+        learner = FrankWolfe(*args, l2=0.2, lower=lower, relaxed=True)
+        result = run(learner, learner.init(), iterations=50, should_stop=lambda _, info: info.gap < 1e-7)
+        w, value = relaxed_margin(given.structures, given.features, given.targets, given.costs, l2=0.2, lower=lower)
+        assert result.trace[-1] == pytest.approx(value, abs=1e-6)
+        assert learner.primal(w) == pytest.approx(value, abs=1e-5)
+        np.testing.assert_allclose(result.state.weights, w, atol=2e-3)  # √(2 gap / l2), and the solver's own
+        assert value >= given.solved(l2=0.2, lower=lower)[1] - 1e-6  # the machine without fractions
+
+
 # --- subgradients, perceptron and MIRA -----------------------------------------------------------------------------
 
 
@@ -541,47 +555,3 @@ def test_extragradient_refuses_what_it_cannot_do():
     chains = LinearModel([Chain(np.zeros((1, 2, 2)))], Sparse.of([[0], [1], [], []], 2))
     with pytest.raises(ParameterError, match="FrankWolfe"):
         Extragradient(chains, [[0]], [Cost(np.zeros((1, 2, 2)))])
-
-
-# --- the quadratic program over the duals of linear programs -------------------------------------------------------
-
-
-@pytest.mark.parametrize("bounds", BOUNDS)
-def test_the_dual_program_has_the_optimum_of_a_generic_solver(bounds):
-    for seed in range(3):
-        given = problem(seed)
-        w, value = given.solved(l2=0.5, **bounds)
-        found = margin_qp(given.model, given.targets, given.costs, l2=0.5, **bounds)
-        assert found.value == pytest.approx(value, abs=1e-7) and 0 <= found.gap < 1e-7
-        np.testing.assert_allclose(found.weights, w, atol=1e-3)
-        totals = np.zeros(4)
-        for dist, y, parts, rows in zip(given.structures, given.targets, found.parts, given.features):
-            totals += (dist.parts(y) - parts) @ rows
-            assert (parts > -1e-7).all() and (parts < 1 + 1e-7).all()
-        region = Region("x", 4, **bounds)  # the weights are those that the fractional structures ask for
-        np.testing.assert_allclose(region.clip(totals / 0.5), found.weights, atol=1e-5)
-
-
-def test_the_dual_program_relaxes_pairs_as_frank_wolfe_does():
-    lower = [-np.inf, -np.inf, 0.0, 0.0]
-    for seed in range(3):
-        given = quadratic(seed)
-        args = given.model, given.targets, given.costs
-        found = margin_qp(*args, l2=0.2, lower=lower)
-        learner = FrankWolfe(*args, l2=0.2, lower=lower, relaxed=True)
-        result = run(learner, learner.init(), iterations=50, should_stop=lambda _, info: info.gap < 1e-7)
-        assert found.value == pytest.approx(result.trace[-1], abs=1e-6)
-        assert learner.primal(found.weights) == pytest.approx(found.value, abs=1e-5)
-        assert found.value >= given.solved(l2=0.2, lower=lower)[1] - 1e-6
-        assert (found.weights[2:] >= 0).all()
-
-
-def test_the_dual_program_refuses_other_structures_and_hidden_scores():
-    chains = LinearModel([Chain(np.zeros((1, 2, 2)))], Sparse.of([[0], [1], [], []], 2))
-    with pytest.raises(ParameterError, match="Chain"):
-        margin_qp(chains, [[0]], [Cost(np.zeros((1, 2, 2)))])
-    hidden = LinearModel([Matching(np.zeros((1, 1)), 0.5)], Sparse.of([[0]], 1))
-    with pytest.raises(ParameterError, match="Flat"):
-        margin_qp(hidden, [{(0, 0)}], [hamming([[1.0]])])
-    with pytest.raises(ParameterError, match="l2"):
-        margin_qp(hidden, [{(0, 0)}], [hamming([[1.0]])], l2=-1.0)

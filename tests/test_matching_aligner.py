@@ -105,7 +105,7 @@ def test_missed_cost_raises_recall():
         aligner = MatchingAligner(features=("association",), tune=False, iterations=10, missed=missed)
         found.append(aligner.fit(text().part(0, 35), gold()[:35], extractor=weak).score(*held_out()))
     assert found[0].recall < found[1].recall
-    assert found[0].precision > found[1].precision
+    assert found[0].links < found[1].links  # whether the further ones are worse is up to the last bits of the weights
 
 
 def test_tuning_tries_the_grid_and_keeps_what_the_user_said():

@@ -145,7 +145,7 @@ def run_case(model, saved, seed, scratch):
         pass
     return "used"
 
-child.run_case = run_case
+child.run_case, child.exercise = run_case, lambda *given: None
 child.main(sys.argv[1:])
 """
 
@@ -161,6 +161,31 @@ def test_crashes_and_long_waits_are_failures(
         (2, "crash", "SIGABRT"), (4, "too slow", "takes more than 4 s")
     ]  # fmt: skip
     assert report.outcomes == {"used": 4, "failed": 2}
+
+
+BEYOND = """
+import sys
+import numpy as np
+from numba import njit
+from isogloss.testing.fuzz import cases, child
+
+@njit
+def beyond(x):
+    return x[7]
+
+cases.Case.of = lambda *given: cases.Case("a change", lambda: beyond(np.zeros(3)), False)
+child.exercise = lambda *given: None
+child.main(sys.argv[1:])
+"""
+
+
+def test_bounds_are_checked_where_that_is_asked_for(
+    saved: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "child.py").write_text(BEYOND)
+    monkeypatch.setattr(children, "CHILD", (sys.executable, str(tmp_path / "child.py")))
+    report = fuzz("align.hmm", saved("align.hmm"), count=1, kernels=tmp_path / "kernels")
+    assert [found.error for found in report.failures] == ["IndexError"]
 
 
 def test_results_are_looked_at(saved: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import random
 from collections import Counter
 from typing import Any
@@ -94,7 +95,8 @@ def by_definition(predicted: list[list[Row]], gold: list[list[Row]]) -> dict[str
 def test_scores_by_definition(lengths: list[int], seed: int) -> None:
     rng = random.Random(seed)
     gold, predicted = rows_of(rng, lengths), rows_of(rng, lengths)
-    score = score_trees(Treebank.of(predicted), Treebank.of(gold), bootstrap=0).as_dict()
+    every = ["head", "deprel", "upos", "xpos", "feats"]  # some may be empty by chance
+    score = score_trees(Treebank.of(predicted), Treebank.of(gold), bootstrap=0, columns=every).as_dict()
     for name, value in by_definition(predicted, gold).items():
         assert score[name] == pytest.approx(value), name
 
@@ -111,7 +113,8 @@ def test_scores_by_hand() -> None:
         upos=["DET", "NOUN", "NOUN", "ADV", "PUNCT"],
     )
     score = score_trees(predicted, gold, bootstrap=0)
-    assert score.uas == 3 / 5 and score.las == 2 / 5 and score.upos == 4 / 5 and score.xpos == 1.0
+    assert score.uas == 3 / 5 and score.las == 2 / 5 and score.upos == 4 / 5
+    assert math.isnan(score.xpos) and score.left_out["xpos"] == "<memory> has no xpos" and "xpos" not in score.as_dict()
     # content: gold dog barks loudly (3), predicted the dog barks loudly (4), right dog barks (2)
     assert score.clas == pytest.approx(2 * 2 / (3 + 4))
     assert score.as_dict()["clas"] == pytest.approx(57.142857)
@@ -130,6 +133,35 @@ def test_words_without_a_gold_head_are_left_out() -> None:
     score = score_trees(gold.with_columns(heads=[2, 0, 1], deprel=["det", "root", "obj"]), gold, bootstrap=0)
     assert (score.uas, score.las, score.clas, score.upos, score.heads) == (0.5, 0.5, 0.5, 1.0, 2)
     assert "heads:2" in score.signature
+
+
+def test_what_was_not_predicted_is_not_scored() -> None:
+    gold = Treebank.of([[("a", "X", 2, "det", "a", "DT"), ("b", "Y", 0, "root", "b", "NN")]] * 2)
+    parsed = gold.with_predictions(heads=[2, 0, 0, 1])
+    for again in (parsed, Treebank.from_bytes(parsed.to_bytes()), parsed.part(1, 2), parsed.take([1, 0])):
+        assert again.predicted == {"head"}
+        assert again.to_bytes().count(b"# isogloss_predicted = HEAD\n") == 1
+    score = score_trees(parsed, gold, bootstrap=10)
+    assert score.measures == ("uas",) and score.uas == 0.5 and set(score.intervals) == {"uas"}
+    assert str(score).startswith("UAS = 50.00") and "LAS" not in str(score)
+    assert score_trees(parsed, gold, columns=["head", "deprel"]).measures == ("uas", "las", "clas")
+    tagged = Treebank.from_bytes(parsed.to_bytes()).with_predictions(upos=["X", "Y", "Y", "Y"])
+    again = Treebank.from_bytes(tagged.to_bytes())
+    assert again.predicted == {"head", "upos"} and score_trees(again, gold).measures == ("uas", "upos")
+    with pytest.raises(ParameterError, match="columns should be a list of some of head, deprel"):
+        score_trees(parsed, gold, columns=["lemma"])
+    with pytest.raises(TreebankError, match="nothing in it can be scored"):
+        score_trees(Treebank.from_text(gold.text()), gold)
+
+
+def test_the_note_keeps_line_ends_marks_and_what_must_stand_first() -> None:
+    table = "1\ta\t_\t_\t_\t_\t_\t_\t_\t_\r\n\r\n"
+    data = ("# global.columns = ID FORM LEMMA UPOS XPOS FEATS HEAD DEPREL DEPS MISC\r\n# text = a\r\n" + table).encode()
+    trees = Treebank.from_bytes(b"\xef\xbb\xbf" + data).with_predictions(upos=["_"])
+    first, second, third = trees.to_bytes().split(b"\r\n")[:3]
+    assert first.startswith(b"\xef\xbb\xbf# global.columns") and third == b"# text = a"
+    assert second == b"# isogloss_predicted = UPOS"
+    assert b"#" not in Treebank.from_bytes(data, format="conllu").with_predictions(upos=["_"]).part(0, 0).to_bytes()
 
 
 def test_nothing_scores_nothing() -> None:

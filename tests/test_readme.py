@@ -5,22 +5,17 @@ from __future__ import annotations
 import doctest
 import os
 import re
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from isogloss import samples
-
 README = Path(__file__).parent.parent / "README.md"
 
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for what in ("source", "target", "gold"):
-        shutil.copy(samples.path("en-de", what), tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -25,7 +25,6 @@ from isogloss.tasks.align.supervised.targets import (
     make_target,
 )
 from isogloss.tasks.align.supervised.training import make_folds
-from isogloss.tasks.align.supervised.validation import take_links
 
 
 def random_features(rng: np.random.Generator, shapes: list[tuple[int, int]]) -> PairFeatures:
@@ -233,6 +232,6 @@ def test_folds_part_the_pairs(n, folds, seed):
 
 def test_taking_links_keeps_possible_ones():
     gold = samples.gold("en-de")
-    taken = take_links(gold, np.array([7, 0, 7]))
+    taken = gold.take(np.array([7, 0, 7]))
     wanted = [gold[k] for k in (7, 0, 7)]
     assert [(row.links, row.possible) for row in taken] == [(row.links, row.possible) for row in wanted]

@@ -289,8 +289,10 @@ def test_everything_else_in_the_file_stays() -> None:
     tagger = CrfTagger().fit(toy(30))
     out = tagger.predict(Treebank.from_bytes(data.encode())).to_bytes().decode()
     kept = [line.split("\t")[:3] + line.split("\t")[4:] for line in data.splitlines()]
-    assert [line.split("\t")[:3] + line.split("\t")[4:] for line in out.splitlines()] == kept
-    assert all(line.split("\t")[3] in tagger.labels_ for line in out.splitlines()[2:4])
+    note, *rest = out.splitlines()
+    assert note == "# isogloss_predicted = UPOS"
+    assert [line.split("\t")[:3] + line.split("\t")[4:] for line in rest] == kept
+    assert all(line.split("\t")[3] in tagger.labels_ for line in rest[2:4])
 
 
 def test_text_and_empty_sentences() -> None:

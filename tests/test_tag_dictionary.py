@@ -434,7 +434,7 @@ def test_coverage_by_hand() -> None:
 
 def test_coverage_of_part_of_a_text_is_of_that_part() -> None:
     text = Text.of(["a b", "c c", "a"])
-    found = TagDictionary({"c": "NOUN"}).coverage(text.part(slice(1, 2)))
+    found = TagDictionary({"c": "NOUN"}).coverage(text[1:2])
     assert (found["types"], found["tokens"], found["token_coverage"]) == (1, 2, 100.0)
 
 
@@ -504,7 +504,7 @@ def test_tags_are_compared_in_one_set() -> None:
     coarse = gold.with_columns(upos=["NOUN", "CONJ", "NOUN", "."])
     assert score_trees(coarse, gold, bootstrap=0).upos == 0.0
     score = score_trees(coarse, gold, bootstrap=0, tagset="universal12")
-    assert score.upos == 0.75 and "|tagset:universal12|" in score.signature and score.xpos == 1.0
+    assert score.upos == 0.75 and "|tagset:universal12|" in score.signature and score.measures == ("upos",)
     fine = gold.with_columns(upos=["NOUN", "CCONJ", "AUX", "."])
     assert score_trees(fine, gold, bootstrap=0, tagset="ud17").upos == 0.75
     with pytest.raises(TreebankError, match="<memory>, line 2, word 'und': tag 'CONJ' may be CCONJ or SCONJ"):

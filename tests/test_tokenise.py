@@ -115,7 +115,7 @@ def test_spans_slice_back_to_tokens(lines, mode):
     assert len(text) == len(lines) and text.spans is not None and list(text.lines or []) == lines
     for row, line in enumerate(lines):
         assert tuple(line[start:end] for start, end in text.spans[row].tolist()) == text.tokens(row)
-    part = text.part(slice(1, 3))
+    part = text[1:3]
     assert [part.tokens(row) for row in range(len(part))] == [text.tokens(row) for row in range(len(text))][1:3]
 
 
@@ -132,7 +132,7 @@ def test_vocabulary_is_in_order_of_appearance():
 
 
 def test_an_unknown_mode_is_refused():
-    with pytest.raises(ParameterError, match="unicode or characters"):
+    with pytest.raises(ParameterError, match="unicode, characters, space"):
         tokenise_text([], "moses")
 
 

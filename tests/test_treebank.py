@@ -183,7 +183,8 @@ def test_words_alone_become_a_treebank() -> None:
     assert [trees.words(k) for k in range(3)] == [("a", "b"), (), ("c",)]
     assert trees.heads.tolist() == [-1, -1, -1]
     tagged = trees.with_columns(upos=["X", "Y", "Z"]).to_bytes().decode()
-    assert tagged == "1\ta\t_\tX" + "\t_" * 6 + "\n2\tb\t_\tY" + "\t_" * 6 + "\n\n1\tc\t_\tZ" + "\t_" * 6 + "\n\n"
+    first, second = "# sent_id = 1\n# text = a b\n1\ta\t_\tX", "# sent_id = 3\n# text = c\n1\tc\t_\tZ"
+    assert tagged == first + "\t_" * 6 + "\n2\tb\t_\tY" + "\t_" * 6 + "\n\n" + second + "\t_" * 6 + "\n\n"
     assert trees.part(1, 3).words(1) == ("c",) and trees.part(1, 2).to_bytes() == b""
     assert trees.take([2, 1, 0]).words(2) == ("a", "b")
 

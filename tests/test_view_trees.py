@@ -6,6 +6,7 @@ import contextlib
 import doctest
 import gzip
 import io
+import json
 import re
 import shlex
 import sys
@@ -95,6 +96,23 @@ def test_a_page_and_a_picture(view, ours: Path, gold: Path, tmp_path: Path) -> N
     several = view(gold, "-o", tmp_path / "several.svg")
     assert several.status == 2 and "one tree, and there are 3" in several.err and "--line N" in several.err
     assert not (tmp_path / "several.svg").exists()
+
+
+def test_the_page_has_the_scores_of_parse_score(view, capsys, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    gold = Treebank.of([*SENTENCES, [("well", "INTJ", -1, "_"), ("ok", "INTJ", 0, "root")]])
+    heads = [2, 3, 0, 2, 3, 0, 2, 0, 2, 3, 2, 0]
+    labels = ["det", "nsubj:pass", "root", "det", "obj", "root", "nsubj", "root", "det", "obj", "discourse", "root"]
+    gold.write(tmp_path / "gold.conllu")
+    gold.with_predictions(heads=heads, deprel=labels).write(tmp_path / "ours.conllu")
+    files = [tmp_path / "ours.conllu", tmp_path / "gold.conllu"]
+    page = view(*files).out
+    assert cli.main(["parse", "score", *map(str, files), "--json"]) == 0
+    scored = json.loads(capsys.readouterr().out)
+    assert scored["heads"] == 11 and scored["uas"] > scored["las"]
+    for name in ("uas", "las"):
+        assert f"<dt>{name.upper()} against gold.conllu</dt><dd><bdi>{scored[name]:.2f}</bdi></dd>" in page
+    gold.with_columns(heads=[-1] * 12).write(tmp_path / "tags.conllu")
+    assert "UAS" not in view(files[0], tmp_path / "tags.conllu").out
 
 
 def test_treebanks_are_known_by_name_by_content_and_by_format(  # type: ignore[no-untyped-def]

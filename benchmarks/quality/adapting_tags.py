@@ -179,7 +179,7 @@ def table(part: str = "test") -> str:
     found = {tuple(row[name] for name in KEY): row for row in results().read()}
     gains = {tuple(row[name] for name in PAIRED_KEY): row for row in comparisons().read()}
     head = "| labelled sentences | supervised | places: news | places: both | both − supervised | p | both − news | p |"
-    lines = []
+    lines, used = [], []
     for words in ("all", "unknown"):
         lines += ["", f"{'All' if words == 'all' else 'Unknown'} words:", "", head, "|" + "---|" * 8]
         for size in SIZES:
@@ -187,12 +187,13 @@ def table(part: str = "test") -> str:
             if any(each is None for each in row):
                 continue
             cells = [f"{float(each[words]):.2f}" for each in row if each is not None]
+            used += [(model, each["n_train"], each) for model, each in zip(MODELS, row, strict=True) if each]
             for other in AGAINST["both"]:
                 gain = gains[part, size, "both", other, words]
                 low, high = float(gain["low"]), float(gain["high"])
                 cells += [f"{float(gain['difference']):+.2f} [{low:+.2f}, {high:+.2f}]", gain["p_mcnemar"]]
             lines.append(f"| {row[0]['n_train'] if row[0] else size} | {' | '.join(cells)} |")
-    return "\n".join(lines).strip()
+    return "\n".join([*lines, "", rows.commits(used)]).strip()
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -21,7 +21,7 @@ from benchmarks.quality import table
 
 HERE = Path(__file__).parent
 COLUMNS = (
-    *("date", "machine", "data", "system", "version", "options", "run"),
+    *("date", "machine", "commit", "data", "system", "version", "options", "run"),
     *("P", "R", "F", "AER", "AER_low", "AER_high", "links"),
     *("seconds", "cpu_seconds", "peak_mb", "command", "signature"),
 )
@@ -52,6 +52,7 @@ def measure(
         **same,
         "date": rows.today(),
         "machine": rows.machine(),
+        "commit": rows.commit(),
         "seconds": run.seconds,
         "cpu_seconds": run.cpu_seconds,
         "peak_mb": run.peak_mb,

@@ -34,7 +34,7 @@ AIM = 5.0
 CELLS, LINKS = f"cells >= {LEAST:g}", "links"
 KEY = ("data", "over")
 COLUMNS = (
-    *("date", "machine", "version", *KEY, "threshold"),
+    *("date", "machine", "version", "commit", *KEY, "threshold"),
     *("ECE", "confidence", "accuracy", "judged", "possible_only", "ECE_possible_right", "ECE_annotated"),
     *("command", "signature"),
 )
@@ -59,6 +59,7 @@ def measure(data: Set) -> Iterator[dict[str, object]]:
             "date": rows.today(),
             "machine": rows.machine(),
             "version": __version__,
+            "commit": rows.commit(),
             "data": data.name,
             "over": over,
             "threshold": least,
@@ -109,7 +110,8 @@ def table(found: list[rows.Row]) -> str:
         for names, title in ((counted, "sets that count"), (others, "other sets"))
         if names
     ]
-    return "\n".join([*lines, "", *summaries])
+    used = [("", name, row) for name in complete for row in by_set[name].values()]
+    return "\n".join([*lines, "", rows.commits(used), "", *summaries])
 
 
 def _cells(both: dict[str, rows.Row]) -> str:

@@ -170,7 +170,8 @@ def table() -> str:
         lines.append(f"| {text or 'mean'} | {sets if text else ''} | {' | '.join(cells)} |")
     cells = [f"{means(kept, None, *each, 'unseen_error'):.2f}" for each in SHOWN]
     lines.append(f"| mean, unseen words | | {' | '.join(cells)} |")
-    return "\n".join(lines)
+    used = [(row["text"], f"set {row['labels']}", row) for row in kept if (row["method"], row["decoder"]) in SHOWN]
+    return "\n".join([*lines, "", rows.commits(used)])
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -265,7 +265,8 @@ def table() -> str:
             cells.append(f"{np.mean(some):.2f}{spread}" if some else "")
         lines.append(f"| decoded {name}, sets: {len(numbers)} | {' | '.join(cells)} |")
     lines.append(f"| the paper, sets: 10 | {' | '.join(f'{PAPER[method]:.2f}' for method in METHODS)} |")
-    return "\n".join(lines)
+    used = [(row["method"], f"set {row['labels']}", row) for row in kept]
+    return "\n".join([*lines, "", rows.commits(used)])
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -147,15 +147,17 @@ def table(part: str) -> str:
     found = {tuple(row[name] for name in KEY): row for row in results().read()}
     names = [name for name in LANGUAGES if part == "test" or name in DEVELOPMENT]
     lines = [f"| | {' | '.join(names)} | mean | above the better alone |", "|---" * (len(names) + 3) + "|"]
+    used = []
     for system in SYSTEMS:
         cells = [found.get((name, part, system)) for name in names]
         if any(cell is None for cell in cells):
             continue
+        used += [(system, name, cell) for name, cell in zip(names, cells, strict=True) if cell]
         values = [float(cell["accuracy"]) for cell in cells if cell]
         gaps = [float(cell["difference"]) for cell in cells if cell and cell["difference"]]
         gap = f"{np.mean(gaps):+.2f}" if gaps else ""
         lines.append(f"| {system} | {' | '.join(f'{v:.2f}' for v in values)} | {np.mean(values):.2f} | {gap} |")
-    return "\n".join(lines)
+    return "\n".join([*lines, "", rows.commits(used)])
 
 
 def main(argv: list[str] | None = None) -> None:

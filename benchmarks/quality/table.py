@@ -1,8 +1,9 @@
-"""The comparison, made from rows: printed for people at work, and written into docs/benchmarks.md."""
+"""The comparison, made from rows: printed for people at work, and written into docs/benchmarks.md and README.md."""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
@@ -99,10 +100,11 @@ def report(found: list[Row], split: str) -> None:
         parts.append(_quality(others, table, tests, with_mean=False))
     print("\n\n".join(parts))
     if split == "test":
-        from benchmarks.speed.__main__ import table as speed_table
+        from benchmarks.quality import readme
+        from benchmarks.speed import __main__ as speed
 
-        PAGE.parent.mkdir(exist_ok=True)
-        PAGE.write_text(_page(parts, speed_table(), found), encoding="utf-8")
+        PAGE.write_text(_page(parts, speed.table(), found), encoding="utf-8")
+        readme.fill(table, counted, speed.results().read())
 
 
 def _quality(names: list[str], table: dict[str, dict[str, Best]], tests: dict[str, Row], *, with_mean: bool) -> str:
@@ -123,7 +125,12 @@ def _quality(names: list[str], table: dict[str, dict[str, Best]], tests: dict[st
     if with_mean:
         both = [name for name in names if all(system in table[name] for system in SYSTEMS[:2])]
         lines += [_mean(some, table) for some in ([both, names] if both and both != names else [names])]
-    return "\n".join(lines)
+    used = [(system, name, row) for name in names for system in SYSTEMS for row in _rows_of(table[name].get(system))]
+    return "\n".join([*lines, "", rows.commits(used)])
+
+
+def _rows_of(entry: Best | None) -> tuple[Row, ...]:
+    return () if entry is None else entry.rows
 
 
 def _mean(names: list[str], table: dict[str, dict[str, Best]]) -> str:
@@ -151,15 +158,22 @@ def _relative(entries: dict[str, Best]) -> str:
     return f"{100 * (entries[systems.ISOGLOSS].aer / entries[systems.EFLOMAL].aer - 1):+.1f}%"
 
 
+def _machines(found: list[Row]) -> Iterator[str]:
+    """Where and when each system was run."""
+    for system in SYSTEMS:
+        own = [row for row in found if row["system"] == system]
+        if own:
+            dates = sorted({row["date"] for row in own})
+            when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
+            yield f"{system}: {', '.join(sorted({row['machine'] for row in own}))}, {when}"
+
+
 def _page(parts: list[str], speed: str, found: list[Row]) -> str:
     versions = sorted({f"{row['system']} {row['version']}" for row in found})
-    machines = sorted({row["machine"] for row in found})
-    dates = sorted({row["date"] for row in found})
     text = (HERE / "page.md").read_text(encoding="utf-8")
     others = parts[1] if len(parts) > 1 else "No rows yet."
     values = {"COUNTED": parts[0], "OTHERS": others, "SPEED": speed or "No rows yet."}
-    values |= {"VERSIONS": ", ".join(versions), "MACHINES": "; ".join(machines)}
-    values["DATES"] = f"{dates[0]} to {dates[-1]}" if dates else ""
+    values |= {"VERSIONS": ", ".join(versions), "MACHINES": "; ".join(_machines(found))}
     for name, value in values.items():
         text = text.replace("{" + name + "}", value)
     return text

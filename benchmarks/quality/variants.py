@@ -41,7 +41,7 @@ PAPERS: dict[str, Any] = {
 LEAST = 1 / (2 * decoding.UNIT)  # the smallest posterior that is told from 0
 KEY = ("data", "setting", "model", "constraint", "decode_constraint", "iterations")
 COLUMNS = (
-    *("date", "machine", "version", *KEY),
+    *("date", "machine", "version", "commit", *KEY),
     *("viterbi_forward", "viterbi_backward", "viterbi_both"),
     *("posterior_forward", "posterior_backward"),
     *("AER", "AER_low", "AER_high", "P", "R", "threshold", "AER_dev_threshold", "AER_lowest", "area"),
@@ -149,6 +149,7 @@ def measure(variant: Variant, outcome: Outcome, plain: list[Links]) -> dict[str,
         "date": rows.today(),
         "machine": rows.machine(),
         "version": __version__,
+        "commit": rows.commit(),
         "viterbi_forward": _aer(outcome.paths[0], gold),
         "viterbi_backward": _aer(outcome.paths[1], gold),
         "viterbi_both": _aer(both, gold),
@@ -412,11 +413,14 @@ def _table(found: list[rows.Row], data: str, setting: str) -> str:
         "| symmetry | 1-1 | against none, p |",
         "|" + "---|" * 13,
     ]
+    used = []
     for row in found:
         is_default = setting == "defaults" and row["setting"] == "default aligner"
         if row["data"] == data and (row["setting"] == setting or is_default):
-            lines.append(f"| {' | '.join(_line(row))} |")
-    return "\n".join(lines)
+            cells = list(_line(row))
+            used.append(("", ", ".join(cells[:3]), row))
+            lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join([*lines, "", rows.commits(used)])
 
 
 def _line(row: rows.Row) -> Iterator[str]:
@@ -464,7 +468,8 @@ def _verdict(found: list[rows.Row], names: list[str]) -> str:
         lines += [*failing, ""] if failing else []
         table.append(f"| **{title}** |" + " |" * len(names))
         table += [f"| {on_sets[0].text} | {' | '.join(map(str, on_sets))} |" for on_sets in group]
-    return "\n".join([*lines, *table])
+    used = [(row["data"], row["setting"], row) for row in found if row["data"] in names]
+    return "\n".join([*lines, *table, "", rows.commits(used)])
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -16,13 +16,13 @@ from statistics import median
 from benchmarks import rows, systems
 from benchmarks.corpora import Set, all_sets
 
-SETS = ("en-fr.hansards", "europarl-7way-en-fr", "hansards-100k", "europarl-en-fr-400k")
+SETS = ("en-fr.hansards", "europarl-7way-en-fr", "hansards-100k", "europarl-en-fr-400k", "europarl-en-fr-joined")
 START_UP = "ten-pairs"
 CLOCK_ONLY = 0  # the number of our runs: those from 1 on belong to the quality rows, and their links are kept
 PLAIN = "isogloss-plain"  # the HMM without constraints: what fast_align's model is nearest to
 PLAIN_OPTIONS = ("--constraint", "none")
 COLUMNS = (
-    *("date", "machine", "data", "pairs", "system", "version", "options"),
+    *("date", "machine", "commit", "data", "pairs", "words", "system", "version", "options"),
     *("seconds", "cpu_seconds", "peak_mb", "median_seconds", "tries", "command"),
 )
 
@@ -42,15 +42,16 @@ def side_by_side(data: Set, chosen: dict[str, systems.System], threads: int, tri
     for _ in range(tries):
         for name, system in chosen.items():
             runs[name].append(system.run(data, threads, CLOCK_ONLY))
-    with open(data.source, "rb") as file:
-        pairs = sum(1 for _ in file)
+    pairs, words = size(data)
     for name, system in chosen.items():
         fastest = min(runs[name], key=lambda run: run.seconds)
         row = {
             "date": rows.today(),
             "machine": rows.machine(),
+            "commit": rows.commit(),
             "data": data.name,
             "pairs": pairs,
+            "words": f"{words:.1f}",
             "system": name,
             "version": system.version,
             "options": f"threads={threads}{remark}",
@@ -67,6 +68,16 @@ def side_by_side(data: Set, chosen: dict[str, systems.System], threads: int, tri
             f"{fastest.peak_mb:7.0f} MB",
             file=sys.stderr,
         )
+
+
+def size(data: Set) -> tuple[int, float]:
+    """Pairs of a text, and words of a sentence: the mean over both sides."""
+    pairs = words = 0
+    for path in (data.source, data.target):
+        with open(path, "rb") as file:
+            counts = [len(line.split()) for line in file]
+        pairs, words = len(counts), words + sum(counts)
+    return pairs, words / (2 * pairs)
 
 
 def start_up(data: Set, threads: int, tries: int) -> None:
@@ -89,7 +100,7 @@ def table() -> str:
     """The rows as a table, the systems of a set beside each other."""
     found = results().read()
     names = [systems.ISOGLOSS, PLAIN, systems.EFLOMAL, systems.FAST_ALIGN]
-    lines = ["| text | pairs | options | system | wall s | CPU s | peak MB |", "|---|---|---|---|---|---|---|"]
+    lines = ["| text | pairs | words | options | system | wall s | CPU s | peak MB |", "|" + "---|" * 8]
     order = [START_UP, *SETS]
     found.sort(
         key=lambda row: (
@@ -101,8 +112,12 @@ def table() -> str:
     for row in found:
         cost = f"{float(row['seconds']):.2f} | {float(row['cpu_seconds']):.2f} | {float(row['peak_mb']):.0f}"
         label = f"{row['system']} {row['version']}"
-        lines.append(f"| {row['data']} | {row['pairs']} | {row['options']} | {label} | {cost} |")
-    return "\n".join(lines) if found else ""
+        lines.append(f"| {row['data']} | {row['pairs']} | {row['words']} | {row['options']} | {label} | {cost} |")
+    if not found:
+        return ""
+    machines = ", ".join(sorted({row["machine"] for row in found}))
+    used = [(row["system"], f"{row['data']} {row['options']}", row) for row in found]
+    return "\n".join([*lines, "", f"Machine: {machines}. {rows.commits(used)}"])
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -65,10 +65,10 @@ def measure() -> None:
         print(f"{work}: {size:,} {unit}, {seconds[0]:.1f} s, {seconds[1]:.1f} CPU s, {size / seconds[0]:,.0f} a second")
 
     lines = Bitext.read(*(data / "bitext/europarl-7way" / f"{name}.txt.gz" for name in ("en", "de")))
-    german = Treebank.from_text(lines.target.part(slice(0, 4_700)))
+    german = Treebank.from_text(lines.target[:4_700])
     words = TagDictionary.read(data / "tagdict/de.tsv.gz")
     english = Treebank.read(data / "treebanks/en-ewt/train.conllu.gz")
-    test = Treebank.from_text(lines.target.part(slice(20_000, 25_000)))
+    test = Treebank.from_text(lines.target[20_000:25_000])
     DictionaryTagger(words, threads=THREADS, **PAPER).fit(german.part(0, 100))  # type: ignore[arg-type]
     for name, options in (("SHMM-ME, paper's settings", PAPER), ("SHMM-ME, defaults", {})):
         learn = DictionaryTagger(words, threads=THREADS, **options)  # type: ignore[arg-type]

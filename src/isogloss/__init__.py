@@ -8,11 +8,14 @@
 
 from __future__ import annotations
 
+import isogloss._start  # noqa: F401 - first, so that Ctrl-C is no traceback while the rest is imported
+
+# isort: split
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from isogloss._version import __version__
-from isogloss.engine.cache import ensure_cache
+from isogloss.engine.numba_cache import prepare
 
 if TYPE_CHECKING:
     from isogloss import samples, show
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
     from isogloss.store import load
     from isogloss.tasks.align import HMMAligner, Model1Aligner, Model2Aligner
 
-ensure_cache()
+prepare()
 
 _WHERE = {
     "Alignment": "isogloss.data",

@@ -7,7 +7,6 @@ bytes. A folder is written beside its place and renamed, so that a reader sees t
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import os
@@ -32,6 +31,7 @@ from numpy.typing import NDArray
 from isogloss._version import __version__
 from isogloss.data.ragged import Ragged
 from isogloss.errors import DataError, ModelError, UsageError
+from isogloss.places import prove, refusal, sync
 
 __all__ = [
     "Saved", "data_hash", "discard", "load", "named", "pack_strings", "prefixed", "read", "read_header", "reading",
@@ -63,8 +63,6 @@ KINDS = {
 
 _INTEGERS = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 _DTYPES = _INTEGERS | {"bool", "float16", "float32", "float64"}
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-_NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
 _STALE_SECONDS = 3600.0
 
 Place = str | os.PathLike[str]
@@ -130,7 +128,7 @@ def save(
     ([0, 1, 2], {'alpha': 0.1})
     """
     target = Path(os.path.realpath(path))
-    check_place(target)
+    _check_replaceable(target)
     storable = {name: _storable(name, array) for name, array in sorted(arrays.items())}
     header = {
         "format": FORMAT,
@@ -141,9 +139,9 @@ def save(
         "meta": dict(meta or {}),
         "arrays": {name: _describe(array) for name, array in storable.items()},
     }
-    _check_room(target, sum(array.nbytes for array in storable.values()))
     fresh = target.with_name(f".{target.name}.new-{secrets.token_hex(4)}")
     try:
+        _check_room(target, sum(array.nbytes for array in storable.values()))
         _remove_leftovers(target)
         fresh.mkdir()
         _write(fresh, header, storable)
@@ -158,17 +156,22 @@ def discard(path: Place) -> None:
     """Delete a saved model or checkpoint; nothing happens when there is none, and nothing else is ever deleted."""
     folder = Path(os.path.realpath(path))
     if folder.exists():
-        check_place(folder)
+        _check_replaceable(folder)
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def check_place(path: Place) -> None:
-    """Refuse a place where renaming a folder over would fail, or would destroy what is not ours."""
-    target = Path(os.path.realpath(path))
-    if not target.parent.is_dir():
-        raise UsageError(f"{target}: there is no folder {target.parent}. Make it first, or save elsewhere")
+    """Before the work: refuse a place where saving a folder would fail, or would destroy what is not ours."""
+    _check_replaceable(Path(os.path.realpath(path)))
+    prove(path)
+
+
+def _check_replaceable(target: Path) -> None:
+    """Refuse to replace what is not a saved model, or cannot be renamed."""
     if not os.path.lexists(target):
         return
+    if os.path.ismount(target):
+        raise UsageError(f"{target}: a disk is mounted here, which cannot be replaced. Give the name of a folder in it")
     if not target.is_dir():
         raise UsageError(f"{target}: this is a file, and a saved model is a folder. Give another name")
     found = sorted(os.listdir(target))
@@ -255,12 +258,9 @@ def _sync(path: Path) -> None:
     """Ask that a file or folder be on the disk before we go on."""
     if os.name != "posix" and path.is_dir():
         return  # folders cannot be opened there
-    handle = os.open(path, os.O_RDONLY)
+    handle = os.open(path, os.O_RDONLY if os.name == "posix" else os.O_RDWR)  # Windows syncs what it may write alone
     try:
-        os.fsync(handle)
-    except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network file systems cannot
-            raise
+        sync(handle)
     finally:
         os.close(handle)
 
@@ -307,12 +307,8 @@ def _exchange(one: Path, other: Path) -> bool:
 
 def _trouble(target: Path, error: OSError) -> DataError | UsageError:
     """The operating system's refusal, in the user's words."""
-    kept = "Nothing was written" + (", and the older model there is as it was" if target.exists() else "")
-    if error.errno in _NO_ROOM:
-        return DataError(f"{target}: the disk is full. {kept}. Make room, or save elsewhere")
-    if error.errno in _NOT_ALLOWED:
-        return UsageError(f"{target}: cannot be written ({error.strerror}). {kept}. Save where you may write")
-    return DataError(f"{target}: could not be written ({error.strerror or error}). {kept}")
+    refused = refusal(target, error)
+    return type(refused)(f"{refused}. The older model there is as it was") if target.exists() else refused
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------

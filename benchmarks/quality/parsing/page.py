@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from statistics import mean
 
 from benchmarks import rows
 from benchmarks.quality.parsing import paired, run, search, sections, speed, verdicts
@@ -27,6 +28,8 @@ from benchmarks.quality.parsing.verdicts import NAMES, Find
 
 HERE = Path(__file__).parent
 PAGE = Path("docs/benchmarks-parsing.md")
+GUIDE = Path("docs/parse.md")
+"""Has a short form of the first tables."""
 NOT_YET = "*No rows yet.*"
 ABOUT_MEANS = (
     "Means are over the treebanks for which every system that has rows in the table has one; an empty cell "
@@ -40,33 +43,42 @@ size.
 
 
 def report() -> None:
-    """Print the page and write it."""
-    text = page()
-    print(text)
-    PAGE.write_text(text, encoding="utf-8")
-
-
-def page() -> str:
-    """The whole page, in Markdown."""
+    """Print the page and write it, and the table of the guide."""
     paired.refresh_crossing()
     found = run.results().read()
     if not found:
         raise SystemExit("parsing.csv has no rows yet: run python -m benchmarks.quality.parsing")
     find = Find(found, paired.refresh(found))
+    text = page(find, found)
+    print(text)
+    PAGE.write_text(text, encoding="utf-8")
+    rows.fill(GUIDE, "parsing", find.used.below(_guide(find)))
+
+
+def page(find: Find, found: list[rows.Row]) -> str:
+    """The whole page, in Markdown."""
     speeds, searches = speed.results().read(), search.results().read()
     parts = [(HERE / "page.md").read_text(encoding="utf-8").replace("{PROVENANCE}", _provenance(found))]
-    parts += ["## What was asked for, and what is measured", verdicts.table(find, speeds, searches)]
+    below = find.used.below
+    parts += ["## What was asked for, and what is measured", below(verdicts.table(find, speeds, searches))]
     everyone = (*OURS, *PEERS, MALT_XPOS)
     for tags, title in ((GOLD, "Gold tags"), (PREDICTED, "Predicted tags")):
-        parts += [f"## {title}", _scores(find, tags, everyone), _differences(find, tags, (*PEERS, MALT_XPOS))]
-    parts += ["## Own tags, from words alone", _scores(find, OWN, (*OURS, UDPIPE_1))]
-    parts += [_differences(find, OWN, (UDPIPE_1,)), "## Tagging", _tagging(find)]
-    parts += ["## Gold tags and lemmas", _scores(find, LEMMAS, OURS), "## Links that cross", _crossing(find)]
-    parts += ["## From a tree alone to all factors", sections.factors(find)]
-    parts += ["## Less than a tree", sections.constraints(find), "## Decoders", sections.decoders(find)]
-    parts += ["## Trainers", sections.trainers(find), "## Rounds of messages", sections.rounds(find)]
+        parts += [f"## {title}", below(_scores(find, tags, everyone))]
+        parts += [below(_differences(find, tags, (*PEERS, MALT_XPOS)))]
+    parts += ["## Own tags, from words alone", below(_scores(find, OWN, (*OURS, UDPIPE_1)))]
+    parts += [below(_differences(find, OWN, (UDPIPE_1,))), "## Tagging", below(_tagging(find))]
+    parts += ["## Gold tags and lemmas", below(_scores(find, LEMMAS, OURS))]
+    for title, section in {
+        "Links that cross": _crossing,
+        "From a tree alone to all factors": sections.factors,
+        "Less than a tree": sections.constraints,
+        "Decoders": sections.decoders,
+        "Trainers": sections.trainers,
+        "Rounds of messages": sections.rounds,
+    }.items():
+        parts += [f"## {title}", below(section(find))]
     parts += ["## What belief propagation misses", sections.searches(searches)]
-    parts += ["## What it costs", _costs(find), "## Speed", _speeds(speeds)]
+    parts += ["## What it costs", below(_costs(find)), "## Speed", _speeds(speeds)]
     return "\n\n".join(part.rstrip() for part in parts if part) + "\n"
 
 
@@ -112,6 +124,23 @@ def _scores(find: Find, tags: str, models: Sequence[Model]) -> str:
             means = [find.mean(common, tags, each, name.upper()) for name in MEASURES] if each in measured else []
             cells.append(" / ".join(f"{value:.2f}" for value in means))
         lines.append(f"| **mean of {len(common)}** | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _guide(find: Find) -> str:
+    """UAS / LAS of systems that have rows for all main treebanks; treebanks across."""
+    names = [source.name for source in MAIN]
+    lines = [f"| tags | | {' | '.join(names)} | mean |", "|" + "---|" * (len(names) + 3)]
+    for tags in (GOLD, PREDICTED):
+        for model in (*reversed(OURS), *PEERS):
+            own = [find(Job(text, tags, model)) for text in names]
+            known = [row for row in own if row is not None]
+            if len(known) < len(own):
+                continue
+            numbers = [[float(row[name.upper()]) for row in known] for name in MEASURES]
+            cells = [" / ".join(f"{value:.1f}" for value in both) for both in zip(*numbers, strict=True)]
+            cells.append(" / ".join(f"{mean(values):.1f}" for values in numbers))
+            lines.append(f"| {tags} | {NAMES[model].removeprefix('Isogloss, ')} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
@@ -208,4 +237,5 @@ def _speeds(found: list[rows.Row]) -> str:
                     f"| {NAMES[each]} | {float(row['seconds']):.1f} ({float(row['cpu_seconds']):.1f}) | {rates} "
                     f"| {float(row['parse_mb']):.0f} | {learning} | {float(row['train_mb']):.0f} |"
                 )
-    return "\n".join(lines)
+    used = [("", f"{row['model']} {row['options']}".strip(), row) for row in found]
+    return "\n".join([*lines, "", rows.commits(used)])

@@ -8,6 +8,7 @@ from benchmarks.quality.parsing.studies import MEASURES, Job, comparisons, jobs
 from benchmarks.quality.parsing.texts import gold
 from isogloss.data import Treebank
 from isogloss.metrics import compare_trees, score_trees
+from isogloss.metrics.parsing import SCORED
 
 KEY = ("data", "tags", "first", "second", "measure")
 COLUMNS = (*KEY, "score", "against", "difference", "low", "high", "p", "text", "commit")
@@ -82,6 +83,6 @@ def _trees(job: Job, row: rows.Row) -> Treebank | None:
     if not path.exists():
         return None
     trees = Treebank.read(path)
-    score = score_trees(trees, gold(job.text), bootstrap=0)
+    score = score_trees(trees, gold(job.text), bootstrap=0, columns=SCORED)
     same = all(abs(100 * getattr(score, name) - float(row[name.upper()])) < TOLERANCE for name in MEASURES)
     return trees if same else None

@@ -17,6 +17,7 @@ from benchmarks.quality.parsing.texts import KEPT, TEST, Given, code_of, given, 
 from isogloss import __version__
 from isogloss.data import Treebank
 from isogloss.metrics import score_trees
+from isogloss.metrics.parsing import SCORED
 
 FOLDER = Path(__file__).parents[1]
 KEY = ("data", "tags", "model", "options", "decode")
@@ -142,7 +143,7 @@ def _tagger(job: Job, threads: int) -> dict[str, Any]:
 
 def scores(job: Job, predicted: Treebank) -> dict[str, Any]:
     """Scores in percent, with intervals for the first two."""
-    score = score_trees(predicted, gold(job.text), seed=scoring.SEED)
+    score = score_trees(predicted, gold(job.text), seed=scoring.SEED, columns=SCORED)
     found: dict[str, Any] = {"n_train": len(gold(job.text, texts.TRAIN)), "n_test": score.n}
     for name in ("UAS", "LAS", "CLAS", "UPOS", "XPOS", "UFeats"):
         found[name] = 100 * float(getattr(score, name.lower()))

@@ -8,6 +8,7 @@ from itertools import pairwise
 from benchmarks import rows
 from benchmarks.quality.parsing import search
 from benchmarks.quality.parsing.models import Model
+from benchmarks.quality.parsing.orderings import SIGNIFICANT, searched_place
 from benchmarks.quality.parsing.studies import (
     CROSSING,
     FACTORS,
@@ -29,7 +30,6 @@ from benchmarks.quality.parsing.verdicts import Find
 
 NOT_YET = "*No rows yet.*"
 MISSING = "·"
-SIGNIFICANT = 0.05
 ABOUT_FACTORS = """\
 Gold tags, trees that may cross, five rounds of belief propagation; each line adds a factor to the line above.
 UAS / LAS, and percent of words whose link crosses another; · is a row that is missing. \\* differs from the line above
@@ -199,4 +199,5 @@ def searches(found: Sequence[rows.Row]) -> str:
             f"| {float(row['UAS']):.2f} ({float(row['UAS_exact']):.2f}) | {float(row['seconds']):.2f} "
             f"| {float(row['seconds_exact']):.2f} |"
         )
-    return _whole(ABOUT_SEARCH, lines)
+    used = ((*searched_place(row), row) for row in found)
+    return _whole(ABOUT_SEARCH, [*lines, "", rows.commits(used)] if found else lines)

@@ -8,6 +8,7 @@ from statistics import mean
 from benchmarks import rows
 from benchmarks.quality.parsing import orderings, run
 from benchmarks.quality.parsing.models import Model
+from benchmarks.quality.parsing.orderings import SIGNIFICANT
 from benchmarks.quality.parsing.studies import (
     FIRST,
     MALT_XPOS,
@@ -28,7 +29,6 @@ RATES = {FIRST: 1500, SECOND: 200}
 """Sentences a second on two threads."""
 MINUTES = {FIRST: 10, SECOND: 60}
 MEGABYTES = 4096
-SIGNIFICANT = 0.05
 NOT_YET = "*not measured yet*"
 NAMES = {
     FIRST: "Isogloss, order 1", SECOND: "Isogloss, order 2", UDPIPE_1: "UDPipe", MALTPARSER: "MaltParser",
@@ -37,18 +37,31 @@ NAMES = {
 SETTING_NAMES = {GOLD: "gold tags", PREDICTED: "predicted tags"}
 
 
+def _shown(model: Model, tags: str) -> str:
+    """A system in the list of commits, where gold tags go without saying."""
+    name = NAMES.get(model) or f"`{str(model).removeprefix('isogloss ')}`"
+    return name if tags == GOLD else f"{name} with {tags} tags"
+
+
 class Find:
     """Rows of jobs, and tests between them."""
 
     def __init__(self, found: list[rows.Row], tests: list[rows.Row]) -> None:
         self._rows = {tuple(row[name] for name in run.KEY): row for row in found}
         self._tests = {tuple(row[n] for n in ("data", "tags", "first", "second", "measure")): row for row in tests}
+        self.used = rows.Used()
 
     def __call__(self, job: Job) -> rows.Row | None:
-        return self._rows.get(tuple(str(value) for value in run.key_of(job).values()))
+        row = self._rows.get(tuple(str(value) for value in run.key_of(job).values()))
+        if row is not None:
+            self.used.add(_shown(job.model, job.tags), job.text, row)
+        return row
 
     def test(self, text: str, tags: str, first: Model, second: Model, measure: str) -> rows.Row | None:
-        return self._tests.get((text, tags, str(first), str(second), measure))
+        row = self._tests.get((text, tags, str(first), str(second), measure))
+        if row is not None:
+            self.used.add(_shown(first, tags), text, row)  # its commit is that of our row
+        return row
 
     def common(self, tags: str, models: Sequence[Model]) -> list[str]:
         """Main treebanks for which all these systems have rows of the same text."""
@@ -69,6 +82,10 @@ def table(find: Find, speeds: list[rows.Row], searches: list[rows.Row]) -> str:
     lines = ["| asked for | measured |\n|---|---|"]
     asked = (*_peers(find), *_other(find), *orderings.all_of(find, searches), *_speed(speeds))
     lines += [f"| {title} | {verdict} |" for title, verdict in asked]
+    for row in searches:
+        find.used.add(*orderings.searched_place(row), row)
+    for row in speeds:
+        find.used.add("speed", f"{row['model']} {row['options']}", row)
     return "\n".join(lines)
 
 
@@ -132,6 +149,17 @@ def _other(find: Find) -> Iterator[tuple[str, str]]:
     yield f"en-ewt, gold tags: UAS of order 2 at least {ABOVE_MALT:g} above MaltParser, XPOS", verdict
 
 
+def _rates(row: rows.Row, asked: int, by_model: dict[tuple[str, str], rows.Row]) -> str:
+    """Sentences a second, of the whole command and once started; beside the peers that were clocked."""
+    parts = []
+    for title, column in (("the whole command", "per_second_whole"), ("once started", "per_second")):
+        rate = float(row[column] or "nan")
+        others = {NAMES[peer]: by_model.get((peer.kind, peer.options)) for peer in PEERS}
+        beside = "".join(f", {name} {float(peer[column]):,.0f}" for name, peer in others.items() if peer)
+        parts.append(f"{title}: {_holds(rate >= asked)}, {rate:,.0f}{beside}")
+    return "; ".join(parts)
+
+
 def _speed(speeds: list[rows.Row]) -> Iterator[tuple[str, str]]:
     by_model = {(row["model"], row["options"]): row for row in speeds}
     for ours in OURS:
@@ -141,11 +169,7 @@ def _speed(speeds: list[rows.Row]) -> Iterator[tuple[str, str]]:
             for asked in ("parsing", "learning", "memory"):
                 yield f"{name}: {asked} of en-ewt", NOT_YET
             continue
-        rate, whole = float(row["per_second"] or "nan"), float(row["per_second_whole"])
-        yield (
-            f"{name}: {RATES[ours]:,} sentences of en-ewt a second on 2 threads",
-            f"{_holds(rate >= RATES[ours])}: {rate:,.0f} once started; the whole command {whole:,.0f}",
-        )
+        yield f"{name}: {RATES[ours]:,} sentences of en-ewt a second on 2 threads", _rates(row, RATES[ours], by_model)
         minutes = float(row["train_seconds"]) / 60
         yield (
             f"{name}: learns en-ewt in {MINUTES[ours]} minutes",

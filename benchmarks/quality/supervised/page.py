@@ -7,8 +7,8 @@ from pathlib import Path
 from statistics import mean
 
 from benchmarks import rows
-from benchmarks.quality.supervised import paired, run, speed, verdicts
-from benchmarks.quality.supervised.models import WEAK, WEAK_AND_IBM, Model
+from benchmarks.quality.supervised import guide, paired, run, speed, verdicts
+from benchmarks.quality.supervised.models import WEAK, WEAK_AND_IBM
 from benchmarks.quality.supervised.studies import (
     ACTIVE_MODEL,
     ACTIVE_SEEDS,
@@ -61,25 +61,27 @@ pairs for each CPU second, by the words of the longer side (above 40, neighbouri
 
 
 def report() -> None:
-    """Print the page and write it."""
-    text = page()
-    print(text)
-    PAGE.write_text(text, encoding="utf-8")
-
-
-def page() -> str:
-    """The whole page, in Markdown."""
+    """Print the page and write it, and the tables of the guide."""
     found = run.results().read()
     if not found:
         raise SystemExit("supervised.csv has no rows yet: run python -m benchmarks.quality.supervised")
     find = Find(found)
+    text = page(find, found)
+    print(text)
+    PAGE.write_text(text, encoding="utf-8")
+    guide.fill(find)
+
+
+def page(find: Find, found: list[rows.Row]) -> str:
+    """The whole page, in Markdown."""
     intro = (HERE / "page.md").read_text(encoding="utf-8").replace("{PROVENANCE}", _provenance(found))
     tests = paired.refresh(found)
-    parts = [intro, "## What was asked for, and what is measured\n\n" + verdicts.table(find, tests)]
+    below = find.used.below
+    parts = [intro, "## What was asked for, and what is measured", below(verdicts.table(find, tests))]
     for text in HANSARDS:
         parts += _hansards(find, text)
-    parts += ["## Differences, tested in pairs", _paired(tests), "## Other sets", _sets(find)]
-    parts += ["## Learning curves", _curves(find), "## Choosing what to align", _active(find)]
+    parts += ["## Differences, tested in pairs", _paired(tests), "## Other sets", below(_sets(find))]
+    parts += ["## Learning curves", below(_curves(find)), "## Choosing what to align", below(_active(find))]
     parts += ["## Speed and memory", _speed()]
     return "\n\n".join(part.rstrip() for part in parts) + "\n"
 
@@ -121,7 +123,7 @@ def _hansards(find: Find, text: str) -> Iterator[str]:
         for title, models in studies.items():
             lines = _lines(find, {name: Job(text, n, FIRST, each) for name, each in models.items()})
             if lines:
-                yield "\n".join([f"**{title}**\n", HEAD, *lines])
+                yield find.used.below("\n".join([f"**{title}**\n", HEAD, *lines]))
 
 
 def _lines(find: Find, named: dict[str, Job]) -> list[str]:
@@ -160,7 +162,8 @@ def _paired(tests: list[rows.Row]) -> str:
         gap = f"{float(row['difference']):+.2f} [{float(row['low']):+.2f}, {float(row['high']):+.2f}]"
         numbers = f"{float(row['AER']):.2f} | {float(row['against']):.2f}"
         lines.append(f"| {row['data']} | {row['n_train']} | {row['title']} | {numbers} | {gap} | {row['p']} |")
-    return "\n".join(lines)
+    used = [(row["title"], f"{row['data']}/{row['n_train']}", row) for row in tests]
+    return "\n".join([*lines, "", rows.commits(used)])
 
 
 # --- other sets
@@ -260,7 +263,7 @@ def _speed() -> str:
         "|" + "---|" * (len(lengths) + 5),
     ]
     for name, each in speed.models().items():
-        own = {row["words"]: row for row in found if _is(row, each)}
+        own = {row["words"]: row for row in found if speed.is_of(row, each)}
         if own:
             first = next(iter(own.values()))
             rates = [
@@ -273,8 +276,4 @@ def _speed() -> str:
                 f"| {name} | {float(first['text_seconds']):.0f} | {train} | {float(first['train_mb']):.0f} "
                 f"| {' | '.join(rates)} | {most:.0f} |"
             )
-    return "\n".join(lines)
-
-
-def _is(row: rows.Row, each: Model) -> bool:
-    return (row["model"], row["features"], row["options"]) == (each.kind, each.feature_text, each.option_text)
+    return "\n".join([*lines, "", rows.commits((row["model"], f"{row['words']} words", row) for row in found)])

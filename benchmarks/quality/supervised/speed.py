@@ -53,6 +53,11 @@ def models() -> dict[str, Model]:
     }
 
 
+def is_of(row: rows.Row, each: Model) -> bool:
+    """Whether a row is of this model."""
+    return (row["model"], row["features"], row["options"]) == (each.kind, each.feature_text, each.option_text)
+
+
 def texts() -> dict[int, Bitext]:
     """New pairs of about each length; the text ends at 40 words, and longer pairs are neighbouring ones joined."""
     data = all_sets()[LONG]

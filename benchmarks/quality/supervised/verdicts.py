@@ -41,9 +41,13 @@ class Find:
 
     def __init__(self, found: list[rows.Row]) -> None:
         self._rows = {tuple(row[name] for name in run.KEY): row for row in found}
+        self.used = rows.Used()
 
     def __call__(self, job: Job) -> rows.Row | None:
-        return self._rows.get(tuple(str(value) for value in run.key_of(job).values()))
+        row = self._rows.get(tuple(str(value) for value in run.key_of(job).values()))
+        if row is not None:
+            self.used.add(job.model.kind, f"{job.text}/{job.n_train or 'all'}", row)
+        return row
 
     def reference(self, text: str) -> rows.Row | None:
         return self(Job(text, 0, ALL, REFERENCE))

@@ -26,7 +26,7 @@ from isogloss import __version__
 
 SIZES = (10, 20, 40, 80)
 COLUMNS = (
-    *("date", "machine", "task", "size", "labels", "batch", "system", "threads"),
+    *("date", "machine", "commit", "task", "size", "labels", "batch", "system", "threads"),
     *("seconds", "cpu_seconds", "microseconds_each", "tries", "check", "command"),
 )
 Result = dict[str, Any]
@@ -127,6 +127,7 @@ def side_by_side(task: Task, n: int, labels: int, threads: int, tries: int, othe
         row = {
             "date": rows.today(),
             "machine": rows.machine(),
+            "commit": rows.commit(),
             "task": task.name,
             "size": n,
             "labels": labels,
@@ -168,7 +169,8 @@ def table() -> str:
             slope = f"{math.log(after / before) / math.log(large / small):.1f}"
         task, labels, system, threads = kind
         lines.append(f"| {task} | {'' if labels == '0' else labels} | {system} | {threads} | {cells} | {slope} |")
-    return "\n".join(lines) if found else ""
+    used = [(row["system"], f"{row['task']} {row['size']}", row) for row in found]
+    return "\n".join([*lines, "", rows.commits(used)]) if found else ""
 
 
 PAGE = """# How fast structures are

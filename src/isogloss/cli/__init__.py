@@ -8,7 +8,8 @@ To add a command, write ``isogloss/cli/<name>.py`` with one function called `com
 - it imports what is heavy (NumPy, tasks) inside the function, so that ``--help`` answers at once;
 - it writes results with `_common.write_result` or `write_json` (standard output or ``-o``, whole or not at all), says
   everything else with `_common.say` and `_common.warn`, and raises `IsoglossError`; it returns nothing, and never exits
-  by itself.
+  by itself;
+- if it uses kernels, a line in `isogloss.cli.warm_up` compiles them beforehand.
 
 The frame turns errors into one line and an exit status: 0 all is well, 1 the data were bad, 2 the call was wrong, 130
 somebody stopped it.
@@ -49,6 +50,8 @@ COMMANDS = {
     "parse": Command("isogloss.cli.parse", "Parse sentences: train on a treebank, apply to new text, score."),
     "doctor": Command("isogloss.cli.doctor", "Say what is odd about a corpus, what to do, and what it will cost."),
     "transfer-markup": Command("isogloss.cli.transfer_markup", "Carry inline tags of the source into the target."),
+    "sample": Command("isogloss.cli.sample", "Write the files of a bundled corpus, to try the other commands on."),
+    "warm-up": Command("isogloss.cli.warm_up", "Compile all kernels now, so that no command has to later."),
 }
 """Name on the command line -> module and help line, in the order of ``isogloss --help``."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -11,13 +10,23 @@ import numpy as np
 
 from isogloss import store
 from isogloss._version import __version__
-from isogloss.cli._common import is_standard_output, progress_for, read_gold, say, write_json, write_result
+from isogloss.cli._common import (
+    Stopwatch,
+    is_standard_output,
+    progress_for,
+    read_gold,
+    say,
+    write_json,
+    write_result,
+)
+from isogloss.cli._raw import warn_if_raw
 from isogloss.cli._systems import read_named
 from isogloss.data import Bitext, Links
 from isogloss.data.formats import atomic_write, format_links, read_bitext, stream_bitext
 from isogloss.errors import BitextError, LinksError
 
 if TYPE_CHECKING:
+    from isogloss.cli._memory import Look
     from isogloss.metrics import AlignmentScore
 
 __all__ = ["Alignments"]
@@ -84,9 +93,9 @@ class Alignments:
         links_format: str,
         gold: str | None,
         quiet: bool,
-        began: float,
+        watch: Stopwatch,
     ) -> None:
-        self.began = began
+        self.watch = watch
         self.source, self.target, self.reading, self.output = source, target, reading, output
         self.scores, self.links_format, self.gold_path, self.quiet = scores, links_format, gold, quiet
         self.tally = Tally()
@@ -102,6 +111,7 @@ class Alignments:
         bitext = read_bitext(self.source, self.target, **self.reading)
         if not len(bitext):
             raise _nothing_in(bitext)
+        warn_if_raw(bitext)
         if self.gold_path is not None:
             self.gold = read_gold(self.gold_path, bitext)
         links = aligner.fit_predict(bitext, checkpoint=checkpoint, resume=resume, progress=progress_for(self.quiet))
@@ -109,10 +119,12 @@ class Alignments:
         with atomic_write(self.output) as file:
             self._write(file, bitext, links, aligner)
 
-    def apply(self, aligner: Any, size: int, systems: Mapping[str, str] | None = None) -> None:
+    def apply(
+        self, aligner: Any, size: int, systems: Mapping[str, str] | None = None, look: Look | None = None
+    ) -> None:
         """Align with a model that is there already, a part at a time; a pipe gets its answers as it goes.
 
-        `systems` names files of links by others, which the model has for features.
+        `systems` names files of links by others, which the model has for features; `look` is to see the text first.
         """
         others = read_named(systems or {})
         if self.gold_path is not None:
@@ -122,6 +134,10 @@ class Alignments:
             progress.start("Aligning")
             try:
                 for bitext in stream_bitext(self.source, self.target, size=size, **self.reading):
+                    if look is not None:
+                        look.at(bitext)
+                        if not self.tally.pairs:
+                            warn_if_raw(bitext, aligner.reading_)
                     self._write(file, bitext, self._predict(aligner, bitext, others, systems or {}), aligner)
                     progress.update(self.tally.pairs, f"{self.tally.pairs:,} pairs")
             finally:
@@ -160,6 +176,8 @@ class Alignments:
         if resume:
             chunks.take_up()
         for bitext in stream_bitext(self.source, self.target, size=size, **self.reading):
+            if not chunks.done:
+                warn_if_raw(bitext)
             chunks.learn(bitext)
         if not chunks.done:
             raise _nothing_in(Bitext.read(self.source, self.target, **self.reading))
@@ -201,12 +219,10 @@ class Alignments:
 
     def report(self, aligner: Any, json: bool, model: str | None) -> None:
         """What was done: a line for people, and JSON for programs if that was asked for."""
-        seconds = time.perf_counter() - self.began
-        rate = self.tally.pairs / max(seconds, 1e-9)
-        say(f"{self.tally}, {seconds:.1f} s, {rate:,.0f} pairs/s", self.quiet)
+        say(f"{self.tally}, {self.watch}, {self.watch.rate(self.tally.pairs):,.0f} pairs/s", self.quiet)
         score = self.score()
         if json:
-            write_json(self._summary(aligner, model, seconds, score))
+            write_json(self._summary(aligner, model, score))
         elif score is not None:
             rates = ", ".join(f"{name} {100 * getattr(score, name):.2f}" for name in ("precision", "recall", "f1"))
             if is_standard_output(self.output):
@@ -214,7 +230,7 @@ class Alignments:
             else:
                 write_result(None, f"{rates}, {score}\n")
 
-    def _summary(self, aligner: Any, model: str | None, seconds: float, score: AlignmentScore | None) -> dict[str, Any]:
+    def _summary(self, aligner: Any, model: str | None, score: AlignmentScore | None) -> dict[str, Any]:
         tally = self.tally
         summary = {
             "pairs": tally.pairs,
@@ -223,8 +239,9 @@ class Alignments:
             "skipped_empty": tally.skipped["empty"],
             "skipped_too_long": tally.skipped["too long"],
             "skipped_lines": tally.lines,
-            "seconds": seconds,
-            "pairs_per_second": tally.pairs / max(seconds, 1e-9),
+            "seconds": self.watch.seconds,
+            "compile_seconds": self.watch.compiling,
+            "pairs_per_second": self.watch.rate(tally.pairs),
             "threshold": getattr(aligner, "threshold_", None),
             "objective": self.trace,
             "options": getattr(aligner, "options_", {}),

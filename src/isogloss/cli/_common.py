@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
@@ -20,7 +21,10 @@ import typer
 from typer.core import TyperCommand
 
 from isogloss.cli._frame import say, warn
+from isogloss.cli._memory import as_remembered, reading_of
+from isogloss.engine.numba_cache import compile_seconds
 from isogloss.errors import UsageError
+from isogloss.places import is_written_directly, prove
 
 if TYPE_CHECKING:
     from isogloss.data import Bitext, Links
@@ -40,7 +44,10 @@ __all__ = [
     "Quiet",
     "Seed",
     "Source",
+    "SourceEncoding",
+    "Stopwatch",
     "Target",
+    "TargetEncoding",
     "Threads",
     "Tokenise",
     "check_output",
@@ -153,6 +160,24 @@ Format = Annotated[
 Encoding = Annotated[
     str, typer.Option("--encoding", metavar="NAME", rich_help_panel=READING, help="How the text is written.")
 ]
+SourceEncoding = Annotated[
+    str | None,
+    typer.Option(
+        "--source-encoding",
+        metavar="NAME",
+        rich_help_panel=READING,
+        help="Of SOURCE, where it is another; of two files.",
+    ),
+]
+TargetEncoding = Annotated[
+    str | None,
+    typer.Option(
+        "--target-encoding",
+        metavar="NAME",
+        rich_help_panel=READING,
+        help="Of TARGET, where it is another; of two files.",
+    ),
+]
 Errors = Annotated[
     str,
     choice(
@@ -165,14 +190,15 @@ Errors = Annotated[
     ),
 ]
 Tokenise = Annotated[
-    str,
+    str | None,
     choice(
         "space",
         "unicode",
         "characters",
         option="--tokenise",
         panel=READING,
-        help="What a word is: what stands between spaces, what a plain tokeniser finds, or each character.",
+        help="What a word is: what stands between spaces (the default, unless a model was trained with another), what "
+        "a plain tokeniser finds, or each character.",
     ),
 ]
 Normalise = Annotated[
@@ -182,12 +208,20 @@ Normalise = Annotated[
 Columns = Annotated[
     str | None,
     typer.Option(
-        "--columns", metavar="A,B", rich_help_panel=READING, help="Which columns, from 0, hold source and target."
+        "--columns",
+        metavar="A,B",
+        rich_help_panel=READING,
+        help="Which columns, from 0, hold source and target; to be said where there are more than two.",
     ),
 ]
 Languages = Annotated[
     str | None,
-    typer.Option("--languages", metavar="A,B", rich_help_panel=READING, help="Of a TMX file: which two, as `en,fr`."),
+    typer.Option(
+        "--languages",
+        metavar="A,B",
+        rich_help_panel=READING,
+        help="Of a TMX file: which two, as `en,fr`; to be said where it has more.",
+    ),
 ]
 LinksFormat = Annotated[
     str,
@@ -199,21 +233,34 @@ def reading_options(
     *,
     format: str = "auto",
     encoding: str = "utf-8",
+    source_encoding: str | None = None,
+    target_encoding: str | None = None,
     errors: str = "strict",
-    tokenise: str = "space",
+    tokenise: str | None = None,
     normalise: str | None = None,
     columns: str | None = None,
     languages: str | None = None,
+    model: str | None = None,
+    source: str | None = None,
 ) -> dict[str, Any]:
-    """The options of a command as `read_bitext` and `stream_bitext` take them."""
+    """The options of a command as `read_bitext` and `stream_bitext` take them.
+
+    With a saved model, the text `source` is read as that of the model was, unless something else is said; see
+    `as_remembered`.
+    """
+    asked = {
+        "tokenise": tokenise,
+        "normalise": normalise,
+        "languages": None if languages is None else two(str, "--languages en,fr")(languages),
+    }
     return {
         "format": format,
         "encoding": encoding,
+        "source_encoding": source_encoding,
+        "target_encoding": target_encoding,
         "errors": errors,
-        "tokenise": tokenise,
-        "normalise": normalise,
         "columns": None if columns is None else two(int, "--columns 0,1")(columns),
-        "languages": None if languages is None else two(str, "--languages en,fr")(languages),
+        **as_remembered(asked, reading_of(model), model, source),
     }
 
 
@@ -245,14 +292,16 @@ def is_standard_output(path: str | None) -> bool:
 
 
 def check_output(path: str | None, inputs: Iterable[str | None] = ()) -> None:
-    """Before the work: that the folder of an output file is there, and that no input would be overwritten by it."""
+    """Before the work: that an output file can be written, and that no input would be overwritten by it."""
     if path is None or path == "-":
         return
     if os.path.isdir(path):
         raise UsageError(f"{path}: is a directory; give the name of a file in it")
-    folder = os.path.dirname(os.path.realpath(path))
-    if not os.path.isdir(folder):
-        raise UsageError(f"{path}: there is no directory {folder} to write it in. Make it first, or write elsewhere")
+    if is_written_directly(path):
+        return
+    prove(path)
+    if os.path.exists(path) and not os.access(path, os.W_OK):
+        raise UsageError(f"{path}: is there already and may not be written to. Write to another file")
     for other in inputs:
         if other is not None and os.path.isfile(path) and os.path.exists(other) and os.path.samefile(path, other):
             raise UsageError(f"{path}: is to be read and written at once. Give another name for the output")
@@ -295,21 +344,57 @@ def progress_for(quiet: bool) -> Progress:
     return for_stream(quiet)
 
 
+class Stopwatch:
+    """How long a command has worked; compiling kernels, which is done once, is counted apart."""
+
+    def __init__(self) -> None:
+        self._began, self._compiled = time.perf_counter(), compile_seconds()
+
+    @property
+    def seconds(self) -> float:
+        """All the time since the command began."""
+        return time.perf_counter() - self._began
+
+    @property
+    def compiling(self) -> float:
+        """How much of it went into compiling."""
+        return compile_seconds() - self._compiled
+
+    def rate(self, number: int) -> float:
+        """So many things done, in a second of work."""
+        return number / max(self.seconds - self.compiling, 1e-9)
+
+    def __str__(self) -> str:
+        aside = f" ({self.compiling:.1f} s of it compiling)" if self.compiling >= 0.05 else ""
+        return f"{self.seconds:.1f} s{aside}"
+
+
 @contextmanager
 def compiling(job: str, quiet: bool, about: str = "30 s") -> Iterator[None]:
     """Around the work: say first that kernels have to be compiled, if so, and remember afterwards that they are."""
     from isogloss.engine import cache
 
     cache.ensure_cache()
+    known = _tell_troubles()
     _import_kernels_machinery()
     cold = cache.cold(job)
     if cold:
-        say(f"first run on this machine: compiling kernels, about {about}; later runs start at once", quiet)
+        say(f"first use of this command: compiling kernels, about {about}; later runs start at once", quiet)
         if job == "align":
             _compile_aligner()  # before the work, so that estimates of the time left are not spoilt by it
     yield
     if cold:
         cache.mark_warm(job)
+    _tell_troubles(known)
+
+
+def _tell_troubles(known: int = 0) -> int:
+    """Warn of what went wrong with keeping compiled kernels, but for what is known already; returns how much is now."""
+    from isogloss.engine.cache import troubles
+
+    for words in troubles()[known:]:
+        warn(words)
+    return len(troubles())
 
 
 def _compile_aligner() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import atexit
 import gc
 import os
@@ -16,11 +17,11 @@ from importlib import import_module
 from types import FrameType
 from typing import Any, TextIO
 
+from isogloss._start import STOPPED, end_at_once
 from isogloss.errors import IsoglossError
 
-__all__ = ["as_program", "guarded", "refuse", "run", "say", "warn"]
+__all__ = ["as_program", "call", "guarded", "refuse", "run", "say", "warn"]
 
-STOPPED = 130
 _DEBUG = "ISOGLOSS_DEBUG"
 
 
@@ -54,16 +55,17 @@ def _debugging() -> bool:
 
 
 def run(name: str, module: str, arguments: Sequence[str]) -> int:
-    """Import a command, parse its arguments, call it; returns the exit status."""
+    """Call a command and return the exit status."""
+    return guarded(partial(call, name, module, arguments), f"isogloss {name}")
 
-    def work() -> int | None:
-        loaded = import_module(module)
-        if hasattr(loaded, "COMMANDS"):
-            return _run_one_of(name, loaded, arguments)
-        call = _parse(name, loaded.command, arguments)
-        return call if isinstance(call, int) else call()
 
-    return guarded(work, f"isogloss {name}")
+def call(name: str, module: str, arguments: Sequence[str]) -> int | None:
+    """Import a command, parse its arguments and do what they ask for; errors are raised."""
+    loaded = import_module(module)
+    if hasattr(loaded, "COMMANDS"):
+        return _run_one_of(name, loaded, arguments)
+    parsed = _parse(name, loaded.command, arguments)
+    return parsed if isinstance(parsed, int) else parsed()
 
 
 def _run_one_of(name: str, module: Any, arguments: Sequence[str]) -> int | None:
@@ -77,8 +79,8 @@ def _run_one_of(name: str, module: Any, arguments: Sequence[str]) -> int | None:
         return 0
     if first not in module.COMMANDS:
         return refuse(first, list(module.COMMANDS), f"isogloss {name}")
-    call = _parse(f"{name} {first}", module.COMMANDS[first], [*quiet, *arguments[1:]])
-    return call if isinstance(call, int) else call()
+    parsed = _parse(f"{name} {first}", module.COMMANDS[first], [*quiet, *arguments[1:]])
+    return parsed if isinstance(parsed, int) else parsed()
 
 
 def _group_help(name: str, module: Any) -> str:
@@ -86,7 +88,7 @@ def _group_help(name: str, module: Any) -> str:
     lines = [f"Usage: isogloss {name} COMMAND ...", "", module.__doc__.partition(":")[2].strip().capitalize(), ""]
     width = max(map(len, module.COMMANDS))
     lines += ["Commands:"]
-    lines += [f"  {key:{width}}  {call.__doc__.strip().splitlines()[0]}" for key, call in module.COMMANDS.items()]
+    lines += [f"  {key:{width}}  {one.__doc__.strip().splitlines()[0]}" for key, one in module.COMMANDS.items()]
     return "\n".join([*lines, "", f"`isogloss {name} COMMAND --help` has the options of a command.", ""])
 
 
@@ -110,14 +112,18 @@ def _parse(name: str, function: Callable[..., None], arguments: Sequence[str]) -
     from typer.main import get_command
 
     from isogloss.cli._common import GroupedHelp
+    from isogloss.cli._spellings import model_first, our_spelling
 
     @wraps(function)
     def prepared(**values: Any) -> Callable[[], None]:
         return partial(function, **values)
 
     app = typer.Typer(add_completion=False, rich_markup_mode=None)
-    app.command(name, cls=GroupedHelp, context_settings={"help_option_names": ["-h", "--help"]})(prepared)
-    parsed = get_command(app).main(list(arguments), prog_name=f"isogloss {name}", standalone_mode=False)
+    settings = {"help_option_names": ["-h", "--help"], "token_normalize_func": our_spelling}
+    app.command(name, cls=GroupedHelp, context_settings=settings)(prepared)
+    command = get_command(app)
+    given = model_first(command, arguments)
+    parsed = command.main(given, prog_name=f"isogloss {name}", standalone_mode=False)
     return parsed if callable(parsed) else int(parsed or 0)
 
 
@@ -128,7 +134,7 @@ def as_program(work: Callable[[], int]) -> int:
     """Do the work of a whole process: start and end sooner than Python would by itself."""
     gc.set_threshold(100_000, 50, 50)  # importing makes many objects and hardly a cycle; saves a tenth of a second
     status = work()
-    if "numba" in sys.modules:
+    if "llvmlite" in sys.modules:
         _leave(status)
     return status
 
@@ -149,14 +155,20 @@ def _leave(status: int) -> None:
 def guarded(work: Callable[[], int | None], name: str = "isogloss") -> int:
     """Do the work; whatever stops it becomes a line on stderr and an exit status, never a traceback."""
     _open_closed_streams()
+    stops: list[_Stop] = []
     try:
-        with _one_line_warnings(), _stoppable():
-            return work() or 0
+        with _one_line_warnings(), _stoppable(stops):
+            status = work() or 0
+            if status and stops:  # Typer makes a status of it
+                raise stops[0]
+            return status
     except BaseException as problem:
         if _debugging() and not isinstance(problem, SystemExit | GeneratorExit):
             import traceback
 
             traceback.print_exc()
+        if stops and not isinstance(problem, KeyboardInterrupt):
+            return _status(stops[0], name)  # compiled code that is stopped while it is imported raises what it likes
         return _status(problem, name)
 
 
@@ -169,7 +181,7 @@ def _status(problem: BaseException, name: str) -> int:
         _let_go(sys.stdout)
         return 0
     if isinstance(problem, KeyboardInterrupt):
-        say(str(problem) or "stopped by Ctrl-C")
+        say(str(problem) or _Stop.CTRL_C)
         return STOPPED
     if isinstance(problem, MemoryError):
         say("there is not enough memory for this. `isogloss align --chunk 100000` works through a text part by part")
@@ -227,26 +239,32 @@ def _one_line_warnings() -> Iterator[None]:
         yield
 
 
-class _Terminated(KeyboardInterrupt):
-    """A signal other than Ctrl-C asked us to end."""
+class _Stop(KeyboardInterrupt):
+    """A signal asked us to end."""
+
+    CTRL_C = "stopped by Ctrl-C"
 
     def __init__(self, number: int) -> None:
-        super().__init__(f"stopped by {signal.Signals(number).name}")
+        super().__init__(self.CTRL_C if number == signal.SIGINT else f"stopped by {signal.Signals(number).name}")
         self.number = number
 
 
+_USUAL = (signal.SIG_DFL, signal.default_int_handler, end_at_once)
+
+
 @contextmanager
-def _stoppable() -> Iterator[None]:
-    """SIGTERM and SIGHUP unwind as Ctrl-C does, so that half-written files are removed."""
+def _stoppable(stops: list[_Stop]) -> Iterator[None]:
+    """Ctrl-C, SIGTERM and SIGHUP unwind, so that half-written files are removed; `stops` has those that came."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def stop(number: int, frame: FrameType | None) -> None:
-        raise _Terminated(number)
+        stops.append(_Stop(number))
+        raise stops[-1]
 
-    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    before = {number: signal.signal(number, stop) for number in numbers if signal.getsignal(number) == signal.SIG_DFL}
+    numbers = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {number: signal.signal(number, stop) for number in numbers if signal.getsignal(number) in _USUAL}
     hook, sys.unraisablehook = sys.unraisablehook, _swallowed
     try:
         yield
@@ -262,9 +280,16 @@ def _swallowed(found: Any) -> None:
     A signal that came just there would be lost, and the program go on; so it is sent again, when that place is left.
     """
     if isinstance(found.exc_value, KeyboardInterrupt):
-        number = getattr(found.exc_value, "number", signal.SIGINT)
-        once_more = threading.Timer(0.05, os.kill, (os.getpid(), number))
+        once_more = threading.Timer(0.05, _send, [signal.Signals(getattr(found.exc_value, "number", signal.SIGINT))])
         once_more.daemon = True
         once_more.start()
     elif _debugging():
         sys.__unraisablehook__(found)
+
+
+def _send(number: signal.Signals) -> None:
+    """Send a signal to this process, so that it is the main thread that wakes up."""
+    if os.name == "posix":
+        os.kill(os.getpid(), number)
+    else:  # there `os.kill` ends the process, whatever the signal
+        _thread.interrupt_main(number)

@@ -38,16 +38,11 @@ def labelled_pairs(
     """The pairs with gold and their links, the pairs without, and the numbers of the first."""
     import numpy as np
 
-    from isogloss.tasks.align.filtering import take_pairs
-    from isogloss.tasks.align.supervised.validation import take_links
-
     done = np.zeros(len(text), np.bool_)
     done[: len(gold)] = np.diff(gold.offsets) > 0 if skip_empty else True
     rows = np.flatnonzero(done)
-    rest = None if done.all() else take_pairs(text, ~done)
-    if len(rows) and rows[-1] == len(rows) - 1:  # the first lines: messages keep their numbers
-        return text.part(0, len(rows)), gold[: len(rows)], rest, rows
-    return take_pairs(text, done), take_links(gold, rows), rest, rows
+    rest = None if done.all() else text.take(~done)
+    return text.take(rows), gold.take(rows), rest, rows
 
 
 def joined_text(first: Bitext | None, second: Bitext | None) -> Bitext | None:
@@ -61,9 +56,7 @@ def links_of(named: dict[str, str], text: Bitext, rows: NDArray[np.int64]) -> di
     """What other systems say about chosen pairs of a text."""
     if not named:
         return None
-    from isogloss.tasks.align.supervised.validation import take_links
-
-    return {name: take_links(found, rows) for name, found in read_named(named, text).items()}
+    return {name: found.take(rows) for name, found in read_named(named, text).items()}
 
 
 def read_dev(

@@ -42,6 +42,10 @@ class Request:
     """Of learning; None where nothing is said."""
     reading: Mapping[str, str]
     """Encoding, and what to do about errors in it."""
+    sides: Mapping[str, Any]
+    """Encodings of the two files of the bitext, where they are others."""
+    tokenise: str | None
+    """How plain text is cut into words; at spaces unless something is said."""
     lookup: Mapping[str, str]
     """Format and tagset of the dictionary, and what to do about tags that are not known."""
     threads: int | None
@@ -60,7 +64,7 @@ class Request:
         return read_treebank(path, self.reading["encoding"], self.reading["errors"])
 
     def text(self, path: str) -> Text | Treebank:
-        return read_either(path, "auto", self.reading["encoding"], self.reading["errors"])
+        return read_either(path, "auto", **self.reading, tokenise=self.tokenise or "space")
 
     def tagged(self, path: str | None) -> Treebank | None:
         """A treebank to choose on, which has tags; None for None."""
@@ -116,6 +120,9 @@ class _Way(ABC):
             if getattr(request, name) is not None and name not in self.reads:
                 said = "TRAIN" if name == "train" else f"--{name.replace('_', '-')}"
                 raise UsageError(f"{said} has no meaning {self.name}; leave it out")
+        for name, encoding in request.sides.items():
+            if encoding is not None and request.bitext is None:
+                raise UsageError(f"--{name.replace('_', '-')} has no meaning {self.name}; give --encoding")
         if len(request.columns) > 1 and not self.several:
             raise UsageError(f"--column should be one column {self.name}, not {','.join(request.columns)}")
 
@@ -143,6 +150,8 @@ class _Supervised(_Way):
         )
         if request.unlabelled is not None and request.adapt is None:
             raise UsageError("--unlabelled is for --graph, or for more text of the domain of TRAIN with --adapt")
+        if request.tokenise is not None and request.adapt is None:
+            raise UsageError("--tokenise is for plain text, and a treebank says itself what a word is. Leave it out")
 
     def train(self, request: Request) -> Trained:
         from isogloss.tasks.tag import Tagger
@@ -251,7 +260,8 @@ class _Projected(_Way):
         assert request.bitext is not None and request.source_tags is not None
         dictionary = None if request.dictionary is None else request.read_dictionary(request.dictionary)
         tagger = ProjectedTagger(dictionary, column=request.columns[0], threads=request.threads, **request.given())
-        bitext = Bitext.read(*request.bitext, **request.reading)
+        reading = {**request.reading, **request.sides, "tokenise": request.tokenise or "space"}
+        bitext = Bitext.read(*request.bitext, **reading)
         links = None if request.links is None else read_links(request.links, bitext=bitext)
         tagger.fit(bitext, request.treebank(request.source_tags), links=links, progress=progress_for(request.quiet))
         found = tagger.evidence_

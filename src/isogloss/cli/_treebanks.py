@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from isogloss.cli._common import READING, check_output, choice, compiling, warn, write_json, write_result
+from isogloss.cli._memory import as_remembered, say_if_strange
 from isogloss.errors import TreebankError, UsageError
 
 if TYPE_CHECKING:
@@ -15,8 +17,8 @@ if TYPE_CHECKING:
     from isogloss.data.treebank import Treebank
 
 __all__ = [
-    "Breakdown", "DevFile", "Found", "Gold", "InFormat", "SaveFolder", "TrainFile", "breakdown_lines",
-    "breakdown_of", "read_any", "read_either", "read_treebank", "score_files", "standard_input_once", "table_lines",
+    "Breakdown", "DevFile", "Found", "Gold", "InFormat", "SaveFolder", "ScoredColumns", "TrainFile", "breakdown_lines",
+    "breakdown_of", "read_either", "read_for", "read_treebank", "score_files", "standard_input_once", "table_lines",
 ]  # fmt: skip
 
 _MOST_KINDS = 15
@@ -38,6 +40,12 @@ Breakdown = Annotated[
         "--breakdown", help="Also where the errors are: by distance, tag and relation, and what is taken for what."
     ),
 ]
+ScoredColumns = Annotated[
+    str | None,
+    typer.Option(
+        "--columns", metavar="A,B", help="Score these, as `upos,feats`; without it, those that OUT did not carry along."
+    ),
+]
 InFormat = Annotated[
     str, choice("auto", "conllu", "conllx", "conll2009", "text", option="--format", panel=READING, help="What IN is.")
 ]
@@ -51,38 +59,83 @@ def standard_input_once(*paths: str | None) -> None:
 
 def score_files(
     found: str, gold: str, measures: Sequence[str], output: str | None, encoding: str, errors: str, *, json: bool,
-    quiet: bool, breakdown: bool = False, tagset: str | None = None,
+    quiet: bool, columns: str | None = None, breakdown: bool = False, tagset: str | None = None,
 ) -> None:  # fmt: skip
     """Score one treebank against another, and write a line for each measure, or all as JSON."""
     standard_input_once(found, gold)
     check_output(output, [found, gold])
     with compiling("tag-score", quiet, "10 s"):
-        from isogloss.metrics.parsing import score_trees
-
         predicted, right = (read_treebank(path, encoding, errors) for path in (found, gold))
         if not right.n_words:
             raise TreebankError(
                 f"{right.name}: there are no words, so there is nothing to score. Is it the right file?"
             )
-        if "uas" in measures:
+        scored = _scored(predicted, right, measures, columns, tagset)
+        if "uas" in scored:
             _warn_of_no_trees(predicted, right)
-        scored = score_trees(predicted, right, tagset=tagset).as_dict()
-        if tagset is None and "upos" in measures:
+        if tagset is None and "upos" in scored:
             _warn_of_two_tagsets(predicted, right)
+        if columns is None and not predicted.predicted:
+            _warn_of_equal_columns(scored, measures, predicted, right)
         if breakdown:
+            if "uas" not in scored:
+                raise UsageError(f"--breakdown tells where heads are wrong, but {scored['left_out']['uas']}")
             scored["breakdown"] = breakdown_of(predicted, right)
     if json:
         write_json(scored, output)
         return
     lines = []
     for name in measures:
-        low, high = scored["intervals"].get(name, (scored[name], scored[name]))
-        lines.append(f"{name:<7}{scored[name]:6.2f}  ({low:.2f} to {high:.2f})")
+        if name in scored:
+            low, high = scored["intervals"].get(name, (scored[name], scored[name]))
+            lines.append(f"{name:<7}{scored[name]:6.2f}  ({low:.2f} to {high:.2f})")
+    if columns is None:
+        lines += [f"{name:<7}not scored  ({reason})" for name, reason in scored["left_out"].items()]
     compared = "" if tagset is None else f", upos in {tagset}"
     lines.append(f"{right.n_words:,} words in {len(right):,} sentences{compared}")
     if breakdown:
         lines += breakdown_lines(scored["breakdown"])
     write_result(output, "\n".join([*lines, ""]))
+
+
+def _scored(
+    predicted: Treebank, gold: Treebank, measures: Sequence[str], columns: str | None, tagset: str | None
+) -> dict[str, Any]:
+    """What `score_trees` finds, of these measures."""
+    from isogloss.metrics._written import columns_of
+    from isogloss.metrics.parsing import MEASURES, score_trees
+
+    allowed = columns_of(measures)
+    chosen = None if columns is None else columns.lower().split(",")
+    if chosen is not None and not set(chosen) <= set(allowed):
+        raise UsageError(f"--columns {columns}: give some of {','.join(allowed)}")
+    score = score_trees(predicted, gold, tagset=tagset, columns=chosen)
+    if not set(measures) & set(score.measures):
+        reasons = "; ".join(dict.fromkeys(score.left_out[name] for name in measures))
+        raise TreebankError(
+            f"{predicted.name}: there is nothing to score ({reasons}). Is it the right file? --columns scores columns "
+            "whoever wrote them"
+        )
+    scored = {name: value for name, value in score.as_dict().items() if name in measures or name not in MEASURES}
+    for part in ("intervals", "left_out"):
+        scored[part] = {name: value for name, value in scored[part].items() if name in measures}
+    return scored
+
+
+def _warn_of_equal_columns(
+    scored: Mapping[str, Any], measures: Sequence[str], predicted: Treebank, gold: Treebank
+) -> None:
+    """Say that some columns are right everywhere: perhaps the system only copied them."""
+    from isogloss.metrics._written import columns_of
+
+    told = [name for name in measures if name in scored]
+    same = [name for name in told if scored[name] == 100]
+    if same and len(same) < len(told):
+        rest = ",".join(columns_of([name for name in told if name not in same]))
+        warn(
+            f"{' and '.join(same)}: {predicted.name} is as {gold.name} in every word. If the system did not predict "
+            f"this but copied it, leave it out: --columns {rest}"
+        )
 
 
 def _warn_of_no_trees(*treebanks: Treebank) -> None:
@@ -183,13 +236,19 @@ def read_treebank(path: str, encoding: str, errors: str, format: str | None = No
     return Treebank.read(path, format, encoding=encoding, errors=errors)
 
 
-def read_either(path: str, format: str, encoding: str, errors: str) -> Text | Treebank:
-    """A treebank or plain text, as `format` says or, if that is "auto", the name or the first line."""
+def read_either(
+    path: str, format: str, encoding: str, errors: str, tokenise: str = "space", normalise: Any = None
+) -> Text | Treebank:
+    """A treebank or plain text, as `format` says or, if that is "auto", the name or the first line.
+
+    `tokenise` and `normalise` are for plain text, which knows its lines and where in them words stand.
+    """
     if format not in ("auto", "text"):
         return read_treebank(path, encoding, errors, format)
-    from isogloss.data.bitext import Text
     from isogloss.data.formats import read_bytes
     from isogloss.data.formats.files import name_of
+    from isogloss.data.reading import TextForm
+    from isogloss.data.tokenise import tokenise_bytes
     from isogloss.data.treebank import Treebank
 
     bare = path.removesuffix(".gz").removesuffix(".xz").removesuffix(".zst")
@@ -198,16 +257,24 @@ def read_either(path: str, format: str, encoding: str, errors: str) -> Text | Tr
     data, name = read_bytes(path, encoding=encoding, errors=errors), name_of(path)
     if format == "auto" and _is_table(data):
         return Treebank.from_bytes(data, name)
-    return Text.from_bytes(data, name)
+    return replace(tokenise_bytes(data, tokenise, normalise, name=name), form=TextForm(tokenise, normalise))
 
 
-def read_any(path: str, format: str, encoding: str, errors: str) -> Treebank:
-    """A treebank, or plain text as one."""
+def read_for(model: Any, place: str, path: str, format: str, encoding: str, errors: str, asked: str | None) -> Treebank:
+    """What a tagger or parser, saved in `place`, is applied to: a treebank, or plain text as one.
+
+    Plain text is tokenised as was `asked` for, else as the model remembers, else at spaces.
+    """
     from isogloss.data.treebank import Treebank
 
-    found = read_either(path, format, encoding, errors)
+    form = as_remembered({"tokenise": asked, "normalise": None}, model.reading_, place)
+    found = read_either(path, format, encoding, errors, **form)
     if isinstance(found, Treebank):
+        if asked is not None:
+            raise UsageError(f"--tokenise is for plain text, and {path} says itself what a word is. Leave it out")
+        say_if_strange(model.reading_, found)
         return found
+    say_if_strange(model.reading_, found)
     plain = Treebank.from_text(found)
     empty = int((plain.lengths == 0).sum())
     if empty:

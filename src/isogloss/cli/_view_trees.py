@@ -181,12 +181,21 @@ class Shown:
 
             counts = self.differences()
             facts |= {"sentences that differ": int(np.count_nonzero(counts)), "words that differ": int(counts.sum())}
-            heads = self.first.heads == self.second.heads
-            labels = heads & ~_unequal(self.first.columns["deprel"], self.second.columns["deprel"])
-            words = max(len(heads), 1)
-            facts["same heads, in percent"] = 100 * float(np.count_nonzero(heads)) / words
-            facts["same heads and relations"] = 100 * float(np.count_nonzero(labels)) / words
+            facts |= self._scores()
         return facts
+
+    def _scores(self) -> dict[str, Any]:
+        """UAS and LAS against the second treebank, as `isogloss parse score` has them; of trees that are there."""
+        from isogloss.metrics.parsing import left_out, score_trees
+
+        assert self.second is not None
+        omitted = left_out(self.first, self.second, None)
+        told = [name for name in ("uas", "las") if name not in omitted]
+        if not told:
+            return {}
+        score = score_trees(self.first, self.second, bootstrap=0).as_dict()
+        scores = {f"{name.upper()} against {self.names[1]}": score[name] for name in told}
+        return {**scores, "signature": score["signature"]}
 
 
 def _unequal(first: Column, second: Column) -> NDArray[np.bool_]:

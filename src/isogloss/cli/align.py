@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-import time
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,7 +21,10 @@ from isogloss.cli._common import (
     Output,
     Quiet,
     Source,
+    SourceEncoding,
+    Stopwatch,
     Target,
+    TargetEncoding,
     Threads,
     Tokenise,
     check_output,
@@ -31,6 +33,7 @@ from isogloss.cli._common import (
     is_standard_output,
     reading_options,
 )
+from isogloss.cli._memory import Look
 from isogloss.cli._systems import NamedLinks, check_needed, job_of, load_aligner, named_files
 from isogloss.errors import UsageError
 
@@ -169,8 +172,10 @@ def command(
     ] = None,
     format: Format = "auto",
     encoding: Encoding = "utf-8",
+    source_encoding: SourceEncoding = None,
+    target_encoding: TargetEncoding = None,
     errors: Errors = "strict",
-    tokenise: Tokenise = "space",
+    tokenise: Tokenise = None,
     normalise: Normalise = None,
     columns: Columns = None,
     languages: Languages = None,
@@ -180,7 +185,7 @@ def command(
     Without --model it trains on the text and aligns it; nothing needs to be tuned. Empty pairs, and pairs that are too
     long, give an empty line.
     """
-    began = time.perf_counter()
+    watch = Stopwatch()
     options = {
         "constraint": constraint,
         "iterations": iterations,
@@ -194,15 +199,6 @@ def command(
         "threads": threads,
     }
     options = {name: value for name, value in options.items() if value is not None}
-    reading = reading_options(
-        format=format,
-        encoding=encoding,
-        errors=errors,
-        tokenise=tokenise,
-        normalise=normalise,
-        columns=columns,
-        languages=languages,
-    )
     systems = named_files(links)
     if [source, target, gold, *systems.values()].count("-") > 1:
         raise UsageError("standard input can be one of the files only; both sides go in as 'source ||| target'")
@@ -213,14 +209,31 @@ def command(
             "--links: without --model nothing uses them. `isogloss train-aligner` learns what they are worth"
         )
     check_output(output, [source, target, gold, lexicon, *systems.values()])
+    if save is not None:
+        from isogloss import store
+
+        store.check_place(save)
+    reading = reading_options(
+        format=format,
+        encoding=encoding,
+        source_encoding=source_encoding,
+        target_encoding=target_encoding,
+        errors=errors,
+        tokenise=tokenise,
+        normalise=normalise,
+        columns=columns,
+        languages=languages,
+        model=model,
+        source=source,
+    )
     with compiling(job_of(model), quiet):
         from isogloss.cli._alignment import Alignments
 
-        work = Alignments(source, target, reading, output, scores, links_format, gold, quiet, began)
+        work = Alignments(source, target, reading, output, scores, links_format, gold, quiet, watch)
         if model is not None:
             fitted = _loaded(model, options)
             check_needed(fitted, systems, model)
-            work.apply(fitted, chunk or _STREAMED, systems)
+            work.apply(fitted, chunk or _STREAMED, systems, Look(fitted, model))
         else:
             fitted = _trained(work, _new(aligner or "hmm", options), options, chunk, resume, save)
     work.report(fitted, json, model or save)
@@ -230,11 +243,8 @@ def _trained(
     work: Alignments, aligner: Any, options: dict[str, Any], chunk: int | None, resume: bool, save: str | None
 ) -> Any:
     """Train, align and keep the model; the checkpoint goes when all of it is safe."""
-    from isogloss import store
     from isogloss.cli._chunks import check_kind, discard
 
-    if save is not None:
-        store.check_place(save)  # before the work
     checkpoint = _checkpoint(work.output)
     if checkpoint is not None:
         check_kind(checkpoint, chunk is not None, resume)

@@ -14,8 +14,9 @@ from isogloss.cli._common import (
     Languages,
     Output,
     Quiet,
-    Source,
+    SourceEncoding,
     Target,
+    TargetEncoding,
     Threads,
     Tokenise,
     check_output,
@@ -30,17 +31,27 @@ __all__ = ["command"]
 
 
 def command(
-    source: Source,
+    source: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="SOURCE", show_default=False, help="Source text, a sentence a line; or one file with both sides."
+        ),
+    ] = None,
     target: Target = None,
     links: Annotated[
         str | None, typer.Argument(metavar="[LINKS]", show_default=False, help="Their links, or gold.")
     ] = None,
+    environment: Annotated[
+        bool, typer.Option("--environment", help="Say what a bug report needs: versions, machine, cache; no SOURCE.")
+    ] = False,
     output: Output = None,
     threads: Threads = None,
     json: Json = False,
     quiet: Quiet = False,
     format: Format = "auto",
     encoding: Encoding = "utf-8",
+    source_encoding: SourceEncoding = None,
+    target_encoding: TargetEncoding = None,
     tokenise: Tokenise = "space",
     columns: Columns = None,
     languages: Languages = None,
@@ -54,7 +65,20 @@ def command(
     if [source, target, links].count("-") > 1:
         raise UsageError("standard input can be one of the files only")
     check_output(output, [source, target, links])
-    reading = reading_options(format=format, encoding=encoding, tokenise=tokenise, columns=columns, languages=languages)
+    if environment:
+        _environment(source, output, json)
+        return
+    if source is None:
+        raise UsageError("doctor: what is to be looked at? Give SOURCE and TARGET, or --environment")
+    reading = reading_options(
+        format=format,
+        encoding=encoding,
+        source_encoding=source_encoding,
+        target_encoding=target_encoding,
+        tokenise=tokenise,
+        columns=columns,
+        languages=languages,
+    )
     with compiling("doctor", quiet, "10 s"):
         from isogloss.tasks.align.doctor import examine
 
@@ -66,3 +90,15 @@ def command(
     if report.worst == "error":
         n_errors = sum(finding.severity == "error" for finding in report.findings)
         raise DataError(f"{n_errors} error{'s' if n_errors > 1 else ''} that should be mended before aligning")
+
+
+def _environment(source: str | None, output: str | None, json: bool) -> None:
+    from isogloss.cli._environment import as_text, environment
+
+    if source is not None:
+        raise UsageError(f"--environment is about this machine, not about {source}. Give one of the two")
+    facts = environment()
+    if json:
+        write_json(facts, output)
+    else:
+        write_result(output, as_text(facts))

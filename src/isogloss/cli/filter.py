@@ -18,7 +18,9 @@ from isogloss.cli._common import (
     Normalise,
     Quiet,
     Source,
+    SourceEncoding,
     Target,
+    TargetEncoding,
     Threads,
     Tokenise,
     check_output,
@@ -29,6 +31,7 @@ from isogloss.cli._common import (
     write_json,
     write_result,
 )
+from isogloss.cli._memory import Look
 from isogloss.errors import UsageError
 
 if TYPE_CHECKING:
@@ -82,8 +85,10 @@ def command(
     quiet: Quiet = False,
     format: Format = "auto",
     encoding: Encoding = "utf-8",
+    source_encoding: SourceEncoding = None,
+    target_encoding: TargetEncoding = None,
     errors: Errors = "strict",
-    tokenise: Tokenise = "space",
+    tokenise: Tokenise = None,
     normalise: Normalise = None,
     columns: Columns = None,
     languages: Languages = None,
@@ -106,11 +111,15 @@ def command(
     reading = reading_options(
         format=format,
         encoding=encoding,
+        source_encoding=source_encoding,
+        target_encoding=target_encoding,
         errors=errors,
         tokenise=tokenise,
         normalise=normalise,
         columns=columns,
         languages=languages,
+        model=model,
+        source=source,
     )
     with compiling("align", quiet):
         from isogloss.tasks.align.filtering import PairFacts, judge
@@ -173,20 +182,25 @@ def _judge(model: str | None, threads: int | None, quiet: bool) -> Callable[[Bit
     if not hasattr(aligner, "pair_scores"):
         raise UsageError(f"{model}: a model of class {type(aligner).__name__} does not align words")
     aligner.threads = threads
-    return lambda bitext: scores_of(aligner, bitext)
+    look = Look(aligner, model)
+
+    def judged(bitext: Bitext) -> tuple[Any, Any]:
+        look.at(bitext)
+        return scores_of(aligner, bitext)
+
+    return judged
 
 
 def _write(parts: Iterable[Bitext], verdicts: Verdicts, output: tuple[str, str]) -> None:
     """Both sides of the pairs that are kept; neither file is there if the work is stopped."""
     from isogloss.data.formats import atomic_write
     from isogloss.data.formats.bitexts import lines_of
-    from isogloss.tasks.align.filtering import take_pairs
 
     with ExitStack() as stack:
         files = [stack.enter_context(atomic_write(path)) for path in output]
         done = 0
         for part in parts:
-            kept = take_pairs(part, verdicts.keep[done : done + len(part)])
+            kept = part.take(verdicts.keep[done : done + len(part)])
             for file, text in zip(files, (kept.source, kept.target), strict=True):
                 file.write(lines_of(text, untokenised=True))
             done += len(part)

@@ -15,6 +15,7 @@ from isogloss.cli._common import (
     Quiet,
     Seed,
     Threads,
+    Tokenise,
     check_output,
     compiling,
     progress_for,
@@ -46,8 +47,9 @@ from isogloss.cli._treebanks import (
     Gold,
     InFormat,
     SaveFolder,
+    ScoredColumns,
     TrainFile,
-    read_any,
+    read_for,
     read_treebank,
     score_files,
     standard_input_once,
@@ -220,16 +222,20 @@ def apply(
     threads: Threads = None,
     quiet: Quiet = False,
     format: InFormat = "auto",
+    tokenise: Tokenise = None,
     encoding: Encoding = "utf-8",
     errors: Errors = "strict",
 ) -> None:
-    """Parse text with a saved parser. CoNLL-U keeps everything but heads, relations and, with a tagger, tags."""
+    """Parse text with a saved parser. CoNLL-U keeps everything but heads, relations and, with a tagger, tags.
+
+    Plain text becomes CoNLL-U with its lines (`# text`) and their numbers (`# sent_id`).
+    """
     began = time.perf_counter()
     check_output(output, [text])
     with compiling("parse-apply", quiet):
         parser = _load(model)
         parser.threads = threads
-        given = read_any(text, format, encoding, errors)
+        given = read_for(parser, model, text, format, encoding, errors, tokenise)
         parsed = parser.predict(given, confidence=confidence)
         write_result(output, parsed.to_bytes())
     seconds = time.perf_counter() - began
@@ -250,6 +256,7 @@ def _load(model: str) -> DependencyParser | JointMorphologyParser:
 def score(
     found: Found,
     gold: Gold,
+    columns: ScoredColumns = None,
     output: Output = None,
     json: Json = False,
     breakdown: Breakdown = False,
@@ -260,9 +267,11 @@ def score(
     """Score trees against gold: UAS, LAS and CLAS, and the tags as well, in percent.
 
     They are those of the CoNLL 2018 shared task for the same words: relations without subtypes, punctuation counted
-    except in CLAS.
+    except in CLAS. Columns that the parser did not write are left out.
     """
-    score_files(found, gold, MEASURES, output, encoding, errors, json=json, quiet=quiet, breakdown=breakdown)
+    score_files(
+        found, gold, MEASURES, output, encoding, errors, json=json, quiet=quiet, columns=columns, breakdown=breakdown
+    )
 
 
 COMMANDS = {"train": train, "train-joint": train_joint, "apply": apply, "score": score}

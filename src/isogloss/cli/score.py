@@ -17,6 +17,8 @@ from isogloss.cli._common import (
     Output,
     Quiet,
     Seed,
+    SourceEncoding,
+    TargetEncoding,
     Tokenise,
     check_output,
     choice,
@@ -79,6 +81,8 @@ def command(
     ] = "auto",
     format: Format = "auto",
     encoding: Encoding = "utf-8",
+    source_encoding: SourceEncoding = None,
+    target_encoding: TargetEncoding = None,
     errors: Errors = "strict",
     tokenise: Tokenise = "space",
     normalise: Normalise = None,
@@ -101,6 +105,8 @@ def command(
         reading = reading_options(
             format=format,
             encoding=encoding,
+            source_encoding=source_encoding,
+            target_encoding=target_encoding,
             errors=errors,
             tokenise=tokenise,
             normalise=normalise,
@@ -130,9 +136,11 @@ class _Files:
         from isogloss.data.formats import parse_links, read_bytes
         from isogloss.data.formats.files import name_of
 
-        self.bitext, self.name, self.options = bitext, name_of(path), options
+        self.bitext, self.path, self.name, self.options = bitext, path, name_of(path), options
         self.data = read_bytes(path)  # kept: standard input can be read once
         self.gold = parse_links(self.data, self.name, bitext=bitext, **options)
+        if not len(self.gold.source):
+            raise LinksError(f"{self.name}: there are no links, so there is nothing to score. Is it the right file?")
 
     def of(self, path: str, format: str) -> Links:
         """Links for the pairs of gold. Numbered formats leave out pairs without links, so the other file counts."""
@@ -141,6 +149,7 @@ class _Files:
 
         data, name = read_bytes(path), name_of(path)
         links = parse_links(data, name, bitext=self.bitext, format=format)
+        self._check_order(links, path, name)
         n_links, n_gold = len(links), len(self.gold)
         try:
             if n_links < n_gold:
@@ -153,6 +162,19 @@ class _Files:
                 "pair k. Score the links of the text that the gold is of"
             ) from None
         return links
+
+    def _check_order(self, links: Links, path: str, name: str) -> None:
+        """Refuse gold where the links should be: only gold has possible links, only systems have probabilities."""
+        if links.possible is not None and self.gold.possible is None:
+            found, marked, plain = "possible links, as gold has", name, self.name
+        elif self.gold.probability is not None and links.probability is None:
+            found, marked, plain = "probabilities, as links of a system have", self.name, name
+        else:
+            return
+        raise UsageError(
+            f"{marked} has {found}, and {plain} has none. The links to score come first, then gold: isogloss score "
+            f"{self.path} {path}. If the order is right, take them out of {marked}"
+        )
 
 
 class _Report:

@@ -18,7 +18,9 @@ from isogloss.cli._common import (
     Output,
     Quiet,
     Source,
+    SourceEncoding,
     Target,
+    TargetEncoding,
     Threads,
     Tokenise,
     check_output,
@@ -30,6 +32,7 @@ from isogloss.cli._common import (
     write_json,
     write_result,
 )
+from isogloss.cli._memory import Look
 from isogloss.cli._systems import NamedLinks, check_needed, job_of, load_aligner, named_files, read_named
 from isogloss.errors import BitextError, UsageError
 
@@ -68,8 +71,10 @@ def command(
     quiet: Quiet = False,
     format: Format = "auto",
     encoding: Encoding = "utf-8",
+    source_encoding: SourceEncoding = None,
+    target_encoding: TargetEncoding = None,
     errors: Errors = "strict",
-    tokenise: Tokenise = "space",
+    tokenise: Tokenise = None,
     normalise: Normalise = None,
     columns: Columns = None,
     languages: Languages = None,
@@ -91,11 +96,15 @@ def command(
     reading = reading_options(
         format=format,
         encoding=encoding,
+        source_encoding=source_encoding,
+        target_encoding=target_encoding,
         errors=errors,
         tokenise=tokenise,
         normalise=normalise,
         columns=columns,
         languages=languages,
+        model=model,
+        source=source,
     )
     with compiling(job_of(model), quiet):
         from isogloss.data.formats import read_bitext
@@ -109,6 +118,8 @@ def command(
         bitext = read_bitext(source, target, **reading)
         if not len(bitext):
             raise BitextError(f"{bitext.source.name}: is empty, so there is nothing to suggest. Is it the right file?")
+        if model is not None:
+            Look(fitted, model).at(bitext)
         done = None if gold is None else read_gold(gold, bitext)
         if fitted is None:
             fitted = _unsupervised(bitext, threads, progress)

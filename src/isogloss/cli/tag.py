@@ -14,7 +14,10 @@ from isogloss.cli._common import (
     Output,
     Quiet,
     Seed,
+    SourceEncoding,
+    TargetEncoding,
     Threads,
+    Tokenise,
     check_output,
     choice,
     compiling,
@@ -53,7 +56,8 @@ from isogloss.cli._treebanks import (
     Gold,
     InFormat,
     SaveFolder,
-    read_any,
+    ScoredColumns,
+    read_for,
     score_files,
     standard_input_once,
 )
@@ -100,7 +104,10 @@ def train(
     dictionary_format: DictionaryFormat = "auto",
     tagset: DictionaryTagset = "auto",
     unknown: UnknownTags = "error",
+    tokenise: Tokenise = None,
     encoding: Encoding = "utf-8",
+    source_encoding: SourceEncoding = None,
+    target_encoding: TargetEncoding = None,
     errors: Errors = "strict",
 ) -> None:
     """Learn a tagger: from a treebank with tags or, for a language that has none, from what there is.
@@ -120,6 +127,8 @@ def train(
     request = Request(
         treebank, dev, column.split(","), dictionary, bitext, source_tags, links, graph, unlabelled, adapt,
         options, {"encoding": encoding, "errors": errors},
+        {"source_encoding": source_encoding, "target_encoding": target_encoding},
+        tokenise,
         {"format": dictionary_format, "tagset": tagset, "unknown": unknown}, threads, quiet,
     )  # fmt: skip
     way = way_of(request)
@@ -154,10 +163,14 @@ def apply(
     threads: Threads = None,
     quiet: Quiet = False,
     format: InFormat = "auto",
+    tokenise: Tokenise = None,
     encoding: Encoding = "utf-8",
     errors: Errors = "strict",
 ) -> None:
-    """Tag text with a saved tagger. CoNLL-U keeps everything but the tags; plain text becomes CoNLL-U."""
+    """Tag text with a saved tagger. CoNLL-U keeps everything but the tags.
+
+    Plain text becomes CoNLL-U with its lines (`# text`) and their numbers (`# sent_id`).
+    """
     began = time.perf_counter()
     check_output(output, [text])
     with compiling("tag-apply", quiet):
@@ -166,7 +179,7 @@ def apply(
         tagger = Tagger.load(model)
         for one in tagger.taggers.values():
             one.threads = threads
-        given = read_any(text, format, encoding, errors)
+        given = read_for(tagger, model, text, format, encoding, errors, tokenise)
         tagged = _tagged(tagger, given, confidence, quiet)
         write_result(output, tagged.to_bytes())
     seconds = time.perf_counter() - began
@@ -183,22 +196,21 @@ def _tagged(tagger: Tagger, given: Treebank, confidence: bool, quiet: bool) -> T
 
     progress = progress_for(quiet)
     progress.start("Tagging", max(1, len(given)))
-    columns: dict[str, Any] = {}
-    chances: dict[str, list[str]] = {column: [] for column in tagger.columns}
-    for column, one in tagger.taggers.items():
-        found = []
-        for start in range(0, len(given), SENTENCES):
-            part = given.part(start, min(start + SENTENCES, len(given)))
-            found.append(one.predict(part).columns[column].ids)
-            if confidence:
-                chances[column] += [f"{p:.4f}" for p in one.confidence(part).tolist()]
-            progress.update(min(start + SENTENCES, len(given)), column)
-        columns[column] = Column(np.concatenate([np.zeros(0, np.int32), *found]), Vocabulary(one.labels_))
+    parts = []
+    for start in range(0, len(given), SENTENCES):
+        stop = min(start + SENTENCES, len(given))
+        parts.append(tagger.tags(given[start:stop], confidence=confidence))
+        progress.update(stop)
     progress.finish()
-    tagged = given.with_columns(**columns)
+    columns: dict[str, Any] = {}
+    for column, one in tagger.taggers.items():
+        found = [part[column].labels for part in parts]
+        columns[column] = Column(np.concatenate([np.zeros(0, np.int32), *found]), Vocabulary(one.labels_))
+    tagged = given.with_predictions(**columns)
     if confidence:
         for column in tagger.columns:
-            tagged = tagged.with_misc(f"{column.capitalize()}Confidence", chances[column])
+            chances = np.concatenate([np.zeros(0), *(part[column].chances for part in parts)])
+            tagged = tagged.with_misc(f"{column.capitalize()}Confidence", [f"{p:.4f}" for p in chances.tolist()])
     return tagged
 
 
@@ -209,6 +221,7 @@ def score(
         str | None,
         choice("universal12", "ud17", option="--tagset", help="Compare the UPOS of both files in this set of tags."),
     ] = None,
+    columns: ScoredColumns = None,
     output: Output = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -217,10 +230,11 @@ def score(
 ) -> None:
     """Score tags against gold: words whose UPOS, XPOS and universal features are right, in percent.
 
-    They are those of the CoNLL 2018 shared task for the same words; bundles of features are right as a whole.
+    They are those of the CoNLL 2018 shared task for the same words; bundles of features are right as a whole. Columns
+    that the tagger did not write are left out.
     """
     measures = ("upos", "xpos", "ufeats")
-    score_files(found, gold, measures, output, encoding, errors, json=json, quiet=quiet, tagset=tagset)
+    score_files(found, gold, measures, output, encoding, errors, json=json, quiet=quiet, columns=columns, tagset=tagset)
 
 
 COMMANDS = {"train": train, "apply": apply, "score": score}

@@ -17,6 +17,8 @@ from isogloss.cli._common import (
     Normalise,
     Quiet,
     Seed,
+    SourceEncoding,
+    TargetEncoding,
     Threads,
     Tokenise,
     choice,
@@ -29,6 +31,7 @@ from isogloss.cli._common import (
     write_json,
 )
 from isogloss.cli._gold import check_dev, dev_files, joined_text, labelled_pairs, links_of, read_dev, read_text
+from isogloss.cli._raw import warn_if_raw
 from isogloss.cli._systems import NamedLinks, named_files
 from isogloss.errors import LinksError, UsageError
 
@@ -189,6 +192,8 @@ def command(
     seed: Seed = 0,
     format: Format = "auto",
     encoding: Encoding = "utf-8",
+    source_encoding: SourceEncoding = None,
+    target_encoding: TargetEncoding = None,
     errors: Errors = "strict",
     tokenise: Tokenise = "space",
     normalise: Normalise = None,
@@ -228,6 +233,8 @@ def command(
     reading = reading_options(
         format=format,
         encoding=encoding,
+        source_encoding=source_encoding,
+        target_encoding=target_encoding,
         errors=errors,
         tokenise=tokenise,
         normalise=normalise,
@@ -346,6 +353,7 @@ class _Work:
         self.quiet = quiet
         source, target, gold = files
         text = read_text(source, target, reading)
+        warn_if_raw(text)
         links = read_gold(gold, text)
         self.bitext, self.gold, rest, rows = labelled_pairs(text, links, skip_empty)
         if not len(self.bitext):

@@ -13,6 +13,8 @@ from isogloss.cli._common import (
     Errors,
     Output,
     Quiet,
+    SourceEncoding,
+    TargetEncoding,
     Threads,
     Tokenise,
     check_output,
@@ -21,6 +23,7 @@ from isogloss.cli._common import (
     say,
     write_result,
 )
+from isogloss.cli._memory import Look, as_remembered, reading_of
 from isogloss.errors import BitextError, UsageError
 
 if TYPE_CHECKING:
@@ -62,8 +65,10 @@ def command(
     threads: Threads = None,
     quiet: Quiet = False,
     encoding: Encoding = "utf-8",
+    source_encoding: SourceEncoding = None,
+    target_encoding: TargetEncoding = None,
     errors: Errors = "strict",
-    tokenise: Tokenise = "space",
+    tokenise: Tokenise = None,
 ) -> None:
     """Carry inline tags (<b>, <g id="1">, <x/>) and placeholders ({0}, %s) of the source into the target.
 
@@ -71,6 +76,8 @@ def command(
     Every tag is written once, tags nest as they did, and the words of the target stay as they are; how many places are
     a guess is said at the end.
     """
+    from isogloss.data.formats.files import side_encodings
+
     if [source, target, links].count("-") > 1:
         raise UsageError("standard input can be one of the files only")
     for path in (output, report):
@@ -81,13 +88,15 @@ def command(
         raise UsageError("the translation is missing: give SOURCE and TARGET, or --strip")
     if links is not None and model is not None:
         raise UsageError("LINKS and --model exclude each other; give one of them")
-    work = _Work(tokenise, not keep_placeholders, {"encoding": encoding, "errors": errors})
+    form = as_remembered({"tokenise": tokenise, "normalise": None}, reading_of(model), model)
+    work = _Work(form, not keep_placeholders, errors)
+    encodings = side_encodings(encoding, source_encoding, target_encoding)
     if strip:
-        write_result(output, work.stripped(source))
+        write_result(output, work.stripped(source, encodings[0]))
         return
     assert target is not None
     with compiling("transfer-markup" if links is not None else "align", quiet, "10 s" if links is not None else "30 s"):
-        blocks = work.blocks(source, target, None if model is None else _STREAMED)
+        blocks = work.blocks((source, target), encodings, None if model is None else _STREAMED)
         linked = _linker(links, model, threads, quiet)
         write_result(output, work.placed(blocks, (f"{source} (without markup)", target), linked))
     if report is not None:
@@ -110,7 +119,13 @@ def _linker(links: str | None, model: str | None, threads: int | None, quiet: bo
         if not hasattr(aligner, "predict_proba"):
             raise UsageError(f"{model}: a model of class {type(aligner).__name__} does not align words")
         aligner.threads = threads
-        predict: Callable[[Bitext], Links] = aligner.predict
+        look = Look(aligner, model)
+
+        def predict(bitext: Bitext) -> Links:
+            look.at(bitext)
+            links: Links = aligner.predict(bitext)
+            return links
+
         return predict
     from isogloss.tasks.align import HMMAligner
 
@@ -121,39 +136,40 @@ def _linker(links: str | None, model: str | None, threads: int | None, quiet: bo
 class _Work:
     """Lines on their way, and what was met."""
 
-    def __init__(self, tokenise: str, placeholders: bool, reading: dict[str, Any]) -> None:
-        self.tokenise, self.placeholders, self.reading = tokenise, placeholders, reading
+    def __init__(self, form: dict[str, Any], placeholders: bool, errors: str) -> None:
+        self.tokenise, self.normalise = form["tokenise"], form["normalise"]
+        self.placeholders, self.errors = placeholders, errors
         self.guesses: list[tuple[int, str, str]] = []
         self.tags = self.marked = 0
 
-    def _lines(self, path: str, size: int | None) -> Iterator[list[str]]:
+    def _lines(self, path: str, encoding: str, size: int | None) -> Iterator[list[str]]:
         """Blocks of lines, all in one if there is no size; a carriage return at the end of a line is not of it."""
         from isogloss.data.formats import open_lines
 
-        for block in open_lines(path, size=size or 2**62, **self.reading):
+        for block in open_lines(path, size=size or 2**62, encoding=encoding, errors=self.errors):
             lines = block.decode().split("\n")
             yield lines[:-1] if not lines[-1] else lines
 
-    def stripped(self, path: str) -> Iterator[str]:
+    def stripped(self, path: str, encoding: str) -> Iterator[str]:
         from isogloss.tasks.transfer import strip_markup
 
-        for lines in self._lines(path, _STREAMED):
+        for lines in self._lines(path, encoding, _STREAMED):
             for line in lines:
                 tokens, _ = strip_markup(line, placeholders=self.placeholders, tokenise=self.tokenise)
                 yield " ".join(tokens) + "\n"
 
-    def blocks(self, source: str, target: str, size: int | None) -> Iterator[Block]:
+    def blocks(self, paths: tuple[str, str], encodings: tuple[str, str], size: int | None) -> Iterator[Block]:
         """Lines of both sides, and the number of the first."""
         done = 0
-        sides = [self._lines(path, size) for path in (source, target)]
+        sides = [self._lines(path, encoding, size) for path, encoding in zip(paths, encodings, strict=True)]
         for left, right in zip_longest(*sides, fillvalue=cast(list[str], [])):
             if len(left) != len(right):
                 n_source, n_target = (
                     done + len(block) + sum(map(len, rest)) for block, rest in zip((left, right), sides, strict=True)
                 )
                 raise BitextError(
-                    f"{source} has {n_source} lines but {target} has {n_target}: line k of one must translate line k "
-                    "of the other. `isogloss doctor` says where they part"
+                    f"{paths[0]} has {n_source} lines but {paths[1]} has {n_target}: line k of one must translate line "
+                    "k of the other. `isogloss doctor` says where they part"
                 )
             yield left, right, done + 1
             done += len(left)
@@ -162,13 +178,15 @@ class _Work:
         self, blocks: Iterator[Block], names: tuple[str, str], linked: Callable[[Bitext], Links]
     ) -> Iterator[str]:
         from isogloss.data import Bitext, Text
+        from isogloss.data.tokenise import normalise_words
         from isogloss.tasks.transfer import strip_markup
         from isogloss.tasks.transfer._tags import word_spans
 
         for source, target, first in blocks:
             stripped = [strip_markup(line, placeholders=self.placeholders, tokenise=self.tokenise) for line in source]
             words = [[line[a:b] for a, b in word_spans(line, self.tokenise)] for line in target]
-            bitext = Bitext(Text.of((tokens for tokens, _ in stripped), names[0]), Text.of(words, names[1]), first)
+            left = normalise_words(Text.of((tokens for tokens, _ in stripped), names[0]), self.normalise)
+            bitext = Bitext(left, normalise_words(Text.of(words, names[1]), self.normalise), first)
             yield from self._placed(stripped, target, bitext, linked(bitext))
 
     def _placed(

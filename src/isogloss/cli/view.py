@@ -19,6 +19,8 @@ from isogloss.cli._common import (
     Normalise,
     Output,
     Quiet,
+    SourceEncoding,
+    TargetEncoding,
     Tokenise,
     check_output,
     choice,
@@ -32,7 +34,7 @@ from isogloss.cli._common import (
 )
 from isogloss.cli._systems import NamedLinks, check_needed, job_of, load_aligner, named_files, read_named
 from isogloss.cli._view_trees import FORMATS, is_treebank, view_trees
-from isogloss.errors import UsageError
+from isogloss.errors import BitextError, UsageError
 
 if TYPE_CHECKING:
     from isogloss.data import Bitext, Links
@@ -137,8 +139,10 @@ def command(
     quiet: Quiet = False,
     format: Format = "auto",
     encoding: Encoding = "utf-8",
+    source_encoding: SourceEncoding = None,
+    target_encoding: TargetEncoding = None,
     errors: Errors = "strict",
-    tokenise: Tokenise = "space",
+    tokenise: Tokenise = None,
     normalise: Normalise = None,
     columns: Columns = None,
     languages: Languages = None,
@@ -154,7 +158,8 @@ def command(
     lines = [*(line or ()), *(sentence or ())] or None
     if is_treebank(source, format):
         _refuse_for_trees(source, links=links, model=model, systems=systems, normalise=normalise, columns=columns,
-                          languages=languages, tokenise=None if tokenise == "space" else tokenise)  # fmt: skip
+                          languages=languages, source_encoding=source_encoding, target_encoding=target_encoding,
+                          tokenise=tokenise)  # fmt: skip
         files = [path for path in (source, target, gold, other) if path is not None]
         if len(files) > 2:
             raise UsageError(f"view: two treebanks can be drawn side by side, not {len(files)}: {', '.join(files)}")
@@ -175,11 +180,15 @@ def command(
     reading = reading_options(
         format=format,
         encoding=encoding,
+        source_encoding=source_encoding,
+        target_encoding=target_encoding,
         errors=errors,
         tokenise=tokenise,
         normalise=normalise,
         columns=columns,
         languages=languages,
+        model=model,
+        source=source,
     )
     with compiling("view" if model is None else job_of(model), quiet, "10 s" if model is None else "30 s"):
         shown = _read(texts, reading)
@@ -204,7 +213,7 @@ def _refuse_for_trees(source: str, **given: object) -> None:
     """Options that make no sense for a treebank are not passed over in silence."""
     for name, value in given.items():
         if value:
-            option = "LINKS" if name == "links" else f"--{'links' if name == 'systems' else name}"
+            option = "LINKS" if name == "links" else f"--{'links' if name == 'systems' else name.replace('_', '-')}"
             raise UsageError(
                 f"view: {option} is for two texts, but {source} is a treebank. Leave it out, or say what {source} is "
                 "with --format"
@@ -228,7 +237,7 @@ def _draw(
 ) -> None:  # fmt: skip
     as_grids = terminal or (is_standard_output(output) and _is_terminal())
     most = _MOST_IN_A_TERMINAL if as_grids else _MOST_ON_A_PAGE
-    chosen = shown.choose(lines, limit or most, quiet=quiet or limit is not None)
+    chosen = shown.choose(lines, limit, most, quiet)
     shown.explain(chosen, quiet)
     if as_grids:
         write_result(output, _grids(shown, chosen, colour=is_standard_output(output) and _is_terminal()))
@@ -258,20 +267,33 @@ class _Shown:
         names = dict.fromkeys(os.path.basename(text.name) for text in (self.bitext.source, self.bitext.target))
         return " – ".join(names)
 
-    def choose(self, lines: Sequence[int] | None, limit: int, quiet: bool) -> Sequence[int]:
-        """The pairs to show, counted from 0."""
+    @property
+    def n_empty(self) -> int:
+        """Pairs with an empty side: there is nothing to draw."""
+        return int((self.bitext.cells == 0).sum())
+
+    def choose(self, lines: Sequence[int] | None, limit: int | None, most: int, quiet: bool) -> Sequence[int]:
+        """The pairs to show, counted from 0: those asked for, or so many of those that have words on both sides."""
         n_pairs = len(self.bitext)
         if lines:
             for number in lines:
                 if number > n_pairs:
                     raise UsageError(f"--line {number}: {self.bitext.source.name} has {n_pairs} lines")
             return [number - 1 for number in lines]
-        if n_pairs > limit:
+        usable = n_pairs - self.n_empty
+        if usable == 0:
+            raise BitextError(
+                f"{self.bitext.source.name}: no pair has words on both sides, so there is nothing to draw. "
+                "Are these the right files?"
+            )
+        if self.n_empty:
+            say(f"left out: {self.n_empty:,} of {n_pairs:,} pairs, where a side is empty", quiet)
+        if limit is None and usable > most:
             which = "first" if self.other is None else "most different"
-            say(f"the {which} {limit:,} of {n_pairs:,} pairs are shown; --limit and --line choose others", quiet)
-        if self.other is None:
-            return range(min(limit, n_pairs))
-        return self._most_different()[:limit]
+            say(f"the {which} {most:,} of {usable:,} pairs are shown; --limit and --line choose others", quiet)
+        order = range(n_pairs) if self.other is None else self._most_different()
+        cells = self.bitext.cells
+        return [pair for pair in order if cells[pair]][: limit or most]
 
     def _most_different(self) -> list[int]:
         """All pairs, those first where most links are of one system alone; equals in the order of the text."""
@@ -344,6 +366,8 @@ class _Shown:
     def summary(self) -> dict[str, Any]:
         """What stands at the top of the page: scores of the whole text if there is gold."""
         facts: dict[str, Any] = {"pairs": len(self.bitext), "links": len(self.links.source)}
+        if self.n_empty:
+            facts["pairs with an empty side"] = self.n_empty
         if self.gold is None:
             return facts
         from isogloss.metrics import compare, score_links

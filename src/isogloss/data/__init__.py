@@ -4,7 +4,7 @@ from isogloss.data.bitext import Bitext, Text
 from isogloss.data.links import Alignment, Links
 from isogloss.data.ragged import Ragged
 from isogloss.data.tag_dictionary import TagDictionary
-from isogloss.data.treebank import Column, Treebank, bundle_of, features_of
+from isogloss.data.treebank import Column, Sentence, Treebank, bundle_of, features_of
 from isogloss.data.vocabulary import Vocabulary
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "Column",
     "Links",
     "Ragged",
+    "Sentence",
     "TagDictionary",
     "Text",
     "Treebank",

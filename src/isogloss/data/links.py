@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from isogloss.data.bitext import Bitext
+from isogloss.data.rows import Rows, counted, gathered, row_numbers
 
 __all__ = ["Alignment", "Links"]
 
@@ -39,6 +40,10 @@ class Alignment:
 
     def __str__(self) -> str:
         return " ".join(f"{i}-{j}" for i, j in sorted(self.links))
+
+    def __repr__(self) -> str:
+        possible = [f"{len(self.possible)} possible"] if self.possible else []
+        return f"Alignment({', '.join([counted(len(self.links), 'link'), *possible])}: {str(self)!r:.60})"
 
     def __len__(self) -> int:
         return len(self.links)
@@ -88,11 +93,12 @@ class Alignment:
         return show.alignment(self.as_dict())
 
 
-@dataclass(frozen=True, eq=False)
-class Links(Sequence[Alignment]):
+@dataclass(frozen=True, eq=False, repr=False)
+class Links(Rows[Alignment], Sequence[Alignment]):
     """The links of a whole text: row *i* is ``source[offsets[i]:offsets[i + 1]]`` and the same of `target`.
 
-    Behaves as a sequence of `Alignment`, made when asked for; work in bulk uses the arrays. Within a row, links are
+    Behaves as a sequence of `Alignment`, made when asked for, of which a slice is `Links` again; work in bulk uses the
+    arrays. Within a row, links are
     ordered by source, then target.
 
     Parameters
@@ -112,7 +118,7 @@ class Links(Sequence[Alignment]):
     target: NDArray[np.int32]
     probability: NDArray[np.float32] | None = None
     possible: NDArray[np.bool_] | None = None
-    bitext: Bitext | None = field(default=None, repr=False)
+    bitext: Bitext | None = None
 
     @classmethod
     def of(cls, rows: Iterable[Iterable[Link] | Alignment]) -> Links:
@@ -140,20 +146,14 @@ class Links(Sequence[Alignment]):
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def __getitem__(self, pair):  # type: ignore[no-untyped-def]
-        if isinstance(pair, slice):
-            return self.part(*pair.indices(len(self))[:2])
-        if pair < 0:
-            pair += len(self)
-        if not 0 <= pair < len(self):
-            raise IndexError(f"Links: no pair {pair} among {len(self)}")
-        rows = slice(*self.offsets[pair : pair + 2])
+    def _row(self, number: int) -> Alignment:
+        rows = slice(*self.offsets[number : number + 2])
         links = list(zip(self.source[rows].tolist(), self.target[rows].tolist(), strict=True))
         unsure = self.possible[rows].tolist() if self.possible is not None else [False] * len(links)
         probability = {}
         if self.probability is not None:
             probability = dict(zip(links, self.probability[rows].tolist(), strict=True))
-        source, target = self.bitext[pair] if self.bitext is not None else (None, None)
+        source, target = self.bitext[number] if self.bitext is not None else (None, None)
         return Alignment(
             frozenset(link for link, p in zip(links, unsure, strict=True) if not p),
             frozenset(link for link, p in zip(links, unsure, strict=True) if p),
@@ -173,6 +173,19 @@ class Links(Sequence[Alignment]):
             None if self.probability is None else self.probability[first:last],
             None if self.possible is None else self.possible[first:last],
             None if self.bitext is None else self.bitext.part(start, stop),
+        )
+
+    def take(self, numbers: ArrayLike) -> Links:
+        """Pairs by their numbers, in that order, or by a mask of booleans."""
+        rows = row_numbers(numbers, len(self), "Links")
+        offsets, places = gathered(self.offsets, rows)
+        return Links(
+            offsets,
+            self.source[places],
+            self.target[places],
+            None if self.probability is None else self.probability[places],
+            None if self.possible is None else self.possible[places],
+            None if self.bitext is None else self.bitext.take(rows),
         )
 
     def keep(self, chosen: NDArray[np.bool_]) -> Links:
@@ -196,3 +209,19 @@ class Links(Sequence[Alignment]):
         from isogloss.tasks.align.symmetrise import symmetrise_links
 
         return replace(symmetrise_links(self, other, method=method), bitext=self.bitext)
+
+    def _said(self) -> list[str]:
+        said = [counted(len(self), "pair"), counted(len(self.source), "link")]
+        if self.possible is not None:
+            said.append(f"{np.count_nonzero(self.possible):,} of them possible")
+        return said if self.probability is None else [*said, "with probabilities"]
+
+    def _first_rows(self, most: int) -> dict[str, Any]:
+        rows = [[number, *_cells(alignment)] for number, alignment in enumerate(self[:most])]
+        return {"heads": ["", "source", "target", "links"], "rows": rows, "total": len(self)}
+
+
+def _cells(alignment: Alignment) -> list[str]:
+    words = [" ".join(side or ()) for side in (alignment.source, alignment.target)]
+    possible = (f"{i}p{j}" for i, j in sorted(alignment.possible))
+    return [*words, " ".join([str(alignment), *possible])]

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from isogloss.data.rows import Rows, counted, gathered, row_numbers
 
 __all__ = ["Ragged"]
 
 
-@dataclass(frozen=True, eq=False)
-class Ragged:
+@dataclass(frozen=True, eq=False, repr=False)
+class Ragged(Rows[NDArray[Any]]):
     """Rows of unequal length: row *i* is ``values[offsets[i]:offsets[i + 1]]``.
 
     Parameters
@@ -26,8 +28,8 @@ class Ragged:
     Examples
     --------
     >>> rows = Ragged.of([[3, 1], [], [2]])
-    >>> rows[0].tolist(), len(rows), rows.lengths.tolist()
-    ([3, 1], 3, [2, 0, 1])
+    >>> rows[0].tolist(), len(rows), rows.lengths.tolist(), rows[::-1]
+    ([3, 1], 3, [2, 0, 1], Ragged(3 rows, 3 values of int32))
     """
 
     values: NDArray[Any]
@@ -67,18 +69,22 @@ class Ragged:
         for start, stop in zip(self.offsets[:-1], self.offsets[1:], strict=True):
             yield self.values[start:stop]
 
-    @overload
-    def __getitem__(self, row: int) -> NDArray[Any]: ...
-    @overload
-    def __getitem__(self, row: slice) -> Ragged: ...
-    def __getitem__(self, row: int | slice) -> NDArray[Any] | Ragged:
-        if isinstance(row, slice):
-            start, stop, step = row.indices(len(self))
-            if step != 1:
-                raise IndexError(f"Ragged: rows are taken in steps of 1, not {step}")
-            return Ragged(self.values, self.offsets[start : max(stop, start) + 1])
-        if row < 0:
-            row += len(self)
-        if not 0 <= row < len(self):
-            raise IndexError(f"Ragged: no row {row} among {len(self)}")
-        return self.values[self.offsets[row] : self.offsets[row + 1]]
+    def part(self, start: int, stop: int) -> Ragged:
+        """Rows start..stop-1, sharing `values`."""
+        return Ragged(self.values, self.offsets[start : max(start, stop) + 1])
+
+    def take(self, numbers: ArrayLike) -> Ragged:
+        """Rows by their numbers, in that order, or by a mask of booleans."""
+        offsets, places = gathered(self.offsets, row_numbers(numbers, len(self), "Ragged"))
+        return Ragged(self.values[places], offsets)
+
+    def _row(self, number: int) -> NDArray[Any]:
+        row: NDArray[Any] = self.values[self.offsets[number] : self.offsets[number + 1]]
+        return row
+
+    def _said(self) -> list[str]:
+        return [counted(len(self), "row"), f"{counted(len(self.flat), 'value')} of {self.values.dtype}"]
+
+    def _first_rows(self, most: int) -> dict[str, Any]:
+        rows = [[number, " ".join(map(str, row.tolist()))] for number, row in enumerate(self[:most])]
+        return {"heads": ["row", "values"], "rows": rows, "total": len(self)}

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isogloss.data.bitext import Text
+from isogloss.data.rows import Shown, counted
 from isogloss.data.tagsets import TAGSETS, UD17, Tagset, possible_tags, tagset_named, tagset_of
 from isogloss.data.treebank import Treebank
 from isogloss.data.vocabulary import Vocabulary
@@ -33,7 +34,7 @@ _PUNCTUATION_TAGS = frozenset(found.punctuation for found in TAGSETS.values())
 _NUMBER_TAGS = frozenset(found.number for found in TAGSETS.values())
 
 
-class TagDictionary(Mapping[str, tuple[str, ...]]):
+class TagDictionary(Shown, Mapping[str, tuple[str, ...]]):
     """Words and the tags that each may have: from Wiktionary, UniMorph, a treebank, or a file of one's own.
 
     Parameters
@@ -177,9 +178,13 @@ class TagDictionary(Mapping[str, tuple[str, ...]]):
             raise KeyError(word)
         return self.tags_of(at)
 
-    def __repr__(self) -> str:
+    def _said(self) -> list[str]:
         name = "other tags" if self.tagset is None else self.tagset.name
-        return f"<TagDictionary: {len(self):,} words, {self.n_pairs:,} pairs, {name}>"
+        return [counted(len(self), "word"), counted(self.n_pairs, "pair"), name]
+
+    def _first_rows(self, most: int) -> dict[str, Any]:
+        rows = [[word, " ".join(self[word])] for word in self._words[:most]]
+        return {"heads": ["word", "tags"], "rows": rows, "total": len(self)}
 
     @cached_property
     def _names(self) -> list[tuple[str, ...]]:

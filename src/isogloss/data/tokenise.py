@@ -11,7 +11,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cache, lru_cache
+from typing import Literal
 
 import numpy as np
 
@@ -20,7 +22,9 @@ from isogloss.data.ragged import Ragged
 from isogloss.data.vocabulary import Vocabulary
 from isogloss.errors import ParameterError
 
-__all__ = ["tokenise", "tokenise_text"]
+__all__ = ["NormalForm", "normalise_words", "tokenise", "tokenise_bytes", "tokenise_text"]
+
+NormalForm = Literal["NFC", "NFD", "NFKC", "NFKD"]
 
 # Thai, Lao, Myanmar, Khmer, Hiragana, Katakana, Han; their digits are written as numbers are elsewhere, and left out.
 _SPACELESS = (
@@ -99,6 +103,8 @@ def _characters() -> re.Pattern[str]:
 
 _FAR = re.compile(f"[{_SPACELESS_FAR}]")
 _CHUNK = re.compile(r"\S+")
+_SPACES = re.compile(r"[ \t-\r]")  # ASCII white space
+_SPACED = re.compile(r"[^ \t-\r]+")
 _CROSSING = re.compile(r"<[A-Za-z]|\d[\u00a0\u202f]")  # tags and grouped numbers: all that may have white space inside
 
 
@@ -139,6 +145,27 @@ def _each_character(line: str) -> list[tuple[int, int]]:
     return [match.span() for match in _characters().finditer(line)]
 
 
+def _between_spaces(line: str) -> list[tuple[int, int]]:
+    return [match.span() for match in _SPACED.finditer(line)]
+
+
+_CUTS = {"unicode": tokenise, "characters": _each_character, "space": _between_spaces}
+
+
+def normalise_words(text: Text, form: NormalForm | None) -> Text:
+    """The same words in a Unicode normal form, one for each; a form with a space in it is not used."""
+    if form is None:
+        return text
+
+    def normal(word: str) -> str:
+        changed = unicodedata.normalize(form, word)
+        return word if _SPACES.search(changed) else changed
+
+    vocabulary, mapping = text.vocabulary.mapped(normal)
+    ids = Ragged(np.append(mapping, np.int32(0))[text.ids.values], text.ids.offsets)
+    return replace(text, ids=ids, vocabulary=vocabulary)
+
+
 def tokenise_text(lines: Sequence[str], mode: str = "unicode", *, name: str = "<memory>") -> Text:
     """Tokenise lines, keeping them and where in them each token stands.
 
@@ -146,8 +173,9 @@ def tokenise_text(lines: Sequence[str], mode: str = "unicode", *, name: str = "<
     ----------
     lines : sequence of str
         A sentence each.
-    mode : {"unicode", "characters"}
-        As `tokenise` does, or a token for each character (with its combining marks) that is not white space.
+    mode : {"unicode", "characters", "space"}
+        As `tokenise` does, a token for each character (with its combining marks) that is not white space, or what
+        stands between ASCII white space.
     name : str
         The file, for messages.
 
@@ -157,9 +185,9 @@ def tokenise_text(lines: Sequence[str], mode: str = "unicode", *, name: str = "<
         With `spans` and `lines`: token k of sentence i is ``lines[i][start:end]``, where start, end are
         ``spans[i][k]``.
     """
-    if mode not in ("unicode", "characters"):
-        raise ParameterError(f"tokenise_text: mode should be unicode or characters, not {mode!r}")
-    cut = tokenise if mode == "unicode" else _each_character
+    if mode not in _CUTS:
+        raise ParameterError(f"tokenise_text: mode should be one of {', '.join(_CUTS)}, not {mode!r}")
+    cut = _CUTS[mode]
     numbers: dict[str, int] = {}
     ids: list[int] = []
     spans: list[tuple[int, int]] = []
@@ -171,3 +199,16 @@ def tokenise_text(lines: Sequence[str], mode: str = "unicode", *, name: str = "<
         offsets[row] = len(ids)
     places = np.array(spans, np.int32).reshape(-1, 2)
     return Text(Ragged(np.array(ids, np.int32), offsets), Vocabulary(numbers), name, Ragged(places, offsets), lines)
+
+
+def tokenise_bytes(data: bytes, mode: str, form: NormalForm | None = None, *, name: str = "<memory>") -> Text:
+    """Tokenise UTF-8 text, a sentence a line, in a Unicode normal form: of each line or, with "space", of each word."""
+    lines = data.decode().split("\n")
+    if not lines[-1]:
+        lines.pop()
+    lines = [line.removesuffix("\r") for line in lines]
+    if mode == "space":
+        return normalise_words(tokenise_text(lines, mode, name=name), form)
+    if form is not None:
+        lines = [unicodedata.normalize(form, line) for line in lines]
+    return tokenise_text(lines, mode, name=name)

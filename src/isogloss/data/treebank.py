@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -13,14 +14,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from isogloss.data.bitext import Text
 from isogloss.data.ragged import Ragged
+from isogloss.data.reading import TextForm
+from isogloss.data.rows import Rows, counted, gathered, row_number, row_numbers
+from isogloss.data.sentence import Sentence, features_of
 from isogloss.data.vocabulary import Vocabulary
 from isogloss.errors import ParameterError, TreebankError
 
 if TYPE_CHECKING:
     from isogloss.data.formats.conllu import Source
 
-__all__ = ["Column", "Treebank", "bundle_of", "features_of"]
+__all__ = ["Column", "Sentence", "Treebank", "bundle_of", "features_of"]
 
+_ESCAPED = str.maketrans({" ": "\\s", "\t": "\\t", "\r": "\\r", "\n": "\\n", "|": "\\p", "\\": "\\\\"})
 _ORDER = ("form", "upos", "head", "deprel", "lemma", "xpos", "feats", "misc")
 
 
@@ -36,29 +41,15 @@ class Column(NamedTuple):
     ids: NDArray[np.int32]
     vocabulary: Vocabulary
 
+    def __repr__(self) -> str:
+        return f"Column({counted(len(self.ids), 'word')}, {counted(len(self.vocabulary), 'kind')})"
+
     @classmethod
     def of(cls, strings: Iterable[str]) -> Column:
         """Number strings in order of first appearance."""
         numbers: dict[str, int] = {}
         ids = [numbers.setdefault(text, len(numbers)) for text in strings]
         return cls(np.array(ids, np.int32), Vocabulary(numbers))
-
-
-def features_of(bundle: str) -> dict[str, str]:
-    """The features of a bundle as CoNLL-U writes it; an entry without ``=`` is its own name with an empty value.
-
-    Examples
-    --------
-    >>> features_of("Case=Nom|Number=Sing"), features_of("_")
-    ({'Case': 'Nom', 'Number': 'Sing'}, {})
-    """
-    if bundle in ("_", ""):
-        return {}
-    features = {}
-    for entry in bundle.split("|"):
-        name, _, value = entry.partition("=")
-        features[name] = value
-    return features
 
 
 def bundle_of(features: Mapping[str, str]) -> str:
@@ -73,9 +64,9 @@ def bundle_of(features: Mapping[str, str]) -> str:
     return "|".join(f"{name}={features[name]}" if features[name] else name for name in names) or "_"
 
 
-@dataclass(frozen=True, eq=False)
-class Treebank:
-    """Sentences with tags and trees.
+@dataclass(frozen=True, eq=False, repr=False)
+class Treebank(Rows[Sentence]):
+    """Sentences with tags and trees: `trees[0]` is a `Sentence`, and `trees[:10]` a treebank.
 
     A word is a syntactic word; multiword tokens and empty nodes are not, and are kept in the text that is written.
     Word k of all is word ``k - offsets[sentence]`` of its sentence, from 0; heads count from 1, as in the file.
@@ -92,12 +83,16 @@ class Treebank:
         The file, for messages.
     source : Source
         The text, and where in it the words stand.
+    form : TextForm, optional
+        How the words were made, if they come from plain text; None where the file says what a word is.
 
     Examples
     --------
     >>> trees = Treebank.of([[("She", "PRON", 2, "nsubj"), ("sleeps", "VERB", 0, "root")]])
     >>> trees.words(0), trees.heads.tolist(), trees.strings("upos", 0)
     (('She', 'sleeps'), [2, 0], ('PRON', 'VERB'))
+    >>> trees, trees[0].words
+    (Treebank(1 sentence, 2 words), ('She', 'sleeps'))
     >>> print(trees.with_columns(upos=["X", "Y"]).to_bytes().decode().splitlines()[1].split())
     ['2', 'sleeps', '_', 'Y', '_', '_', '0', 'root', '_', '_']
     """
@@ -107,6 +102,7 @@ class Treebank:
     heads: NDArray[np.int32]
     name: str
     source: Source
+    form: TextForm | None = None
 
     # Making ----------------------------------------------------------------------------------------------------------
 
@@ -137,12 +133,31 @@ class Treebank:
 
     @classmethod
     def from_text(cls, text: Text) -> Treebank:
-        """Words without tags or trees. An empty sentence stays, but CoNLL-U cannot write it."""
+        """Words without tags or trees. An empty sentence stays, but CoNLL-U cannot write it.
+
+        ``# sent_id`` is the number of the line, and ``# text`` the line. Where the text knows its lines, MISC has
+        ``SpaceAfter=No`` after words that no space follows, and ``SpacesAfter`` where it is not a single space.
+
+        Examples
+        --------
+        >>> from isogloss.data.tokenise import tokenise_text
+        >>> print(Treebank.from_text(tokenise_text(["Hello!"])).to_bytes().decode().replace("\t", " "), end="")
+        # sent_id = 1
+        # text = Hello!
+        1 Hello _ _ _ _ _ _ _ SpaceAfter=No
+        2 ! _ _ _ _ _ _ _ _
+        <BLANKLINE>
+        """
         from isogloss.data.formats.conllu import table_of
 
-        rows = [[{"form": word} for word in text.tokens(sentence)] for sentence in range(len(text))]
-        lengths = text.ids.lengths.tolist()
-        return cls.from_bytes(table_of(rows), text.name, format="conllu")._with_empty(lengths)
+        rows, comments = [], []
+        for sentence in range(len(text)):
+            line, after = _spaces_after(text, sentence)
+            words = zip(text.tokens(sentence), after, strict=True)
+            rows.append([{"form": word, "misc": misc} for word, misc in words])
+            comments.append({"sent_id": str(sentence + 1), "text": line})
+        made = cls.from_bytes(table_of(rows, comments), text.name, format="conllu")
+        return replace(made, form=text.form)._with_empty(text.ids.lengths.tolist())
 
     def _with_empty(self, lengths: Sequence[int]) -> Treebank:
         """The same words in sentences of these lengths, of which those of length 0 are missing here."""
@@ -162,7 +177,7 @@ class Treebank:
         misc: Column | Sequence[str] | None = None,
         **columns: Column | Sequence[str],
     ) -> Treebank:
-        """The same sentences with other contents in some columns: what taggers and parsers return.
+        """The same sentences with other contents in some columns.
 
         Parameters
         ----------
@@ -184,6 +199,27 @@ class Treebank:
             heads=self.heads if heads is None else self._heads(heads),
             source=replace(self.source, changed=frozenset(changed)),
         )
+
+    def with_predictions(self, *, heads: ArrayLike | None = None, **columns: Column | Sequence[str]) -> Treebank:
+        """As `with_columns`, for what a tagger or a parser found: `predicted` remembers which columns these are.
+
+        Examples
+        --------
+        >>> trees = Treebank.of([[("She", "X", 2), ("sleeps", "X", 0)]]).with_predictions(upos=["PRON", "VERB"])
+        >>> trees.predicted, trees.to_bytes().decode().splitlines()[0]
+        (frozenset({'upos'}), '# isogloss_predicted = UPOS')
+        """
+        found = self.with_columns(heads=heads, **columns)
+        predicted = self.predicted | set(columns) | ({"head"} if heads is not None else set())
+        return replace(found, source=replace(found.source, predicted=predicted))
+
+    @property
+    def predicted(self) -> frozenset[str]:
+        """The columns that a tagger or a parser wrote, "head" among them; empty if nobody says so.
+
+        CoNLL-U keeps them in a comment at the top of the file, so that scores leave out what was only carried along.
+        """
+        return self.source.predicted
 
     def _column(self, name: str, content: Column | Sequence[str]) -> Column:
         column = content if isinstance(content, Column) else Column.of(content)
@@ -257,40 +293,33 @@ class Treebank:
     def strings(self, column: str, sentence: int) -> tuple[str, ...]:
         """What the words of one sentence have in a column."""
         ids, vocabulary = self.columns[column]
-        start, stop = self.offsets[sentence : sentence + 2].tolist()
+        at = row_number(sentence, len(self), "Treebank")
+        start, stop = self.offsets[at : at + 2].tolist()
         types = vocabulary.types
         return tuple(types[number] for number in ids[start:stop].tolist())
+
+    def _row(self, number: int) -> Sentence:
+        start, stop = self.offsets[number : number + 2].tolist()
+        columns = {name: self.strings(name, number) for name in self.columns}
+        title = self.sent_ids[number] or f"sentence {number + 1}"
+        return Sentence(columns, tuple(self.heads[start:stop].tolist()), title)
 
     def as_dict(self, sentence: int, other: Treebank | None = None, names: Sequence[str] = ()) -> dict[str, Any]:
         """One sentence as plain data, for `isogloss.show.trees`; `other` has another tree of the same words.
 
         A number after ``Confidence=`` in MISC is the confidence of the word's link.
         """
-        drawn = {
-            "words": list(self.words(sentence)),
-            "tags": list(self.strings("upos", sentence)),
-            **self._tree(sentence),
-            "title": self.sent_ids[sentence] or f"sentence {sentence + 1}",
-        }
+        own = self[sentence]
+        drawn = own.as_dict()
         if other is not None:
-            if other.words(sentence) != self.words(sentence):
+            another = other[sentence]
+            if another.words != own.words:
                 raise TreebankError(
                     f"{self.label_of(sentence)}: its words in {self.name} are not those in {other.name}; "
                     "two trees are drawn over the same words"
                 )
-            drawn.update(other=other._tree(sentence), names=list(names or (self.name, other.name)))
+            drawn.update(other=another.tree(), names=list(names or (self.name, other.name)))
         return drawn
-
-    def _tree(self, sentence: int) -> dict[str, Any]:
-        start, stop = self.offsets[sentence : sentence + 2].tolist()
-        tree: dict[str, Any] = {
-            "heads": self.heads[start:stop].tolist(),
-            "labels": list(self.strings("deprel", sentence)),
-        }
-        sure = [_confidence(text) for text in self.strings("misc", sentence)]
-        if any(value is not None for value in sure):
-            tree["confidence"] = sure
-        return tree
 
     def place_of(self, word: int) -> tuple[int, int]:
         """Sentence of a word, and which word of it, both from 0."""
@@ -325,34 +354,38 @@ class Treebank:
         stop = max(start, stop)
         first, last = int(self.offsets[start]), int(self.offsets[stop])
         words = slice(first, last)
-        return Treebank(
-            self.offsets[start : stop + 1] - first,
-            {name: Column(ids[words], vocabulary) for name, (ids, vocabulary) in self.columns.items()},
-            self.heads[words],
-            self.name,
-            self.source.part(slice(start, stop), words),
+        return replace(
+            self,
+            offsets=self.offsets[start : stop + 1] - first,
+            columns={name: Column(ids[words], vocabulary) for name, (ids, vocabulary) in self.columns.items()},
+            heads=self.heads[words],
+            source=self.source.part(slice(start, stop), words),
         )
 
     def take(self, numbers: ArrayLike) -> Treebank:
         """Sentences by their numbers, in that order, or by a mask of booleans; vocabularies and text are shared."""
-        chosen = np.asarray(numbers)
-        chosen = np.flatnonzero(chosen) if chosen.dtype == bool else chosen.astype(np.int64)
-        lengths = self.lengths[chosen]
-        offsets = np.zeros(len(chosen) + 1, np.int64)
-        np.cumsum(lengths, out=offsets[1:])
-        words = np.arange(offsets[-1]) + np.repeat(self.offsets[:-1][chosen] - offsets[:-1], lengths)
-        return Treebank(
-            offsets,
-            {name: Column(ids[words], vocabulary) for name, (ids, vocabulary) in self.columns.items()},
-            self.heads[words],
-            self.name,
-            self.source.take(chosen, words),
+        chosen = row_numbers(numbers, len(self), "Treebank")
+        offsets, words = gathered(self.offsets, chosen)
+        return replace(
+            self,
+            offsets=offsets,
+            columns={name: Column(ids[words], vocabulary) for name, (ids, vocabulary) in self.columns.items()},
+            heads=self.heads[words],
+            source=self.source.take(chosen, words),
         )
+
+    def _said(self) -> list[str]:
+        name = [] if self.name == "<memory>" else [repr(self.name)]
+        return [counted(len(self), "sentence"), counted(self.n_words, "word"), *name]
+
+    def _first_rows(self, most: int) -> dict[str, Any]:
+        rows = [[sentence.title, str(sentence)] for sentence in self[:most]]
+        return {"heads": ["", "sentence"], "rows": rows, "total": len(self)}
 
     def text(self) -> Text:
         """The forms alone."""
         ids, vocabulary = self.columns["form"]
-        return Text(Ragged(ids, self.offsets), vocabulary, self.name)
+        return Text(Ragged(ids, self.offsets), vocabulary, self.name, form=self.form)
 
     # Checking and counting -------------------------------------------------------------------------------------------
 
@@ -460,15 +493,21 @@ class Treebank:
             file.write(data)
 
 
-def _confidence(misc: str) -> float | None:
-    try:
-        return float(features_of(misc)["Confidence"])
-    except (KeyError, ValueError):
-        return None
-
-
 def _cells(word: Sequence[Any] | Mapping[str, Any]) -> dict[str, Any]:
     given = dict(word) if isinstance(word, Mapping) else dict(zip(_ORDER, word, strict=False))
     if given.get("head", 0) in (None, -1):
         given["head"] = "_"
     return given
+
+
+def _spaces_after(text: Text, sentence: int) -> tuple[str, list[str]]:
+    """The line of a sentence, and what MISC says of the white space after each of its words."""
+    words = text.tokens(sentence)
+    if text.spans is None or text.lines is None:
+        return " ".join(words), ["_"] * len(words)
+    line, spans = text.lines[sentence], text.spans[sentence].tolist()
+    after = []
+    for (_, stop), (start, _) in pairwise(spans):
+        gap = line[stop:start].translate(_ESCAPED)
+        after.append({"\\s": "_", "": "SpaceAfter=No"}.get(gap, f"SpacesAfter={gap}"))
+    return line.strip(), after + ["_"] * bool(spans)

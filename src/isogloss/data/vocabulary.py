@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isogloss.data.rows import Shown, counted
+
 __all__ = ["Vocabulary"]
 
 
-class Vocabulary(Sequence[str]):
+class Vocabulary(Shown, Sequence[str]):
     """Word types, numbered from 0 in order of first appearance.
 
     Examples
@@ -22,6 +25,8 @@ class Vocabulary(Sequence[str]):
     >>> lower, mapping = words.mapped(str.lower)
     >>> list(lower), mapping.tolist()
     (['the', 'house'], [0, 0, 1])
+    >>> words
+    Vocabulary(3 words)
     """
 
     def __init__(self, types: Iterable[str]):
@@ -57,3 +62,10 @@ class Vocabulary(Sequence[str]):
         numbers: dict[str, int] = {}
         mapping = np.array([numbers.setdefault(form(word), len(numbers)) for word in self.types], np.int32)
         return Vocabulary(numbers), mapping
+
+    def _said(self) -> list[str]:
+        return [counted(len(self), "word")]
+
+    def _first_rows(self, most: int) -> dict[str, Any]:
+        rows = [[number, word] for number, word in enumerate(self.types[:most])]
+        return {"heads": ["number", "word"], "rows": rows, "total": len(self)}

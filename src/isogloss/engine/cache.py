@@ -1,12 +1,13 @@
 """Where compiled kernels are kept, so that only the first run compiles.
 
 Numba keeps compiled code beside the source, and raises where neither that nor its own folder under the home can be
-written: a read-only install in a container without a home. `ensure_cache` finds a folder before the first kernel is
-imported, and when there is none at all, lets kernels compile in every process instead.
+written: a read-only install in a container without a home. `ensure_cache` finds a folder, before the first kernel is
+made (`numba_cache` sees to that); where there is none, or the disk fills up, kernels are compiled in every process.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import stat
@@ -16,13 +17,31 @@ from functools import cache
 from pathlib import Path
 
 from isogloss._version import __version__
-from isogloss.engine.stale import discard_stale
+from isogloss.engine.stale import MANIFEST, STAMP, discard_stale
+from isogloss.errors import IsoglossError
+from isogloss.places import prove, refusal
 
-__all__ = ["cold", "ensure_cache", "mark_warm"]
+__all__ = ["EVERYTHING", "cold", "could_not_keep", "ensure_cache", "kernels", "mark_warm", "troubles"]
 
 PACKAGE = Path(__file__).resolve().parent.parent
+EVERYTHING = "everything"
+"""The job of compiling all kernels; when it was done, no job is cold."""
 _VARIABLE = "NUMBA_CACHE_DIR"
-_ROOM = 64 * 2**20  # Numba lets an error of a full disk through to the caller of a kernel
+_ROOM = 64 * 2**20  # what all kernels take
+_troubles: list[str] = []
+_not_kept: list[Exception] = []
+
+
+def could_not_keep(problem: Exception) -> None:
+    """Take note that the code of a kernel could not be kept, for this reason."""
+    if not _not_kept:
+        _troubles.append(f"compiled kernels could not be kept ({problem}), so that the next run compiles them again")
+    _not_kept.append(problem)
+
+
+def troubles() -> tuple[str, ...]:
+    """What went wrong with keeping kernels in this process, in sentences for the user."""
+    return tuple(_troubles)
 
 
 @cache
@@ -30,9 +49,9 @@ def ensure_cache() -> Path | None:
     """Choose, once in a process, the folder for compiled kernels; None when nothing can be written.
 
     The first of these that can be written: the folder `NUMBA_CACHE_DIR` names, the package's own `__pycache__` folders,
-    ``$XDG_CACHE_HOME/isogloss`` or ``~/.cache/isogloss``, a private folder among the temporary ones. What was compiled
-    from sources that have changed since is removed. Cheap, imports nothing heavy, never fails. Call it before the first
-    kernel is imported.
+    ``$XDG_CACHE_HOME/isogloss`` or ``~/.cache/isogloss``, a private folder among the temporary ones. That it can be is
+    found out by writing. What was compiled from sources that have changed since is removed. Imports nothing heavy,
+    never fails.
     """
     folder = _chosen()
     if folder is not None:
@@ -41,17 +60,29 @@ def ensure_cache() -> Path | None:
 
 
 def _chosen() -> Path | None:
-    named = os.environ.get(_VARIABLE)
-    if named and _writable(Path(named)):
-        return Path(named)
-    if all(_writable(folder / "__pycache__") for folder in _source_folders()):
-        return PACKAGE / "__pycache__"
-    for folder in (_user_folder(), _temporary_folder()):
-        if folder is not None:
-            _tell_numba(folder)
-            return folder
-    _do_without()
-    return None
+    named = Path(os.environ[_VARIABLE]).absolute() if os.environ.get(_VARIABLE) else None
+    problem = None if named is None else _problem(named, 0o777)
+    if named is not None and problem is None:
+        _tell_numba(named)  # not a place that changes with the current folder
+        return named
+    folder = _unnamed()
+    if problem is not None:
+        where = "nowhere" if folder is None else f"in {folder}"
+        _troubles.append(f"{_VARIABLE}: {problem}. Compiled kernels are kept {where} instead")
+    elif folder is None:
+        _troubles.append(f"compiled kernels can be kept nowhere, so every run compiles. Let {_VARIABLE} name a folder")
+    return folder
+
+
+def _unnamed() -> Path | None:
+    """The first folder of our own choice that can be used; Numba is told of it."""
+    beside = PACKAGE / "__pycache__"
+    if all(_may_write(folder / "__pycache__") for folder in _source_folders()) and _problem(beside, 0o777) is None:
+        _tell_numba(None)
+        return beside
+    folder = _user_folder() or _temporary_folder()
+    _tell_numba(folder)
+    return folder
 
 
 def _source_folders() -> list[Path]:
@@ -59,26 +90,33 @@ def _source_folders() -> list[Path]:
     return [Path(folder) for folder, _, files in os.walk(PACKAGE) if any(name.endswith(".py") for name in files)]
 
 
-def _writable(folder: Path) -> bool:
-    """Whether files can be made in `folder`, or could be once it is made, with some room on the disk."""
+def _may_write(folder: Path) -> bool:
+    """Whether the system would let us make files in `folder`, or make it; `_problem` of one of many is proof enough."""
     try:
         while not os.path.lexists(folder):
             folder = folder.parent
-        return folder.is_dir() and os.access(folder, os.W_OK | os.X_OK) and shutil.disk_usage(folder).free > _ROOM
+        return folder.is_dir() and os.access(folder, os.W_OK | os.X_OK)
     except OSError:
         return False
+
+
+def _problem(folder: Path, mode: int) -> str | None:
+    """Make the folder, if it is not there, and prove by a file that kernels can be kept in it; else say why not."""
+    try:
+        folder.mkdir(mode=mode, parents=True, exist_ok=True)
+        prove(folder / MANIFEST, lasting=False)
+        if shutil.disk_usage(folder).free < _ROOM:
+            raise OSError(errno.ENOSPC, f"kernels take {_ROOM >> 20} megabytes")
+    except OSError as problem:
+        return str(refusal(folder, problem))
+    except IsoglossError as problem:
+        return str(problem)
+    return None
 
 
 def _made(folder: Path) -> bool:
-    """Make `folder` for its owner alone, and prove it by a file: what lies there will be run as code."""
-    try:
-        if not _writable(folder):
-            return False
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=folder).close()
-    except OSError:
-        return False
-    return True
+    """Make `folder` for its owner alone: what lies there will be run as code."""
+    return _problem(folder, 0o700) is None
 
 
 def _user_folder() -> Path | None:
@@ -104,18 +142,23 @@ def _temporary_folder() -> Path | None:
     return folder
 
 
-def _tell_numba(folder: Path) -> None:
-    os.environ[_VARIABLE] = str(folder)
-    numba = sys.modules.get("numba")
-    if numba is not None:  # it has read the variable already
-        numba.config.CACHE_DIR = str(folder)
+def _tell_numba(folder: Path | None) -> None:
+    """Let Numba keep kernels in the folder; None leaves it to Numba, which then keeps them beside their sources."""
+    if folder is None:
+        os.environ.pop(_VARIABLE, None)
+    else:
+        os.environ[_VARIABLE] = str(folder)
+    config = sys.modules.get("numba.core.config")
+    if config is not None:  # it has read the variable already
+        config.CACHE_DIR = "" if folder is None else str(folder)  # type: ignore[attr-defined]
 
 
-def _do_without() -> None:
-    """Make `cache=True` mean nothing in this process, where Numba would raise instead."""
-    from numba.core.dispatcher import Dispatcher
-
-    Dispatcher.enable_caching = lambda self: None  # type: ignore[method-assign]
+def kernels() -> list[Path]:
+    """The files of compiled code that are kept."""
+    folder = ensure_cache()
+    if folder is None:
+        return []
+    return sorted((PACKAGE if folder == PACKAGE / "__pycache__" else folder).rglob("*.nbc"))
 
 
 def _stamp(job: str) -> Path | None:
@@ -129,7 +172,7 @@ def _stamp(job: str) -> Path | None:
 
     python = f"py{sys.version_info[0]}{sys.version_info[1]}"
     key = [__version__, python, version("numba"), get_host_cpu_name(), job]
-    return folder / ("isogloss-" + "-".join("".join(c if c.isalnum() else "." for c in part) for part in key) + ".warm")
+    return folder / STAMP.format("-".join("".join(c if c.isalnum() else "." for c in part) for part in key))
 
 
 def cold(job: str = "kernels") -> bool:
@@ -138,14 +181,14 @@ def cold(job: str = "kernels") -> bool:
     A guess: true until `mark_warm` was called for the same versions of Isogloss, Python and Numba and the same kind of
     processor, and true always where nothing can be kept.
     """
-    stamp = _stamp(job)
-    return stamp is None or not stamp.exists()
+    stamps = [_stamp(job), _stamp(EVERYTHING)]
+    return not any(stamp is not None and stamp.exists() for stamp in stamps)
 
 
 def mark_warm(job: str = "kernels") -> None:
-    """Remember that the kernels of `job` are compiled; call it at the end of a run that used them."""
+    """Remember that the kernels of `job` are compiled and kept; call it at the end of a run that used them."""
     stamp = _stamp(job)
-    if stamp is not None:
+    if stamp is not None and not _not_kept:
         try:
             stamp.parent.mkdir(parents=True, exist_ok=True)
             stamp.touch()

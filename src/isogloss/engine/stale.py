@@ -17,6 +17,7 @@ from pathlib import Path
 __all__ = ["discard_stale"]
 
 MANIFEST = "kernels.json"
+STAMP = "isogloss-{}.warm"
 _IMPORT = re.compile(r"^\s*(?:from\s+(isogloss[\w.]*)\s+import\s+(\([^)]*\)|[^\n]*)|import\s+(isogloss[\w.]*))", re.M)
 
 
@@ -53,6 +54,8 @@ def discard_stale(package: Path, folder: Path) -> list[Path]:
         for path in stale:
             for compiled in _compiled(path, package, folder):
                 compiled.unlink(missing_ok=True)
+        for stamp in folder.glob(STAMP.format("*")) if stale else ():
+            stamp.unlink(missing_ok=True)  # it said that nothing is left to compile
         folder.mkdir(parents=True, exist_ok=True)
         unfinished = manifest.with_suffix(f".{os.getpid()}")
         unfinished.write_text(json.dumps({"looks": looks, "kernels": now}))

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isogloss.data import Links
+from isogloss.data.formats import as_links
 from isogloss.errors import LinksError
 
 __all__ = [
@@ -95,6 +96,7 @@ def counts_by_pair(predicted: Links, gold: Links) -> NDArray[np.int64]:
     int64[n_pairs, 5]
         In the order of `COLUMNS`.
     """
+    predicted, gold = as_links(predicted), as_links(gold)
     check_rows(predicted, gold, "the prediction", "the gold")
     (predicted_keys, all_gold), stride = link_keys(predicted, gold)
     links = sorted_once(predicted_keys)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -10,14 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isogloss._version import __version__
+from isogloss.data.formats import as_gold
 from isogloss.data.tagsets import retagged
 from isogloss.data.treebank import Column, Treebank
 from isogloss.errors import ParameterError, TreebankError
 from isogloss.metrics._resampling import Difference, interval_of, paired, resampled
+from isogloss.metrics._written import NEEDS, SCORED, left_out
 
 __all__ = [
     "CONTENT_RELATIONS",
     "MEASURES",
+    "SCORED",
     "UNIVERSAL_FEATURES",
     "Confusion",
     "ParseComparison",
@@ -25,10 +29,11 @@ __all__ = [
     "breakdown_trees",
     "compare_trees",
     "confusion",
+    "left_out",
     "score_trees",
 ]
 
-MEASURES = ("uas", "las", "clas", "upos", "xpos", "ufeats")
+MEASURES = tuple(NEEDS)
 
 # fmt: off
 CONTENT_RELATIONS = frozenset(
@@ -55,7 +60,7 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class ParseScore:
-    """Shares (0 to 1) of words that are right; `as_dict` has percentages.
+    """Shares (0 to 1) of words that are right; `as_dict` has percentages. What is not scored is NaN, and not in there.
 
     Parameters
     ----------
@@ -71,6 +76,8 @@ class ParseScore:
         95% bootstrap interval of each; empty when none were asked for.
     signature : str
         The recipe of the score.
+    left_out : mapping of str to str
+        By measure, why it is not scored.
     """
 
     uas: float
@@ -84,21 +91,28 @@ class ParseScore:
     heads: int
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict, hash=False)
     signature: str = ""
+    left_out: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """Those that are scored."""
+        return tuple(name for name in MEASURES if name not in self.left_out)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data; scores and their intervals in percent."""
         return {
-            **{name: 100 * float(getattr(self, name)) for name in MEASURES},
+            **{name: 100 * float(getattr(self, name)) for name in self.measures},
             "n": self.n,
             "words": self.words,
             "heads": self.heads,
             "intervals": {name: [100 * low, 100 * high] for name, (low, high) in self.intervals.items()},
             "signature": self.signature,
+            "left_out": dict(self.left_out),
         }
 
     def __str__(self) -> str:
         parts = []
-        for name in ("uas", "las"):
+        for name in [name for name in ("uas", "las") if name not in self.left_out] or self.measures:
             spread = ""
             if name in self.intervals:
                 low, high = self.intervals[name]
@@ -108,7 +122,13 @@ class ParseScore:
 
 
 def score_trees(
-    predicted: Treebank, gold: Treebank, *, bootstrap: int = 1000, seed: int = 0, tagset: str | None = None
+    predicted: Treebank,
+    gold: Treebank,
+    *,
+    bootstrap: int = 1000,
+    seed: int = 0,
+    tagset: str | None = None,
+    columns: Sequence[str] | None = None,
 ) -> ParseScore:
     r"""Score tags and trees of the same words.
 
@@ -122,6 +142,10 @@ def score_trees(
     features alone, and punctuation counts as any word does, but for CLAS. Words whose head gold does not know are left
     out of the three. A measure of nothing is 0.
 
+    Only what the system wrote is scored: what it carried along from gold says nothing about it. Taggers and parsers
+    remember what they predicted, and CoNLL-U keeps it in a comment; of other files all columns are scored that are not
+    empty.
+
     Parameters
     ----------
     predicted, gold : Treebank
@@ -132,6 +156,8 @@ def score_trees(
         Of the bootstrap.
     tagset : {"universal12", "ud17"}, optional
         Compare universal tags in this set, of both sides; a tag that it cannot hold is an error.
+    columns : sequence of {"head", "deprel", "upos", "xpos", "feats"}, optional
+        Score these, whoever wrote them.
 
     References
     ----------
@@ -149,20 +175,29 @@ def score_trees(
     """
     if bootstrap < 0:
         raise ParameterError(f"score_trees: bootstrap should be a number of resamples, 0 for none, not {bootstrap!r}")
+    predicted, gold = as_gold(predicted), as_gold(gold)
     if tagset is not None:
         predicted, gold = retagged(predicted, tagset), retagged(gold, tagset)
     counts = _counts(predicted, gold)
+    omitted = left_out(predicted, gold, columns)
+    if len(omitted) == len(MEASURES):
+        reasons = "; ".join(dict.fromkeys(omitted.values()))
+        raise TreebankError(
+            f"{predicted.name}: nothing in it can be scored against {gold.name} ({reasons}). Are they the right files?"
+        )
     sums = counts.sum(axis=0)
-    value = {name: float(rate) for name, rate in _rates(sums).items()}
+    value = {name: math.nan if name in omitted else float(rate) for name, rate in _rates(sums).items()}
     intervals = {}
     if bootstrap and len(gold):
         drawn = _rates(resampled(counts, bootstrap, seed))
-        intervals = {name: interval_of(rates) for name, rates in drawn.items()}
+        intervals = {name: interval_of(rates) for name, rates in drawn.items() if name not in omitted}
     words, heads = int(sums[_WORDS]), int(sums[_HEADS])
     known = "" if words == heads else f"|heads:{heads}"
     tags = "" if tagset is None else f"|tagset:{tagset}"
     signature = f"punct:yes|subtypes:no|n:{len(gold)}|words:{words}{known}{tags}|seed:{seed}|v:{__version__}"
-    return ParseScore(**value, n=len(gold), words=words, heads=heads, intervals=intervals, signature=signature)
+    return ParseScore(
+        **value, n=len(gold), words=words, heads=heads, intervals=intervals, signature=signature, left_out=omitted
+    )
 
 
 # Counting ------------------------------------------------------------------------------------------------------------
@@ -228,7 +263,7 @@ def _check_words(predicted: Treebank, gold: Treebank) -> None:
 
 
 def _right(predicted: Treebank, gold: Treebank) -> tuple[_Words, tuple[Ids, Ids, list[str]]]:
-    _check_words(predicted, gold)
+    _check_words(as_gold(predicted), as_gold(gold))
     relations = _in_common(predicted.columns["deprel"], gold.columns["deprel"], universal)
     known = gold.heads >= 0
     attached = known & (predicted.heads == gold.heads)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from isogloss.data import Bitext, Links
-from isogloss.errors import ParameterError
+from isogloss.errors import ParameterError, UsageError
 from isogloss.samples.synthetic import SyntheticBitext, SyntheticGrammar, synthetic
 
 __all__ = [
@@ -27,10 +27,12 @@ __all__ = [
     "path",
     "synthetic",
     "trees",
+    "write",
 ]
 
 _LANGUAGES = {"en-de": ("en", "de"), "en-tr": ("en", "tr")}
-_FILES = {
+What = Literal["source", "target", "gold", "source-trees", "target-trees"]
+_FILES: dict[What, str] = {
     "source": "{name}.{source}.txt",
     "target": "{name}.{target}.txt",
     "gold": "{name}.gold.txt",
@@ -44,7 +46,7 @@ def names() -> tuple[str, ...]:
     return tuple(_LANGUAGES)
 
 
-def path(name: str, what: Literal["source", "target", "gold", "source-trees", "target-trees"]) -> Path:
+def path(name: str, what: What) -> Path:
     """Where a file of a corpus is, for the command line and for programs that read files.
 
     Examples
@@ -58,6 +60,34 @@ def path(name: str, what: Literal["source", "target", "gold", "source-trees", "t
         raise ParameterError(f"samples: {name} has no {what!r}; ask for one of {', '.join(_FILES)}")
     source, target = _LANGUAGES[name]
     return Path(str(files(__name__) / _FILES[what].format(name=name, source=source, target=target)))
+
+
+def write(name: str, folder: str | Path, *, force: bool = False) -> list[Path]:
+    """Write the files of a corpus into a folder, which is made if it is not there; returns where they are.
+
+    A file that is there already and differs is refused, before anything is written, unless `force` is given.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> [path.name for path in write("en-tr", tempfile.mkdtemp())][:3]
+    ['en-tr.en.txt', 'en-tr.tr.txt', 'en-tr.gold.txt']
+    """
+    from isogloss.data.formats import atomic_write
+    from isogloss.places import refusal
+
+    whole = {Path(folder) / file.name: file.read_bytes() for file in (path(name, what) for what in _FILES)}
+    for goal, text in whole.items():
+        if goal.exists() and not force and goal.read_bytes() != text:
+            raise UsageError(f"{goal}: is there already and differs. Write to another folder with -o, or use --force")
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise refusal(folder, problem) from None
+    for goal, text in whole.items():
+        with atomic_write(goal) as file:
+            file.write(text)
+    return list(whole)
 
 
 def bitext(name: str = "en-de") -> Bitext:

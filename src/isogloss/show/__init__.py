@@ -23,13 +23,14 @@ Haus  ·▒▒
 ░ ▒ ▓ █ probability below 1/4, 1/2, 3/4, and above
 
 Trees have other dictionaries, which `isogloss.show.trees` describes and `isogloss.data.Treebank.as_dict` makes, and
-functions of their own: `tree_terminal`, `tree_svg` and `tree_page`.
+functions of their own: `tree_terminal`, `tree_svg` and `tree_page`. `table` shows the first rows of anything long.
 """
 
 from isogloss.show._console import terminal
 from isogloss.show._figure import alignment
 from isogloss.show._page import page, write_page
+from isogloss.show._table import table
 from isogloss.show._tree_page import tree_page
 from isogloss.show.trees import tree_svg, tree_terminal
 
-__all__ = ["alignment", "page", "terminal", "tree_page", "tree_svg", "tree_terminal", "write_page"]
+__all__ = ["alignment", "page", "table", "terminal", "tree_page", "tree_svg", "tree_terminal", "write_page"]

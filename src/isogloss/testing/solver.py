@@ -1,4 +1,8 @@
-"""A generic convex solver for KL projections, over explicitly listed structures. For small cases in tests."""
+"""Generic convex solvers, as another road to what our own routines find. For small cases in tests.
+
+KL projections are solved over explicitly listed structures by SciPy. `relaxed_margin` needs Clarabel, which is not
+installed with the toolkit.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +11,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import block_diag
 from scipy.optimize import minimize
+from scipy.sparse import csc_array
 
-__all__ = ["project_listed", "regularise_listed"]
+from isogloss.errors import IsoglossError
+from isogloss.learners.margin import Cost
+from isogloss.structures import Flat, Matching
+
+__all__ = ["project_listed", "regularise_listed", "relaxed_margin"]
 
 Array = NDArray[np.float64]
 
@@ -150,3 +160,80 @@ def _solve(objective: Any, start: Array, constraints: list[dict[str, Any]], boun
         )
         point = np.asarray(found.x, np.float64)
     return point
+
+
+def relaxed_margin(
+    structures: Sequence[Flat[Matching]],
+    features: Sequence[ArrayLike],
+    targets: Sequence[Any],
+    costs: Sequence[Cost],
+    *,
+    l2: float,
+    lower: ArrayLike,
+) -> tuple[Array, float]:
+    r"""Weights and value of the support vector machine over matchings with pairs of links, relaxed; by Clarabel.
+
+    .. math:: \max_{z, w}\ \sum_i \big( c_i \cdot z_i + d_i \big) - \tfrac12 \lambda_2 \|w\|^2
+        \quad\text{where}\quad \lambda_2 w = \textstyle\sum_i F_i^\top (y_i - z_i)
+
+    over fractional structures z, which is the dual of :math:`\tfrac12 \lambda_2 \|w\|^2 + \sum_i` hinge. For a weight
+    with a lower bound of 0, = is ≥. Base scores are taken to be 0 and no part to be forbidden.
+
+    Parameters
+    ----------
+    structures : list of Flat[Matching]
+    features : list of float64[n_parts, n_weights]
+        F, for all parts of each.
+    targets, costs, l2
+        As for `FrankWolfe`, which with ``relaxed=True`` has the same optimum.
+    lower : float64[n_weights]
+        0 or minus infinity.
+    """
+    matrix = np.concatenate([np.asarray(f, np.float64) for f in features])
+    gold = np.concatenate([np.ravel(dist.parts(y)) for dist, y in zip(structures, targets, strict=True)])
+    cost = np.concatenate([np.ravel(each.parts) for each in costs])
+    (n_parts, n_weights), bounded = matrix.shape, np.asarray(lower) == 0.0
+    programs = [_matching_rows(dist.dist) for dist in structures]
+    words, limits = (np.pad(block_diag(*(each[at] for each in programs)), ((0, 0), (0, n_weights))) for at in (0, 1))
+    most = np.concatenate([each[2] for each in programs])
+    slopes, pull = -np.hstack([matrix.T, l2 * np.eye(n_weights)]), -(gold @ matrix)
+    x, value = _quadratic(
+        penalty=np.append(np.zeros(n_parts), np.full(n_weights, l2)),
+        linear=np.append(-cost, np.zeros(n_weights)),
+        equal=(np.concatenate([words, slopes[~bounded]]), np.append(np.ones(len(words)), pull[~bounded])),
+        most=(
+            np.concatenate([limits, -np.eye(n_parts, n_parts + n_weights), slopes[bounded]]),
+            np.concatenate([most, np.zeros(n_parts), pull[bounded]]),
+        ),
+    )
+    return x[n_parts:], sum(each.constant for each in costs) - value
+
+
+def _matching_rows(dist: Matching) -> tuple[Array, Array, Array]:
+    """E, H and h of one matching over all its parts: E z = 1 for each word, H z ≤ h for limits and pairs."""
+    arrays = dist.part_scores()
+    ends = np.cumsum([array.size for array in arrays])
+    places = np.split(np.eye(ends[-1]), ends[:-1])
+    shaped = (at.reshape(*array.shape, ends[-1]) for at, array in zip(places, arrays, strict=True))
+    links, source, target, *steps, pairs = shaped
+    words = np.concatenate([links.sum(1) + source - steps[0].sum(1), links.sum(0) + target - steps[1].sum(1)])
+    first, second = (places[0][dist._pair_links[:, end]] for end in (0, 1))
+    single = np.concatenate(places[:5])
+    limits = np.concatenate([single, pairs - first, pairs - second, first + second - pairs])
+    return words, limits, np.concatenate([np.ones(len(single)), np.zeros(2 * len(pairs)), np.ones(len(pairs))])
+
+
+def _quadratic(
+    penalty: Array, linear: Array, equal: tuple[Array, Array], most: tuple[Array, Array]
+) -> tuple[Array, float]:
+    """x and value of min ½ xᵀ diag(P) x + q · x where E x = e and H x ≤ h."""
+    import clarabel
+
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    cones = [clarabel.ZeroConeT(len(equal[1])), clarabel.NonnegativeConeT(len(most[1]))]
+    rows, right = csc_array(np.concatenate([equal[0], most[0]])), np.append(equal[1], most[1])
+    found = clarabel.DefaultSolver(csc_array(np.diag(penalty)), linear, rows, right, cones, settings).solve()
+    if found.status != clarabel.SolverStatus.Solved:
+        raise IsoglossError(f"Clarabel did not solve a quadratic program: {found.status}")
+    return np.array(found.x), float(found.obj_val)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-import unicodedata
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice, zip_longest
-from typing import Literal, cast
+from typing import TypedDict, cast
 
 import numpy as np
 
@@ -22,21 +21,26 @@ from isogloss.data.formats.files import (
     open_lines,
     pieces,
     read_bytes,
+    side_encodings,
 )
 from isogloss.data.formats.tmx import format_tmx, tmx_pairs
-from isogloss.data.ragged import Ragged
+from isogloss.data.reading import NORMAL_FORMS, TOKENISERS, TextForm
 from isogloss.errors import BitextError, ParameterError, UsageError
 
 __all__ = ["lines_of", "read_bitext", "stream_bitext", "write_bitext"]
 
 _FORMATS = ("auto", "pair", "bars", "tsv", "tmx")
-_TOKENISERS = ("space", "unicode", "characters")
-_FORMS = (None, "NFC", "NFD", "NFKC", "NFKD")
 _COMPRESSED = (".gz", ".xz", ".zst")
-_BARS = re.compile(rb"(?:^|(?<=[ \t]))\|\|\|(?=[ \t\r]|$)")
+_SHOWN = 8  # columns that a message lists
 _SPACES = re.compile(r"[ \t-\r]")
+_BARS = re.compile(rb"(?:^|(?<=[ \t]))\|\|\|(?=[ \t\r]|$)")
 
 Halves = tuple[bytes, bytes]
+
+
+class _Decoding(TypedDict):
+    encoding: str
+    errors: str
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,7 @@ class _Options:
     """How to read, checked once."""
 
     format: str
-    encoding: str
+    encodings: tuple[str, str]
     errors: str
     tokenise: str
     normalise: str | None
@@ -54,8 +58,8 @@ class _Options:
     def __post_init__(self) -> None:
         for option, value, allowed in (
             ("format", self.format, _FORMATS),
-            ("tokenise", self.tokenise, _TOKENISERS),
-            ("normalise", self.normalise, _FORMS),
+            ("tokenise", self.tokenise, TOKENISERS),
+            ("normalise", self.normalise, NORMAL_FORMS),
         ):
             if value not in allowed:
                 raise ParameterError(f"{option} should be one of {', '.join(map(str, allowed))}, not {value!r}")
@@ -64,6 +68,12 @@ class _Options:
         if self.languages is not None and (isinstance(self.languages, str) or len(self.languages) != 2):
             raise ParameterError(f"languages should be two codes, as in ('en', 'fr'), not {self.languages!r}")
 
+    @property
+    def decoding(self) -> tuple[_Decoding, _Decoding]:
+        """What `read_bytes` and `open_lines` want to know, for each side."""
+        source, target = self.encodings
+        return {"encoding": source, "errors": self.errors}, {"encoding": target, "errors": self.errors}
+
 
 def read_bitext(
     source: PathOrName,
@@ -71,6 +81,8 @@ def read_bitext(
     *,
     format: str = "auto",
     encoding: str = "utf-8",
+    source_encoding: str | None = None,
+    target_encoding: str | None = None,
     errors: str = "strict",
     tokenise: str = "space",
     normalise: str | None = None,
@@ -89,6 +101,8 @@ def read_bitext(
         and the first lines.
     encoding, errors : str
         As in `read_bytes`. A TMX file says itself how it is encoded; another `encoding` than UTF-8 overrides it.
+    source_encoding, target_encoding : str, optional
+        Of two files: the encoding of one, where it is another than `encoding`.
     tokenise : {"space", "unicode", "characters"}
         What a token is: what stands between ASCII white space, what `isogloss.data.tokenise` finds, or each character.
         The last two keep the lines and where in them each token stands.
@@ -97,9 +111,11 @@ def read_bitext(
         before: a normal form with a space in it (of a no-break space, say) is not used. Otherwise on each line, before
         it is tokenised.
     columns : (int, int), optional
-        Which columns, from 0, hold source and target (TSV and bars). Without it the first two, and bars must have two.
+        Which columns, from 0, hold source and target (TSV and bars). Needed where a line has more than two: a score or
+        an address is never taken for text.
     languages : (str, str), optional
-        TMX only: which languages. Without it, the first two that meet in a unit.
+        TMX only: which languages. Needed where there are more than two; otherwise source is the one that comes first in
+        the first unit with both.
 
     Returns
     -------
@@ -113,16 +129,17 @@ def read_bitext(
     UsageError
         The file is not there, or the options contradict each other.
     """
-    options = _Options(format, encoding, errors, tokenise, normalise, columns, languages)
+    encodings = side_encodings(encoding, source_encoding, target_encoding)
+    options = _Options(format, encodings, errors, tokenise, normalise, columns, languages)
     _check_sources(source, target, options)
     if target is not None:
-        sides = (read_bytes(path, encoding=encoding, errors=errors) for path in (source, target))
+        sides = (read_bytes(path, **how) for path, how in zip((source, target), options.decoding, strict=True))
         return _bitext(cast(Halves, tuple(sides)), (name_of(source), name_of(target)), options, 1)
     name = name_of(source)
     kind = _by_name(source, options)
     if kind == "tmx":
         return _bitext(_halves(_tmx_of(source, options)), (name, name), options, 1)
-    data = read_bytes(source, encoding=encoding, errors=errors)
+    data = read_bytes(source, **options.decoding[0])
     if kind == "auto":
         kind = _by_contents(data, name)
     if kind == "tmx":
@@ -137,6 +154,8 @@ def stream_bitext(
     size: int = 10_000,
     format: str = "auto",
     encoding: str = "utf-8",
+    source_encoding: str | None = None,
+    target_encoding: str | None = None,
     errors: str = "strict",
     tokenise: str = "space",
     normalise: str | None = None,
@@ -148,7 +167,8 @@ def stream_bitext(
     Each part has its own vocabulary, and `line_of` still speaks of the file. A single file that is a pipe gives what it
     has when its writer pauses, so parts may be shorter there. Unequal numbers of lines are found at the end.
     """
-    options = _Options(format, encoding, errors, tokenise, normalise, columns, languages)
+    encodings = side_encodings(encoding, source_encoding, target_encoding)
+    options = _Options(format, encodings, errors, tokenise, normalise, columns, languages)
     if size < 1:
         raise ParameterError(f"stream_bitext: size should be a positive integer, not {size!r}")
     _check_sources(source, target, options)
@@ -159,7 +179,8 @@ def stream_bitext(
 
 def _stream_two(source: PathOrName, target: PathOrName, size: int, options: _Options) -> Iterator[Bitext]:
     names = name_of(source), name_of(target)
-    sides = [open_lines(path, size=size, encoding=options.encoding, errors=options.errors) for path in (source, target)]
+    paths = zip((source, target), options.decoding, strict=True)
+    sides = [open_lines(path, size=size, **how) for path, how in paths]
     done = 0
     for both in zip_longest(*sides, fillvalue=b""):
         n_lines = [_count_lines(block) for block in both]
@@ -181,7 +202,7 @@ def _stream_one(source: PathOrName, size: int, options: _Options) -> Iterator[Bi
     kind = _by_name(source, options)
     done = 0
     if kind != "tmx":
-        blocks = open_lines(source, size=size, encoding=options.encoding, errors=options.errors, eager=True)
+        blocks = open_lines(source, size=size, eager=True, **options.decoding[0])
         first = next(blocks, b"")
         blocks = chain([first] if first else [], blocks)
         if kind == "auto":
@@ -202,6 +223,11 @@ def _check_sources(source: PathOrName, target: PathOrName | None, options: _Opti
     if target is None:
         if options.format == "pair":
             raise UsageError(f"{name_of(source)}: a pair of files needs both of them")
+        if options.encodings[0] != options.encodings[1]:
+            raise UsageError(
+                f"{name_of(source)}: both sides are in one file, which has one encoding. Give --encoding instead of "
+                "--source-encoding and --target-encoding (encoding= in Python)"
+            )
         return
     if options.format not in ("auto", "pair"):
         raise UsageError(f"format {options.format!r} is of one file, but two were given: {source} and {target}")
@@ -240,15 +266,53 @@ def _by_contents(data: bytes, name: str) -> str:
     if not with_bars and not with_tabs:
         number, line = lines[0]
         raise _no_separator(name, number, line, "' ||| ' and no tab")
-    return "bars" if with_bars >= with_tabs else "tsv"
+    if with_tabs > with_bars:
+        return "tsv"
+    for number, line in lines:
+        if any(b"\t" in field.strip() for field in _cut_bars(line)):
+            raise BitextError(
+                f"{name}, line {number}: both a tab and ' ||| ' in {_quoted(line)}. Say which of them is between the "
+                "two sides: --format tsv or --format bars (format= in Python). If it is a score or an address that "
+                "stands before the tab, cut it off first"
+            )
+    return "bars"
 
 
 def _no_separator(name: str, number: int, line: bytes, missing: str) -> BitextError:
-    shown = line.decode("utf-8", "replace").strip()
-    shown = shown if len(shown) <= 60 else shown[:57] + "..."
     return BitextError(
-        f"{name}, line {number}: no {missing} in '{shown}'. Two files? give both: isogloss align news.de news.en"
+        f"{name}, line {number}: no {missing} in {_quoted(line)}. Two files? give both: isogloss align news.de news.en"
     )
+
+
+def _quoted(text: bytes, length: int = 60) -> str:
+    shown = text.decode("utf-8", "replace").strip()
+    return f"'{shown if len(shown) <= length else shown[: length - 3] + '...'}'"
+
+
+def _wrong_columns(
+    name: str, number: int, fields: list[bytes], chosen: tuple[int, int] | None, n_needed: int
+) -> BitextError:
+    """There are not as many columns as needed, or more than two of which nobody said which are the text."""
+    shown = [f"{column} is {_quoted(field, 30)}" for column, field in enumerate(fields[:_SHOWN])]
+    listed = f"{', '.join(shown[:-1])} and {shown[-1]}" if len(fields) <= _SHOWN else f"{', '.join(shown)}, ..."
+    found = f"{name}, line {number}: {len(fields)} columns where {n_needed} are needed: {listed}"
+    if chosen is not None:
+        return BitextError(f"{found}. Columns {chosen[0]} and {chosen[1]} were asked for, counted from 0")
+    left, right = _suggested(fields)
+    mend = " No line before has so many: mend this one, or" if number > 1 else " Please"
+    return BitextError(
+        f"{found}.{mend} say which two are source and target, as in --columns {left},{right} "
+        f"(columns=({left}, {right}) in Python)"
+    )
+
+
+def _suggested(fields: list[bytes]) -> tuple[int, int]:
+    """The first two columns that look like text: neither numbers nor addresses."""
+    texts = [field.decode("utf-8", "replace") for field in fields]
+    wordy = [
+        column for column, text in enumerate(texts) if "://" not in text and any(letter.isalpha() for letter in text)
+    ]
+    return (wordy[0], wordy[1]) if len(wordy) > 1 else (0, 1)
 
 
 def _count_lines(data: bytes) -> int:
@@ -261,24 +325,21 @@ def _split(data: bytes, name: str, kind: str, options: _Options, first_line: int
     if not lines[-1]:
         lines.pop()
     left, right = options.columns or (0, 1)
-    enough = max(left, right) + 1
-    exact = kind == "bars" and options.columns is None
+    least = max(left, right) + 1
     cut: Callable[[bytes], list[bytes]] = _cut_bars if kind == "bars" else _cut_tabs
     source, target = [], []
     for number, line in enumerate(lines, first_line):
         fields = cut(line)
-        if len(fields) < enough or (exact and len(fields) > 2):
-            if not line.strip():
-                fields = [b""] * enough
-            elif len(fields) == 1:
-                raise _no_separator(name, number, line, "' ||| '" if kind == "bars" else "tab")
-            else:
-                raise BitextError(
-                    f"{name}, line {number}: {len(fields)} columns where {enough} are needed. "
-                    "columns= (from 0) says which two hold the text"
-                )
-        source.append(fields[left])
-        target.append(fields[right])
+        if len(fields) >= least and (options.columns or len(fields) == 2):
+            source.append(fields[left])
+            target.append(fields[right])
+        elif not line.strip():
+            source.append(b"")
+            target.append(b"")
+        elif len(fields) == 1:
+            raise _no_separator(name, number, line, "' ||| '" if kind == "bars" else "tab")
+        else:
+            raise _wrong_columns(name, number, fields, options.columns, least)
     return _lines(source), _lines(target)
 
 
@@ -298,9 +359,9 @@ def _lines(lines: list[bytes]) -> bytes:
 
 
 def _tmx_of(path: PathOrName, options: _Options) -> Iterator[tuple[str, str]]:
-    if options.encoding.lower() in ("utf-8", "utf8"):
+    if options.encodings[0].lower() in ("utf-8", "utf8"):
         return tmx_pairs(pieces(path), name_of(path), options.languages)
-    blocks = open_lines(path, encoding=options.encoding, errors=options.errors)
+    blocks = open_lines(path, **options.decoding[0])
     return tmx_pairs(blocks, name_of(path), options.languages, "utf-8")
 
 
@@ -313,32 +374,20 @@ def _halves(pairs: Iterable[tuple[str, str]]) -> Halves:
 
 
 def _bitext(sides: Halves, names: tuple[str, str], options: _Options, first_line: int) -> Bitext:
-    source, target = (_text(data, name, options) for data, name in zip(sides, names, strict=True))
+    forms = (TextForm(options.tokenise, options.normalise, code) for code in options.languages or (None, None))
+    source, target = (
+        replace(_text(data, name, options), form=form) for data, name, form in zip(sides, names, forms, strict=True)
+    )
     return Bitext(source, target, first_line)
 
 
 def _text(data: bytes, name: str, options: _Options) -> Text:
-    form = cast(Literal["NFC", "NFD", "NFKC", "NFKD"] | None, options.normalise)
+    from isogloss.data.tokenise import NormalForm, normalise_words, tokenise_bytes
+
+    form = cast(NormalForm | None, options.normalise)
     if options.tokenise == "space":
-        text = Text.from_bytes(data, name)
-        if form is None:
-            return text
-
-        def normal(word: str) -> str:
-            changed = unicodedata.normalize(form, word)
-            return word if _SPACES.search(changed) else changed
-
-        vocabulary, mapping = text.vocabulary.mapped(normal)
-        return Text(Ragged(mapping[text.ids.values], text.ids.offsets), vocabulary, name)
-    from isogloss.data.tokenise import tokenise_text
-
-    lines = data.decode().split("\n")
-    if not lines[-1]:
-        lines.pop()
-    lines = [line.removesuffix("\r") for line in lines]
-    if form is not None:
-        lines = [unicodedata.normalize(form, line) for line in lines]
-    return tokenise_text(lines, options.tokenise, name=name)
+        return normalise_words(Text.from_bytes(data, name), form)
+    return tokenise_bytes(data, options.tokenise, form, name=name)
 
 
 # Writing -------------------------------------------------------------------------------------------------------------
@@ -374,7 +423,7 @@ def write_bitext(
     """
     if format not in _FORMATS:
         raise ParameterError(f"format should be one of {', '.join(_FORMATS)}, not {format!r}")
-    options = _Options(format, "utf-8", "strict", "space", None, None, languages)
+    options = _Options(format, ("utf-8", "utf-8"), "strict", "space", None, None, languages)
     if (format == "pair") != (target is not None) and format != "auto":
         raise UsageError("a pair of files needs two names, every other format one")
     if target is not None:

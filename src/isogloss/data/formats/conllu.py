@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from isogloss.data.formats.files import PathOrName, name_of, pieces, read_bytes
+from isogloss.data.formats.files import PathOrName, name_of, read_bytes, read_whole
 from isogloss.data.treebank import Column, Treebank
 from isogloss.data.vocabulary import Vocabulary
 from isogloss.errors import ParameterError, TreebankError
@@ -30,6 +30,9 @@ NOTHING = "_"
 _COMPRESSED = (".gz", ".xz", ".zst")
 _WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # those of UTF-32 begin with, or hold, the same two bytes
 _UNFIT = re.compile("[\t\n\r]")
+_PREDICTED = re.compile(rb"^#[ \t]*isogloss_predicted[ \t]*=[ \t]*([^\r\n]*)", re.MULTILINE)
+_COMMENTS = re.compile(rb"\s*(?:#[^\n]*(?:\n|\Z))*")
+_GLOBAL = re.compile(rb"\s*(?:#[ \t]*global\.[^\n]*\n)*")  # CoNLL-U Plus wants these first
 _SENT_ID = re.compile(rb"^#[ \t]*sent_id[ \t]*=[ \t]*([^\r\n]*?)[ \t]*\r?$", re.MULTILINE)
 
 
@@ -94,7 +97,7 @@ def layout_of_name(name: str) -> Layout | None:
     return next((layout for layout in LAYOUTS if ending in layout.suffixes), None)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Source:
     """The text that a treebank came from, and where its words stand in it.
 
@@ -111,6 +114,8 @@ class Source:
         Where the text of each sentence, with the comments before and the empty line after it, starts and stops.
     changed : frozenset of str
         Columns of the treebank that are no longer what `data` says.
+    predicted : frozenset of str
+        Columns that a tagger or a parser wrote, here or, as a comment at the top says, before the file was written.
     mark : bytes
         The byte order mark, if there was one.
     rest : bytes
@@ -123,6 +128,7 @@ class Source:
     fields: NDArray[np.int32]
     blocks: NDArray[np.int64]
     changed: frozenset[str] = field(default_factory=frozenset)
+    predicted: frozenset[str] = field(default_factory=frozenset)
     mark: bytes = b""
     rest: bytes = b""
 
@@ -137,10 +143,14 @@ class Source:
 
     def _with_end(self) -> Source:
         """End the last sentence of the file with an empty line, so that another may follow it."""
-        line = b"\r\n" if b"\r\n" in self.data[:4096] else b"\n"
+        line = self.line_end
         missing = 2 - min(len(re.findall(rb"\r?\n", ending[0])), 2) if (ending := _END.search(self.data)) else 2
         blocks = np.where(self.blocks == len(self.data), len(self.data) + missing * len(line), self.blocks)
         return replace(self, data=self.data + line * missing, blocks=blocks)
+
+    @property
+    def line_end(self) -> bytes:
+        return b"\r\n" if b"\r\n" in self.data[:4096] else b"\n"
 
     def line_of(self, word: int) -> int:
         """The line, from 1, of a word."""
@@ -204,7 +214,7 @@ def read_treebank(
         The file is not there, or may not be read.
     """
     if encoding.lower().replace("_", "-") in ("utf-8", "utf8") and errors == "strict":
-        data = b"".join(pieces(path, -1))
+        data = read_whole(path)
     else:
         data = read_bytes(path, encoding=encoding, errors=errors)
     if format is None:
@@ -241,11 +251,19 @@ def parse_treebank(data: bytes, name: str = "<memory>", *, format: str | None = 
         else:
             columns[column] = Column(np.zeros(len(rows), np.int32), Vocabulary([NOTHING]))
     rest = data if len(offsets) == 1 else b""
-    source = Source(data, layout, rows, fields, blocks, mark=mark, rest=rest)
+    source = Source(data, layout, rows, fields, blocks, predicted=_noted(data), mark=mark, rest=rest)
     treebank = Treebank(offsets, columns, heads, name, source)
     if trees:
         treebank.check_trees()
     return treebank
+
+
+def _noted(data: bytes) -> frozenset[str]:
+    """The columns that the comments at the top of a file call predicted."""
+    top = _COMMENTS.match(data)
+    assert top is not None
+    names = b" ".join(_PREDICTED.findall(top[0])).decode().lower().split()
+    return frozenset(names) & {*COLUMNS, "head"}
 
 
 def _n_columns(data: bytes) -> int:
@@ -338,7 +356,8 @@ def format_treebank(treebank: Treebank, format: str | None = None) -> bytes:
     """The text of a treebank, in its own format or another.
 
     In its own, only what was changed differs from the file that was read. Another has comments and columns alone:
-    multiword tokens, empty nodes and columns that it does not know are left out.
+    multiword tokens, empty nodes and columns that it does not know are left out. CoNLL-U says in a comment at the top
+    which columns were predicted.
     """
     source = treebank.source
     layout = source.layout if format is None else layout_named(format)
@@ -349,7 +368,7 @@ def format_treebank(treebank: Treebank, format: str | None = None) -> bytes:
             "Write it as CoNLL-U: a name that ends in .conllu, or format='conllu'"
         )
     if layout.name != source.layout.name:
-        return _written_anew(treebank, layout)
+        return _with_note(_written_anew(treebank, layout), source, layout)
     from isogloss.data.formats._numba.tables import splice
 
     changed = sorted(source.changed, key=layout.places.__getitem__)
@@ -375,8 +394,19 @@ def format_treebank(treebank: Treebank, format: str | None = None) -> bytes:
         starts,
         ids,
     )
-    text: bytes = spliced.tobytes()
-    return source.mark + text + source.rest
+    return source.mark + _with_note(spliced.tobytes(), source, layout) + source.rest
+
+
+def _with_note(text: bytes, source: Source, layout: Layout) -> bytes:
+    """Name the predicted columns at the top, where text of CoNLL-U does not do so already."""
+    missing = source.predicted - _noted(text)
+    if not missing or not text or layout.name != "conllu":
+        return text
+    names = " ".join(sorted(missing, key=layout.places.__getitem__)).upper()
+    first = _GLOBAL.match(text)
+    assert first is not None
+    at = first.end()
+    return text[:at] + f"# isogloss_predicted = {names}".encode() + source.line_end + text[at:]
 
 
 def heads_as_types(heads: NDArray[np.int32]) -> list[str]:
@@ -403,11 +433,18 @@ def _written_anew(treebank: Treebank, layout: Layout) -> bytes:
     return "".join(f"{line}\n" for line in lines).encode()
 
 
-def table_of(sentences: Iterable[Sequence[Mapping[str, object]]]) -> bytes:
-    """CoNLL-U text of words given as mappings from column to content; what is not given is ``_``."""
+def table_of(
+    sentences: Iterable[Sequence[Mapping[str, object]]], comments: Sequence[Mapping[str, str]] | None = None
+) -> bytes:
+    """CoNLL-U text of words given as mappings from column to content; what is not given is ``_``.
+
+    `comments` has what is to be said of each sentence: ``{"sent_id": "1", ...}``.
+    """
     places = LAYOUTS[0].places
     lines = []
-    for sentence in sentences:
+    for index, sentence in enumerate(sentences):
+        if sentence and comments is not None:
+            lines += [f"# {key} = {value}" for key, value in comments[index].items()]
         for number, word in enumerate(sentence, start=1):
             cells = [str(number)] + [NOTHING] * 9
             for column, content in word.items():

@@ -1,16 +1,61 @@
-"""One function at the border: whatever people hold in memory, made into a `Bitext`."""
+"""The border: whatever people hold, made into what tasks take, or refused with what to give instead."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from isogloss.data.bitext import Bitext, Text
 from isogloss.data.formats.bitexts import read_bitext
-from isogloss.errors import BitextError, ParameterError
+from isogloss.data.links import Links
+from isogloss.data.rows import Shown
+from isogloss.data.treebank import Treebank
+from isogloss.errors import BitextError, ParameterError, UsageError
 
-__all__ = ["as_bitext"]
+__all__ = ["as_bitext", "as_gold", "as_links", "as_treebank", "is_files"]
+
+_PAIRS = "a Bitext, the path of a file, two paths, or a list of pairs, as [('das Haus', 'the house')]"
+_SENTENCES = "a Treebank, as Treebank.read('text.conllu'), or a Text, as Text.of(['she sleeps'])"
+_GOLD = "a Treebank with tags or trees, as Treebank.read('gold.conllu')"
+_LINKS = "Links, as read_links('gold.txt') or Links.of([{(0, 0), (1, 1)}])"
+
+
+def as_treebank(obj: Any) -> Treebank:
+    """The sentences that a tagger or a parser is given: a treebank as it is, a text as one without tags."""
+    if isinstance(obj, Text):
+        return Treebank.from_text(obj)
+    return obj if isinstance(obj, Treebank) else _refuse(obj, "sentences", _SENTENCES)
+
+
+def as_gold(obj: Any) -> Treebank:
+    """The treebank that a tagger or a parser learns from, or is scored against."""
+    return obj if isinstance(obj, Treebank) else _refuse(obj, "a treebank", _GOLD)
+
+
+def as_links(obj: Any) -> Links:
+    """The links that an aligner learns from, or is scored against."""
+    return obj if isinstance(obj, Links) else _refuse(obj, "links", _LINKS)
+
+
+def _refuse(obj: Any, wanted: str, remedy: str) -> NoReturn:
+    """Say what was given and what should be."""
+    raise ParameterError(f"{_told(obj)} cannot be taken for {wanted}. Give {remedy}")
+
+
+def _told(obj: Any) -> str:
+    """What was given, in a few words.
+
+    Examples
+    --------
+    >>> _told(None), _told("Haus"), _told(["das", "Haus"]), _told(Text.of(["das Haus"]))
+    ('None', "'Haus'", 'a list of str', 'a Text')
+    """
+    if obj is None or isinstance(obj, str | int | float):
+        return f"{obj!r:.60}"
+    inner = f" of {type(obj[0]).__name__}" if isinstance(obj, list | tuple) and obj else ""
+    name = type(obj).__name__
+    return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}{inner}"
 
 
 def as_bitext(obj: Any, **options: Any) -> Bitext:
@@ -22,7 +67,7 @@ def as_bitext(obj: Any, **options: Any) -> Bitext:
         One of: a `Bitext`; a path, or a tuple of two paths; an iterable of pairs, each side a string, a sequence of
         tokens or a spaCy document; an iterable of mappings with "source" and "target", or with a "translation" that
         holds a text for each language (as rows of a dataset do); a pandas or polars frame, of which columns "source"
-        and "target" are taken, else the first two.
+        and "target" are taken, or both if there are two.
     **options
         For paths only: what `read_bitext` takes.
 
@@ -35,34 +80,49 @@ def as_bitext(obj: Any, **options: Any) -> Bitext:
     """
     if isinstance(obj, Bitext):
         return obj
-    if _is_path(obj):
-        return read_bitext(obj, **options)
-    if isinstance(obj, tuple) and len(obj) == 2 and all(map(_is_path, obj)):
-        return read_bitext(*obj, **options)
+    if is_files(obj):
+        return _read(*obj if isinstance(obj, tuple) else (obj,), options=options)
     if options:
         raise ParameterError(f"as_bitext: {', '.join(options)} can be given with paths only")
-    if hasattr(obj, "columns"):
+    if hasattr(obj, "columns") and not isinstance(obj, Shown):  # a treebank is no frame
         return _from_frame(obj)
-    if isinstance(obj, Mapping) or not isinstance(obj, Iterable):
-        raise ParameterError(f"as_bitext: cannot make a bitext of {type(obj).__name__}. Give paths or a list of pairs")
+    if isinstance(obj, Shown | Mapping) or not isinstance(obj, Iterable):
+        _refuse(obj, "a bitext", _PAIRS)
     rows = list(obj)
     if rows and isinstance(rows[0], Mapping):
         rows = _from_mappings(rows)
     for number, row in enumerate(rows):
         if isinstance(row, str) or not isinstance(row, Sequence) or len(row) != 2:
-            raise ParameterError(f"as_bitext: item {number} should be a pair (source, target), not {row!r:.60}")
+            raise ParameterError(
+                f"as_bitext: item {number} should be a pair (source, target), not {row!r:.60}. Give {_PAIRS}"
+            )
     return Bitext(_text([row[0] for row in rows], "source"), _text([row[1] for row in rows], "target"))
 
 
-def _is_path(obj: object) -> bool:
-    return isinstance(obj, str | os.PathLike)
+def is_files(obj: object) -> bool:
+    """Whether `as_bitext` takes it for the name of a file, or for two."""
+    files = obj if isinstance(obj, tuple) and len(obj) == 2 else (obj,)
+    return all(isinstance(file, str | os.PathLike) for file in files)
+
+
+def _read(*paths: Any, options: Mapping[str, Any]) -> Bitext:
+    """Read files; a string that is none may have been meant as text."""
+    for path in paths:
+        if os.fspath(path) != "-" and not os.path.exists(path):
+            raise UsageError(f"{os.fspath(path)!r:.60}: no such file. Give {_PAIRS}")
+    return read_bitext(*paths, **options)
 
 
 def _from_frame(frame: Any) -> Bitext:
     names = list(frame.columns)
     if len(names) < 2:
         raise ParameterError(f"as_bitext: a frame needs two columns, source and target, but this one has {names}")
-    chosen = ("source", "target") if {"source", "target"} <= set(names) else names[:2]
+    chosen = ["source", "target"] if {"source", "target"} <= set(names) else names
+    if len(chosen) > 2:
+        raise ParameterError(
+            f"as_bitext: a frame of {len(names)} columns, {names!r:.200}, does not say which two are the text. Give "
+            "those two, source first, as in frame[['de', 'en']], or name them 'source' and 'target'"
+        )
     source, target = (_text(frame[name].to_list(), str(name)) for name in chosen)
     return Bitext(source, target)
 
@@ -98,10 +158,14 @@ def _text(sentences: list[Any], side: str) -> Text:
     return Text.of([_tokens(sentence, number, side) for number, sentence in enumerate(sentences)])
 
 
+def _is_nan(value: object) -> bool:
+    return isinstance(value, float) and value != value
+
+
 def _tokens(sentence: Any, number: int, side: str) -> list[str]:
     if isinstance(sentence, str):
         return [word.decode("utf-8", "surrogatepass") for word in sentence.encode("utf-8", "surrogatepass").split()]
-    if sentence is None or isinstance(sentence, float) or type(sentence).__name__ == "NAType":  # missing in a frame
+    if sentence is None or type(sentence).__name__ == "NAType" or _is_nan(sentence):  # missing in a frame
         return []
     if not isinstance(sentence, Iterable):
         raise ParameterError(f"as_bitext: {side} {number} should be a string or tokens, not {sentence!r:.60}")

@@ -11,26 +11,42 @@ import stat
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from typing import Any, BinaryIO, cast
+from contextlib import contextmanager, suppress
+from typing import BinaryIO
 
 import numpy as np
 
+from isogloss.data.formats.compression import MAGIC, compressor, decompressed
 from isogloss.errors import BitextError, DataError, ParameterError, UsageError
+from isogloss.places import FULL, is_written_directly, refusal
 
-__all__ = ["IsoglossWarning", "PathOrName", "atomic_write", "name_of", "open_lines", "pieces", "read_bytes"]
+__all__ = [
+    "IsoglossWarning",
+    "PathOrName",
+    "atomic_write",
+    "check_encoding",
+    "name_of",
+    "open_lines",
+    "pieces",
+    "read_bytes",
+    "read_whole",
+    "side_encodings",
+]
 
 PathOrName = str | os.PathLike[str]
 
 _PIECE = 1 << 16
-_MAGIC = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_LARGE_PIECE = 1 << 20  # when all of the file is read at once
+_FAILED = FULL | {errno.EIO}
 _WIDE_MARKS = [
     (codecs.BOM_UTF32_LE, "utf-32"),  # before UTF-16: its mark begins with the same two bytes
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 ]
+_BYTE_ORDERS = {"utf-16": ("utf-16-le", "utf-16-be"), "utf-32": ("utf-32-le", "utf-32-be")}
+# Python calls them text encodings, but no file is written in them.
+_NOT_OF_FILES = {"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape"}
 _TOLERANCES = ("strict", "replace", "ignore", "backslashreplace")
 
 
@@ -73,16 +89,15 @@ def _would_wait(stream: BinaryIO) -> bool:
     """Whether reading would block now: true of a pipe or a terminal whose writer is still thinking."""
     try:
         return not select.select([stream], [], [], 0)[0]
-    except (OSError, ValueError, TypeError):  # not a stream with a descriptor, or a system that cannot tell
+    except (ValueError, TypeError):  # not a stream with a descriptor
         return False
+    except OSError:  # Windows can tell of sockets alone, and a pipe or a terminal may always make us wait
+        return not stat.S_ISREG(os.fstat(stream.fileno()).st_mode)
 
 
 def _raw_pieces(stream: BinaryIO, head: bytes, size: int) -> Iterator[bytes]:
     if head:
         yield head
-    if size < 0:
-        yield stream.read()
-        return
     read: Callable[[int], bytes] = getattr(stream, "read1", stream.read)
     while True:
         if _would_wait(stream):
@@ -93,64 +108,33 @@ def _raw_pieces(stream: BinaryIO, head: bytes, size: int) -> Iterator[bytes]:
         yield piece
 
 
-def _decompressor(kind: str) -> Callable[[], Any]:
-    if kind == "gzip":
-        import zlib
-
-        return lambda: zlib.decompressobj(wbits=31)
-    if kind == "xz":
-        import lzma
-
-        return lzma.LZMADecompressor
-    import zstandard
-
-    return lambda: zstandard.ZstdDecompressor(max_window_size=1 << 31).decompressobj()  # as --long makes
-
-
-def _decompressed(compressed: Iterable[bytes], kind: str, name: str) -> Iterator[bytes]:
-    """Undo gzip, xz or zstd, any number of members one after the other; a member cut short is an error."""
-    start = _decompressor(kind)
-    machine = start()
-    try:
-        for piece in compressed:
-            while piece:
-                if machine.eof:
-                    piece = piece.lstrip(b"\0")  # padding between members, as tapes and xz have it
-                    if not piece:
-                        break
-                    machine = start()
-                if plain := machine.decompress(piece):
-                    yield plain
-                piece = machine.unused_data if machine.eof else b""
-    except Exception as problem:  # zlib.error, LZMAError and ZstdError have no common parent
-        if type(problem).__name__ not in {"error", "LZMAError", "ZstdError"}:
-            raise
-        raise BitextError(
-            f"{name}: damaged {kind} data ({problem}). Copy or make the file again; `{kind} -t` checks it"
-        ) from None
-    if not machine.eof:
-        raise BitextError(f"{name}: the {kind} data end too soon. Was a copy cut short? `{kind} -t` checks it")
-
-
 def pieces(path: PathOrName, size: int = _PIECE) -> Iterator[bytes]:
-    """The contents of a file, decompressed, in pieces of no fixed size; in one go when `size` is negative.
+    """The contents of a file, decompressed, in pieces of no fixed size, at most some MiB each.
 
-    An empty piece says that whoever writes into the pipe has nothing more just now.
+    `size` is how many bytes of the file are read at a time. An empty piece says that whoever writes into the pipe has
+    nothing more just now.
     """
     name = name_of(path)
     with _opened(path) as stream:
         try:
             head = b""
-            while any(magic.startswith(head) and magic != head for magic in _MAGIC):
+            while any(magic.startswith(head) and magic != head for magic in MAGIC):
                 byte = stream.read(1)  # one by one: a pipe must not make us wait for bytes that a text does not need
                 head += byte
                 if not byte:
                     break
             raw = _raw_pieces(stream, head, size)
-            kind = _MAGIC.get(head)
-            yield from raw if kind is None else _decompressed(raw, kind, name)
+            kind = MAGIC.get(head)
+            yield from raw if kind is None else decompressed(raw, kind, name)
         except OSError as problem:
             raise DataError(f"{name}: reading failed: {_reason(problem)}") from None
+
+
+def read_whole(path: PathOrName) -> bytes:
+    """The contents of a file, decompressed, and as they are otherwise."""
+    whole = io.BytesIO()  # grows in place, where joining pieces would hold everything twice
+    whole.writelines(pieces(path, _LARGE_PIECE))
+    return whole.getvalue()
 
 
 def read_bytes(path: PathOrName, *, encoding: str = "utf-8", errors: str = "strict") -> bytes:
@@ -172,8 +156,8 @@ def read_bytes(path: PathOrName, *, encoding: str = "utf-8", errors: str = "stri
     UsageError
         There is no such file, or it cannot be read.
     """
-    wide = _check_encoding(encoding, errors)
-    whole = b"".join(pieces(path, -1))
+    wide = check_encoding(encoding, errors)
+    whole = read_whole(path)
     if wide is not None:
         return b"".join(_transcoded([whole], name_of(path), wide, errors))
     whole = _without_mark(whole, name_of(path))
@@ -190,7 +174,7 @@ def open_lines(
     so that a program which sends a line and waits for its answer gets it. Without, every block but the last has `size`
     lines.
     """
-    wide = _check_encoding(encoding, errors)
+    wide = check_encoding(encoding, errors)
     if size < 1:
         raise ParameterError(f"open_lines: size should be a positive integer, not {size!r}")
     name = name_of(path)
@@ -231,18 +215,25 @@ def _blocks(source: Iterable[bytes], size: int, eager: bool) -> Iterator[bytes]:
         yield rest
 
 
-def _check_encoding(encoding: str, errors: str) -> str | None:
-    """The encoding when it is another than UTF-8."""
+def check_encoding(encoding: str, errors: str = "strict") -> str | None:
+    """Refuse what is no encoding of text; the name by which Python knows it when it is another than UTF-8."""
     if errors not in _TOLERANCES:
         raise ParameterError(f"errors should be one of {', '.join(_TOLERANCES)}, not {errors!r}")
     try:
         found = codecs.lookup(encoding)
         io.TextIOWrapper(io.BytesIO(), encoding=encoding)  # refuses codecs that are not of text, such as hex
     except (LookupError, TypeError, ValueError):
+        found = None
+    if found is None or found.incrementaldecoder is None or found.name in _NOT_OF_FILES:
         raise ParameterError(
-            f"encoding should be a text encoding that Python knows (utf-8, latin-1, utf-16, ...), not {encoding!r}"
-        ) from None
+            f"encoding should be a text encoding that Python knows (utf-8, latin-1, utf-16, ...), not {encoding!r:.60}"
+        )
     return None if found.name in {"utf-8", "utf-8-sig"} else found.name
+
+
+def side_encodings(encoding: str, source: str | None, target: str | None) -> tuple[str, str]:
+    """The encoding of each of two files: its own where one is given, and the common one otherwise."""
+    return encoding if source is None else source, encoding if target is None else target
 
 
 def _without_mark(data: bytes, name: str) -> bytes:
@@ -291,9 +282,14 @@ def _transcoded(source: Iterable[bytes], name: str, encoding: str, errors: str) 
         nonlocal line, started
         try:
             text = decoder.decode(piece, final)
-        except UnicodeDecodeError as problem:
-            line += problem.object[: problem.start].decode(problem.encoding, "ignore").count("\n")
-            raise _not_decodable(problem.object, problem.start, problem.end, name, encoding, line) from None
+        except UnicodeError as problem:
+            data: bytes = getattr(problem, "object", b"")
+            if not started and encoding in _BYTE_ORDERS and not data.startswith(tuple(mark for mark, _ in _WIDE_MARKS)):
+                raise _no_mark(name, encoding) from None
+            if not isinstance(problem, UnicodeDecodeError):
+                raise
+            line += data[: problem.start].decode(problem.encoding, "ignore").count("\n")
+            raise _not_decodable(data, problem.start, problem.end, name, encoding, line) from None
         if text and not started:
             started, text = True, text.removeprefix("\ufeff")
         line += text.count("\n")
@@ -306,6 +302,14 @@ def _transcoded(source: Iterable[bytes], name: str, encoding: str, errors: str) 
         yield piece
 
 
+def _no_mark(name: str, encoding: str) -> BitextError:
+    little, big = _BYTE_ORDERS[encoding]
+    return BitextError(
+        f"{name}, line 1: there is no byte order mark, so {encoding.upper()} does not say which byte of a character "
+        f"comes first. Give --encoding {little}, as Windows has it, or --encoding {big} (encoding= in Python)"
+    )
+
+
 def _not_decodable(data: bytes, start: int, stop: int, name: str, encoding: str, line: int) -> BitextError:
     left = max(start - 16, data.rfind(b"\n", 0, start) + 1)
     right = data.find(b"\n", stop, stop + 16)
@@ -313,7 +317,10 @@ def _not_decodable(data: bytes, start: int, stop: int, name: str, encoding: str,
     what = "byte" if stop - start == 1 else "bytes"
     remedy = "--errors replace (errors='replace') puts a mark in its place"
     if encoding == "utf-8":
-        remedy = "Another encoding? say so: --encoding latin-1 (encoding='latin-1' in Python); " + remedy
+        remedy = (
+            "Another encoding? say so: --encoding latin-1 (encoding='latin-1' in Python), or --source-encoding or "
+            f"--target-encoding for one file of two; {remedy}"
+        )
     return BitextError(
         f"{name}, line {line}: {what} {data[start:stop].hex(' ')} in '{near}' cannot be read as {encoding.upper()}. "
         + remedy
@@ -346,10 +353,8 @@ def atomic_write(path: PathOrName | None) -> Iterator[BinaryIO]:
         return
     name = os.fspath(path)
     before = _existing(name)
-    if os.path.abspath(name).startswith(("/dev/fd/", "/dev/std", "/proc/")) or (
-        before and not stat.S_ISREG(before.st_mode)
-    ):
-        with suppress(BrokenPipeError), _explained(name), _device(name) as stream, _compressor(stream, name) as out:
+    if is_written_directly(name):
+        with suppress(BrokenPipeError), _explained(name), _device(name) as stream, compressor(stream, name) as out:
             yield out
         return
     final = os.path.realpath(name)
@@ -358,13 +363,11 @@ def atomic_write(path: PathOrName | None) -> Iterator[BinaryIO]:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
     try:
         handle = os.open(part, flags, 0o666)
-    except FileNotFoundError:
-        raise UsageError(f"{name}: there is no directory {folder} to write it in") from None
     except (OSError, ValueError) as problem:
-        raise _cannot_write(problem, name) from None
+        raise refusal(name, problem) from None
     try:
         with _explained(name), os.fdopen(handle, "wb") as stream:
-            with _compressor(stream, name) as out:
+            with compressor(stream, name) as out:
                 yield out
             stream.flush()
             os.fsync(stream.fileno())
@@ -374,7 +377,7 @@ def atomic_write(path: PathOrName | None) -> Iterator[BinaryIO]:
         try:
             os.replace(part, final)
         except OSError as problem:
-            raise _cannot_write(problem, name) from None
+            raise refusal(name, problem) from None
     except BaseException:
         with suppress(OSError):
             os.unlink(part)
@@ -385,7 +388,7 @@ def _device(name: str) -> BinaryIO:
     try:
         return open(name, "wb")
     except OSError as problem:
-        raise _cannot_write(problem, name) from None
+        raise refusal(name, problem) from None
 
 
 def _existing(name: str) -> os.stat_result | None:
@@ -400,46 +403,15 @@ def _existing(name: str) -> os.stat_result | None:
     return found
 
 
-def _cannot_write(problem: Exception, name: str) -> UsageError | DataError:
-    if getattr(problem, "errno", None) in _FULL:
-        return DataError(
-            f"{name}: the disk is full ({_reason(problem)}), so nothing was written there. "
-            "Free some space, or write to another disk"
-        )
-    if getattr(problem, "errno", None) == errno.EIO:
-        return DataError(f"{name}: the disk failed while writing, so nothing was written there")
-    return UsageError(f"{name}: cannot be written: {_reason(problem)}")
-
-
 @contextmanager
 def _explained(name: str) -> Iterator[None]:
     """Full and failing disks in the user's words; any other error passes, since it may be of something else."""
     try:
         yield
     except OSError as problem:
-        if problem.errno in _FULL | {errno.EIO}:
-            raise _cannot_write(problem, name) from None
+        if problem.errno in _FAILED:
+            raise refusal(name, problem) from None
         raise
-
-
-def _compressor(stream: BinaryIO, name: str) -> AbstractContextManager[BinaryIO]:
-    suffix = os.path.splitext(name)[1].lower()
-    box: Any
-    if suffix == ".gz":
-        import gzip
-
-        box = gzip.GzipFile(filename="", mode="wb", fileobj=stream, compresslevel=6, mtime=0)
-    elif suffix == ".xz":
-        import lzma
-
-        box = lzma.LZMAFile(stream, "wb")  # noqa: SIM115 - the caller opens and closes it
-    elif suffix == ".zst":
-        import zstandard
-
-        box = zstandard.ZstdCompressor(level=3, write_checksum=True).stream_writer(stream, closefd=False)
-    else:
-        return nullcontext(stream)
-    return cast(AbstractContextManager[BinaryIO], box)
 
 
 @contextmanager
@@ -457,7 +429,7 @@ def _standard_output() -> Iterator[BinaryIO]:
     except BrokenPipeError:  # the reader, such as `head`, has seen enough
         _silence_output()
     except OSError as problem:
-        if problem.errno not in _FULL | {errno.EIO}:
+        if problem.errno not in _FAILED:
             raise
         _silence_output()
         raise DataError(f"<stdout>: the output could not be written: {_reason(problem)}") from None

@@ -20,7 +20,7 @@ __all__ = ["format_links", "parse_links", "read_links", "write_links"]
 IndexBase = Literal["auto", 0, 1]
 
 _NAACL_LINE = re.compile(rb"\d+[ \t]+\d+[ \t]+\d+([ \t]+[SP])?([ \t]+[-+.\deE]+)?\s*$")
-_MOST_SENTENCES = 100_000_000
+_MOST_SENTENCES = 10_000_000  # of a numbered file that is short for it, where nobody says how many pairs there are
 _HOW = {
     "pharaoh": "Links are written source-target, as in 0-0 1-2; 3p4 is a possible link and 3-4:0.95 one with a score",
     "naacl": "A line holds: sentence source target [S|P] [score], all from 1",
@@ -194,10 +194,12 @@ def _by_sentence(
     sentence: NDArray[np.int32], last: int, n_pairs: int | None, name: str
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Offsets of rows 1, 2, ..., and the order of links that brings each sentence together."""
-    most = _MOST_SENTENCES if n_pairs is None else n_pairs
+    most = max(_MOST_SENTENCES, 10 * len(sentence)) if n_pairs is None else n_pairs
     if last > most:
-        there = "that cannot be right" if n_pairs is None else f"there are {n_pairs} pairs"
-        raise LinksError(f"{name}: speaks of sentence {last}, but {there}. Is it the file of this text?")
+        there = f"the number of its links is {len(sentence):,}" if n_pairs is None else f"there are {n_pairs} pairs"
+        raise LinksError(
+            f"{name}: speaks of sentence {last}, but {there}. Is the number right, and is it the file of this text?"
+        )
     counts = np.bincount(sentence, minlength=(last if n_pairs is None else n_pairs) + 1)[1:]
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64), np.argsort(sentence, kind="stable")
 

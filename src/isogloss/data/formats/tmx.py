@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from html import escape
+from typing import Any
 
 from isogloss.data.formats.files import IsoglossWarning
 from isogloss.errors import BitextError
@@ -20,7 +22,18 @@ _XML_LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 _PAIRED_CODE = {"bpt", "ept"}  # bold on, bold off: within words, too
 _LONE_CODE = {"ph", "it", "ut"}  # a break, an image: never within words
 _GAPS = re.compile(r"[ \t\r\n]+")
+_FED = 1 << 16  # bytes that the parser is given at a time
 _NOT_XML = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
+MOST_IN_MARKUP = 1 << 20
+"""The longest tag, comment or declaration that is read, in bytes.
+
+The parser takes each of them from its beginning again whenever it is fed, so that the time would grow with the square
+of the length. Text between tags may have any length.
+"""
+
+MOST_DEPTH = 1000
+"""How many elements may be inside each other: each costs memory until it ends, and TMX has a dozen."""
 
 Unit = list[tuple[str, str]]
 
@@ -30,6 +43,7 @@ class _Units:
 
     def __init__(self) -> None:
         self.root = ""
+        self.depth = self.deepest = 0
         self.units: list[Unit] = []
         self._unit: Unit | None = None
         self._language = ""
@@ -39,6 +53,8 @@ class _Units:
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         tag = tag.rpartition("}")[2]
         self.root = self.root or tag
+        self.depth += 1
+        self.deepest = max(self.deepest, self.depth)
         if self._words is not None:
             if self._inside_code or tag in _PAIRED_CODE or tag in _LONE_CODE:
                 self._inside_code += 1
@@ -53,6 +69,7 @@ class _Units:
 
     def end(self, tag: str) -> None:
         tag = tag.rpartition("}")[2]
+        self.depth -= 1
         if self._inside_code:
             self._inside_code -= 1
         elif tag == "seg" and self._words is not None:
@@ -72,33 +89,68 @@ class _Units:
 
 
 def _units(pieces: Iterable[bytes], name: str, encoding: str | None) -> Iterator[Unit]:
-    from defusedxml import DefusedXmlException
-    from defusedxml.ElementTree import DefusedXMLParser, ParseError
+    from defusedxml.ElementTree import DefusedXMLParser
 
     heard = _Units()
     parser = DefusedXMLParser(target=heard, encoding=encoding)
-    try:
-        for piece in pieces:
-            if piece:
-                parser.feed(piece)
-            if heard.root not in ("", "tmx"):
-                raise BitextError(f"{name}: the outermost element is <{heard.root}>, not <tmx>. Another kind of XML?")
-            yield from heard.units
-            heard.units.clear()
-        parser.close()
+    n_fed = 0
+    for piece in _slices(pieces):
+        with _explained(name, parser):
+            parser.feed(piece)
+        n_fed += len(piece)
+        _check_bounds(heard, n_fed, parser.parser, name)
         yield from heard.units
+        heard.units.clear()
+    with _explained(name, parser):
+        parser.close()
+    yield from heard.units
+
+
+def _slices(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    for piece in pieces:
+        for at in range(0, len(piece), _FED):
+            yield piece[at : at + _FED]
+
+
+def _check_bounds(heard: _Units, n_fed: int, parser: Any, name: str) -> None:
+    if heard.root not in ("", "tmx"):
+        raise BitextError(f"{name}: the outermost element is <{heard.root:.60}>, not <tmx>. Another kind of XML?")
+    place = f"{name}, line {parser.CurrentLineNumber}"
+    if heard.deepest > MOST_DEPTH:
+        raise BitextError(
+            f"{place}: more than {MOST_DEPTH:,} elements inside each other, which no translation memory has. "
+            "Is an end tag missing?"
+        )
+    if n_fed - max(parser.CurrentByteIndex, 0) > MOST_IN_MARKUP:
+        raise BitextError(
+            f"{place}: a tag, comment or declaration begins here that is longer than {MOST_IN_MARKUP:,} bytes. "
+            "Is a quotation mark or a '>' missing? Otherwise shorten it"
+        )
+
+
+@contextmanager
+def _explained(name: str, parser: Any) -> Iterator[None]:
+    """What the parser complains of, in our words."""
+    from defusedxml import DefusedXmlException
+    from defusedxml.ElementTree import ParseError
+
+    try:
+        yield
     except DefusedXmlException as problem:
         what = getattr(problem, "name", None) or getattr(problem, "sysid", None) or ""
         raise BitextError(
-            f"{name}, line {parser.parser.CurrentLineNumber}: declares or calls the entity '{what}', which is refused: "
-            "such entities can fill the memory or read other files. Put their text in their place"
+            f"{name}, line {parser.parser.CurrentLineNumber}: declares or calls the entity '{what:.60}', which is "
+            "refused: such entities can fill the memory or read other files. Put their text in their place"
         ) from None
     except ParseError as problem:
         line, column = problem.position
         what = str(problem).split(":")[0]
         raise BitextError(f"{name}, line {line}, column {column}: not well-formed XML: {what}") from None
-    except ValueError as problem:  # an encoding that the parser does not know
-        raise BitextError(f"{name}: {problem}. Say which encoding it is: --encoding (encoding= in Python)") from None
+    except (LookupError, ValueError) as problem:  # an encoding that Python, or the parser, does not know
+        raise BitextError(
+            f"{name}: its first line declares an encoding that cannot be read ({problem}). "
+            "Mend the declaration, or say what it is, as in --encoding shift_jis (encoding='shift_jis' in Python)"
+        ) from None
 
 
 def tmx_pairs(
@@ -111,7 +163,8 @@ def tmx_pairs(
     pieces : iterable of bytes
         The file.
     languages : (str, str), optional
-        Source and target. "en" also takes "en-GB". Without it: the first two languages that meet in one unit.
+        Source and target. "en" also takes "en-GB". Without it: the first two languages that meet in one unit, and a
+        third is refused.
     encoding : str, optional
         Overrides what the file says of itself.
     """
@@ -130,11 +183,14 @@ def tmx_pairs(
             if len(codes) < 2:
                 continue
             wanted = (codes[0], codes[1])
-        for waiting in held:
-            source, target = _segment(waiting, wanted, 0), _segment(waiting, wanted, 1)
-            found = [found[0] or source is not None, found[1] or target is not None]
-            n_partial += source is None or target is None
-            yield source or "", target or ""
+        for number, waiting in enumerate(held, n_units - len(held) + 1):
+            sides = [_segment(waiting, wanted, side) for side in range(2)]
+            if languages is None:
+                _check_third(waiting, sides, wanted, f"{name}, unit {number}")
+            found = [before or side is not None for before, side in zip(found, sides, strict=True)]
+            n_partial += None in sides
+            source, target = ("" if side is None else side[1] for side in sides)
+            yield source, target
         held.clear()
     there = ", ".join(sorted(code or "(none)" for code in seen)) or "none"
     if wanted is None and n_units:
@@ -154,17 +210,30 @@ def _code(language: str) -> str:
     return language.lower().replace("_", "-")
 
 
-def _segment(unit: Unit, wanted: tuple[str, str], side: int) -> str | None:
-    """The text of a language: of just that code, else of its first part, unless both languages share that."""
+def _segment(unit: Unit, wanted: tuple[str, str], side: int) -> tuple[str, str] | None:
+    """The segment of a language: of just that code, else of its first part, unless both languages share that."""
     for language, text in unit:
         if language == wanted[side]:
-            return text
+            return language, text
     first, other = (wanted[k].partition("-")[0] for k in (side, 1 - side))
     if first != other:
         for language, text in unit:
             if language.partition("-")[0] == first:
-                return text
+                return language, text
     return None
+
+
+def _check_third(unit: Unit, sides: list[tuple[str, str] | None], wanted: tuple[str, str], place: str) -> None:
+    """Refuse a language that is neither of the two that were found first."""
+    taken = {side[0] for side in sides if side is not None}
+    third = next((language for language, _ in unit if language not in taken), None)
+    if third is not None:
+        one, other, *_ = (code for code in (*wanted, third) if code)
+        first, second, third = (code or "(none)" for code in (*wanted, third))
+        raise BitextError(
+            f"{place}: a third language, {third}, beside {first} and {second}. Say which two to read, as in "
+            f"--languages {one},{other} (languages=('{one}', '{other}') in Python)"
+        )
 
 
 def format_tmx(pairs: Iterable[tuple[str, str]], languages: tuple[str, str]) -> Iterator[str]:

@@ -17,13 +17,17 @@ from numpy.typing import NDArray
 
 from isogloss.data import Text
 from isogloss.data.formats import read_bitext
-from isogloss.data.formats.files import name_of, pieces
+from isogloss.data.formats.files import check_encoding, name_of, read_whole
 from isogloss.errors import DataError, UsageError
 from isogloss.tasks.align.doctor import Finding
 
-__all__ = ["Side", "examine_side", "read_sides"]
+__all__ = ["Side", "examine_side", "raw_findings", "read_sides"]
 
 _SHOWN = 5
+_GLANCE = 1000
+"""Lines, from all over a text, that show whether it is tokenised."""
+_SEVERAL = 5
+"""Different words with punctuation at them that there should be: a few abbreviations have it too."""
 
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")
 _INVISIBLE = re.compile("[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
@@ -31,8 +35,11 @@ _SPACE = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
 _BREAK = re.compile("[\u0085\u2028\u2029]")
 _ENTITY = re.compile(r"&(?:amp|lt|gt|quot|apos|nbsp|#\d+|#x[0-9a-fA-F]+);")
 _TAG = re.compile(r"</?[A-Za-z][\w:.-]*/?>|</?[A-Za-z][\w:.-]*$")
-_GLUED = re.compile(r"\w[,;!?…]$|\w{3,}[.:]$|\w[)»”\"]+[.,;:!?]*$|^[(«„“\"¿¡]+\w")
-_ALONE = re.compile(r"[,;!?….:()«»„“”\"¿¡]+$")
+_GLUED = re.compile(
+    r"\w[,;!?…]$|\w{3,}[.:]$|\w[)»”\"]+[.,;:!?]*$|^[(«„“\"¿¡]+\w|[^\W\d]\S*[،؛؟।॥、。，！？；：」』）]+$"
+)
+_ALONE = re.compile(r"[,;!?….:()«»„“”\"¿¡،؛؟।॥、。，！？；：「」『』（）]+$")
+_GLUED_TAG = re.compile(r"\w</?[A-Za-z][\w:.-]*/?>|</?[A-Za-z][\w:.-]*/?>\w|[\"']/?>\w")
 _SPACELESS = ("CJK", "HIRAGANA", "KATAKANA", "THAI", "LAO", "MYANMAR", "KHMER")
 _EAST_ASIAN = {"CJK", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO"}  # written together
 _NO_SCRIPT = {"", "MICRO", "FEMININE", "MASCULINE", "MODIFIER", "MATHEMATICAL", "DOUBLE", "SCRIPT", "BLACK", "TURNED"}
@@ -123,7 +130,7 @@ def read_sides(source: str, target: str | None, reading: dict[str, Any], finding
         if target is None and path == "-":
             raise UsageError("<stdin>: the doctor reads a file with both sides twice. Put it in a file first")
         try:
-            data = b"".join(pieces(path, -1))
+            data = read_whole(path)
         except DataError as problem:
             findings.append(Finding("error", "unreadable", role, 1, str(problem), "Copy or make the file again"))
             continue
@@ -137,10 +144,9 @@ def read_sides(source: str, target: str | None, reading: dict[str, Any], finding
 def _text(data: bytes, name: str, reading: dict[str, Any]) -> Text:
     if reading.get("tokenise", "space") == "space":
         return Text.from_bytes(data, name)
-    from isogloss.data.tokenise import tokenise_text
+    from isogloss.data.tokenise import tokenise_bytes
 
-    lines = data.decode().split("\n")
-    return tokenise_text(lines[:-1] if not lines[-1] else lines, reading["tokenise"], name=name)
+    return tokenise_bytes(data, reading["tokenise"], name=name)
 
 
 def _split(path: str, reading: dict[str, Any], findings: list[Finding]) -> list[Side]:
@@ -157,16 +163,20 @@ def _split(path: str, reading: dict[str, Any], findings: list[Finding]) -> list[
 
 def _decoded(data: bytes, role: str, name: str, reading: dict[str, Any], findings: list[Finding]) -> tuple[bytes, str]:
     """The text as UTF-8, and what it was written in; findings about its bytes."""
-    encoding = reading.get("encoding", "utf-8")
+    encoding = reading.get(f"{role}_encoding")
+    if encoding is None:
+        encoding = reading.get("encoding", "utf-8")
+    known = check_encoding(encoding) or "utf-8"
+    option = "--encoding" if role == "both" else f"--{role}-encoding"
     if not data:
         findings.append(finding(role, "error", "empty-file", [], f"{name} is empty", "Is it the right file?", 1))
         return data, encoding
     wide = _wide(data)
-    if wide is not None and codecs.lookup(encoding).name in ("utf-8", "utf-8-sig"):
-        message = f"{name} is written in {wide.upper()}, not in UTF-8"
-        findings.append(finding(role, "error", "encoding", [], message, f"Give --encoding {wide}", 1))
-        encoding = wide
-    if codecs.lookup(encoding).name not in ("utf-8", "utf-8-sig"):
+    if wide not in (None, known) and known in ("utf-8", "utf-16", "utf-32"):
+        message = f"{name} is written in {wide.upper()}, not in {known.upper()}"
+        findings.append(finding(role, "error", "encoding", [], message, f"Give {option} {wide}", 1))
+        encoding = known = wide
+    if known != "utf-8":
         return data.decode(encoding, "replace").removeprefix("\ufeff").encode("utf-8", "replace"), encoding
     if data.startswith(codecs.BOM_UTF8):
         data = data.removeprefix(codecs.BOM_UTF8)
@@ -177,7 +187,7 @@ def _decoded(data: bytes, role: str, name: str, reading: dict[str, Any], finding
     try:
         data.decode()
     except UnicodeDecodeError:
-        encoding = _not_utf8(data, role, findings)
+        encoding = _not_utf8(data, role, option, findings)
         return data.decode(encoding, "replace").encode(), encoding
     return data, encoding
 
@@ -213,7 +223,7 @@ def _line_ends(data: bytes, role: str, findings: list[Finding]) -> None:
         findings.append(finding(role, severity, "crlf", [], message, remedy, n_crlf))
 
 
-def _not_utf8(data: bytes, role: str, findings: list[Finding]) -> str:
+def _not_utf8(data: bytes, role: str, option: str, findings: list[Finding]) -> str:
     """Say so; the encoding that does the least harm."""
     wrong, n_fine = [], 0
     lines = data.split(b"\n")
@@ -230,7 +240,7 @@ def _not_utf8(data: bytes, role: str, findings: list[Finding]) -> str:
         remedy = f"Most of the text is UTF-8, these lines perhaps {guess}: mend them, or go on with --errors replace"
         findings.append(finding(role, "error", "encoding", wrong, message, remedy))
         return "utf-8"
-    remedy = f"Perhaps {guess}? Then give --encoding {guess.split()[0]}; or --errors replace"
+    remedy = f"Perhaps {guess}? Then give {option} {guess.split()[0]}; or --errors replace"
     findings.append(finding(role, "error", "encoding", wrong, message, remedy))
     return guess.split()[0]
 
@@ -383,17 +393,47 @@ def _tokens(side: Side, findings: list[Finding]) -> None:
                 finding(side.role, "warning", "unsegmented", side.lines_with(spaceless & (sizes > 6)), message, remedy)
             )
             return
-    glued, alone = side.flags(_GLUED.search), side.flags(_ALONE.match)
-    n_glued, n_alone = (int(side.counts[chosen].sum()) for chosen in (glued, alone))
+    glued, n_glued, n_alone = _punctuation(side)
     share = n_glued / max(n_glued + n_alone, 1)
-    if n_glued > 5 and share > 0.3:
+    several = n_glued > _SEVERAL and np.count_nonzero(glued) >= _SEVERAL
+    if several and share > 0.3:
         message = f"the text does not look tokenised: {share:.0%} of the punctuation marks cling to words"
         remedy = "Give --tokenise unicode, or tokenise it with a tool for its language"
         findings.append(finding(side.role, "warning", "untokenised", side.lines_with(glued), message, remedy))
-    elif n_glued > 5 and share > 0.05:
+    elif several and share > 0.05:
         message = f"some lines do not look tokenised: {share:.0%} of the punctuation marks cling to words"
         remedy = "Were two kinds of text put together? Tokenise all of it alike"
         findings.append(finding(side.role, "note", "unevenly-tokenised", side.lines_with(glued), message, remedy))
+
+
+def _punctuation(side: Side) -> tuple[NDArray[np.bool_], int, int]:
+    """Words that punctuation clings to, how often they occur, and how often punctuation stands alone."""
+    glued = side.flags(lambda word: _GLUED.search(_ENTITY.sub("", word) if "&" in word else word))
+    n_glued, n_alone = (int(side.counts[chosen].sum()) for chosen in (glued, side.flags(_ALONE.match)))
+    return glued, n_glued, n_alone
+
+
+def raw_findings(text: Text, role: str) -> list[Finding]:
+    """What speaks for a text that nobody tokenised, from a glance at lines all over it.
+
+    Entities alone do not: tokenisers write them where punctuation stands apart.
+    """
+    lines = range(0, len(text), max(1, len(text) // _GLANCE))[:_GLANCE]
+    side = Side(role, Text.of((text.tokens(line) for line in lines), text.name))
+    found: list[Finding] = []
+    _tokens(side, found)
+    found = [one for one in found if one.code != "unevenly-tokenised"]
+    tags, entities = side.flags(_GLUED_TAG.search), side.flags(_ENTITY.search)
+    _, n_glued, n_alone = _punctuation(side)
+    marked = side.lines_with(tags | entities if n_alone <= n_glued else tags)
+    if len(marked) > 1 and len(marked) >= 0.01 * len(side.text):
+        example = next(word for word, tag, entity in zip(side.types, tags, entities, strict=True) if tag or entity)
+        message = f"the text has markup in its words, such as {example}"
+        remedy = (
+            "Give --tokenise unicode, which sets it apart; or take it out first: isogloss transfer-markup FILE --strip"
+        )
+        found.append(finding(role, "warning", "markup", marked, message, remedy))
+    return found
 
 
 def _case(side: Side, findings: list[Finding]) -> None:

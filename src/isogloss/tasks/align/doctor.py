@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isogloss.data import Bitext, Text
+from isogloss.engine.threads import threads as usable_threads
 
 __all__ = ["SEVERITIES", "Estimate", "Finding", "Report", "SideStatistics", "estimate", "examine"]
 
@@ -223,8 +224,6 @@ def estimate(bitext: Bitext, *, threads: int | None = None) -> Estimate:
     Time goes with cells, the word pairs within sentence pairs; memory with cells and with different word pairs, whose
     number is estimated from a sample of them.
     """
-    import os
-
     from isogloss.tasks.align._numba.doctor import sampled_cooccurrences
 
     source, target = (_lowered(text) for text in (bitext.source, bitext.target))
@@ -244,7 +243,7 @@ def estimate(bitext: Bitext, *, threads: int | None = None) -> Estimate:
     )
     keys.sort()
     word_pairs = int(np.count_nonzero(np.diff(keys)) + (keys.size > 0)) << bits
-    threads = threads or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else threads or 1
+    threads = usable_threads(threads)
     return Estimate(
         pairs=int(used.sum()),
         cells=cells,

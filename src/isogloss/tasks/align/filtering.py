@@ -17,14 +17,15 @@ alone, though its scores are low.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isogloss.data import Bitext, Ragged, Text
+from isogloss.data import Bitext, Text
+from isogloss.data.rows import gathered
 from isogloss.errors import ParameterError
 from isogloss.progress import Progress
 
@@ -39,7 +40,6 @@ __all__ = [
     "noise_threshold",
     "row_keys",
     "scores_of",
-    "take_pairs",
 ]
 
 REASONS = ("kept", "empty", "long", "ratio", "identical", "duplicate", "score")
@@ -164,7 +164,7 @@ def filter_pairs(
     >>> from isogloss import samples
     >>> text = samples.bitext("en-de")
     >>> verdicts = filter_pairs(text, keep=0.9)
-    >>> verdicts.counts()["kept"], len(take_pairs(text, verdicts.keep))
+    >>> verdicts.counts()["kept"], len(text.take(verdicts.keep))
     (45, 45)
     """
     scores = cross_scores(bitext, progress=progress) if aligner is None else scores_of(aligner, bitext)
@@ -207,9 +207,9 @@ def cross_scores(
         chosen = np.flatnonzero((half == judged) & usable)
         others = np.flatnonzero((half != judged) & usable)
         if chosen.size:
-            learnt = take_pairs(bitext, others if others.size else chosen)  # one sentence only: it must judge itself
+            learnt = bitext.take(others if others.size else chosen)  # one sentence only: it must judge itself
             aligner = make().fit(learnt, progress=progress)
-            score[chosen], chance[chosen] = scores_of(aligner, take_pairs(bitext, chosen))
+            score[chosen], chance[chosen] = scores_of(aligner, bitext.take(chosen))
     return score, chance
 
 
@@ -218,7 +218,7 @@ def mismatched(bitext: Bitext) -> Bitext:
     order = np.lexsort((row_keys(bitext.target), bitext.target.ids.lengths))
     other = np.empty_like(order)
     other[order] = np.roll(order, 1)
-    return Bitext(bitext.source, take_pairs(bitext, other).target)
+    return Bitext(bitext.source, bitext.take(other).target)
 
 
 def noise_threshold(score: NDArray[np.float64], chance: NDArray[np.float64]) -> tuple[float, float]:
@@ -317,29 +317,6 @@ def judge(
 # Rows of texts -------------------------------------------------------------------------------------------------------
 
 
-def take_pairs(bitext: Bitext, rows: NDArray[Any]) -> Bitext:
-    """Some pairs of a bitext, by number or by a flag for each; `line_of` counts them anew."""
-    rows = np.flatnonzero(rows) if rows.dtype == bool else rows
-    return Bitext(_take(bitext.source, rows), _take(bitext.target, rows))
-
-
-def _take(text: Text, rows: NDArray[np.int64]) -> Text:
-    at, offsets = _positions(text.ids, rows)
-    return replace(
-        text,
-        ids=Ragged(text.ids.values[at], offsets),
-        spans=None if text.spans is None else Ragged(text.spans.values[at], offsets),
-        lines=None if text.lines is None else [text.lines[row] for row in rows.tolist()],
-    )
-
-
-def _positions(ids: Ragged, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where the values of these rows are, and the offsets of the rows once they stand one after the other."""
-    lengths = ids.lengths[rows]
-    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    return np.repeat(ids.offsets[rows] - offsets[:-1], lengths) + np.arange(offsets[-1]), offsets
-
-
 def row_keys(text: Text) -> NDArray[np.uint64]:
     """One number for every sentence, the same for the same words in the same order: uint64[n].
 
@@ -365,8 +342,8 @@ def _identical(bitext: Bitext) -> NDArray[np.bool_]:
     target_form = source_words.encode(word.lower() for word in bitext.target.vocabulary.types)
     same: NDArray[np.bool_] = bitext.source.ids.lengths == bitext.target.ids.lengths
     rows = np.flatnonzero(same & (bitext.source.ids.lengths > 0))
-    at, offsets = _positions(bitext.source.ids, rows)
-    other, _ = _positions(bitext.target.ids, rows)
+    offsets, at = gathered(bitext.source.ids.offsets, rows)
+    _, other = gathered(bitext.target.ids.offsets, rows)
     differ = source_form[bitext.source.ids.values[at]] != target_form[bitext.target.ids.values[other]]
     same[rows] = np.add.reduceat(differ, offsets[:-1], dtype=np.int64) == 0 if rows.size else False
     return same

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from isogloss import store
 from isogloss._version import __version__
 from isogloss.data import Bitext, Links
-from isogloss.data.formats import as_bitext
+from isogloss.data.formats import as_bitext, as_links
+from isogloss.data.reading import Reading
 from isogloss.engine.threads import using_threads
 from isogloss.errors import BitextError, UsageError
 from isogloss.layout import number
@@ -23,6 +24,7 @@ from isogloss.progress import Progress, QuietProgress
 from isogloss.tasks.align import decode as decoding
 from isogloss.tasks.align.corpus import Corpus
 from isogloss.tasks.align.explain import explain
+from isogloss.tasks.align.languages import KnownWords, text_for
 from isogloss.tasks.align.lexicon import LexiconEntry, entries_of, lexicon_prior, read_lexicon
 from isogloss.tasks.align.model import Model
 from isogloss.tasks.align.settings import Settings
@@ -70,6 +72,8 @@ class HMMAligner:
         The threshold in use.
     skipped_ : int64[.]
         Pairs of the training text that were passed over.
+    reading_ : Reading or None
+        The files that it learnt from and how they were read, if it learnt from files.
 
     Examples
     --------
@@ -124,6 +128,7 @@ class HMMAligner:
         self._lexicon = lexicon
         self.threads = threads
         self._trained_on: tuple[Bitext, Corpus, Evidence] | None = None
+        self.reading_: Reading | None = None
 
     # --- learning
 
@@ -147,14 +152,14 @@ class HMMAligner:
                 self._lexicon = read_lexicon(self._lexicon)
                 lexicon = lexicon_prior(self._lexicon, corpus, self._settings.lowercase)
             self._settings = self._asked.for_size(len(corpus.pairs.source_ids), self._given)
+            self.reading_ = Reading.of(bitext.source, bitext.target)
             training = Training(corpus, self._settings, lexicon=lexicon, on_shard=progress.within)
             self._learn(bitext, training, progress, checkpoint=checkpoint, resume=resume)
         return self
 
     def update(self, bitext: Any, *, progress: Progress | None = None) -> Self:
         """Continue on more text: what was learnt before counts as if its text were still there."""
-        self._check_fitted()
-        bitext = as_bitext(bitext)
+        bitext = self._checked(bitext)
         progress = progress or QuietProgress()
         with using_threads(self.threads):
             corpus = self._corpus(bitext)
@@ -204,7 +209,7 @@ class HMMAligner:
 
     def predict(self, bitext: Any) -> Links:
         """Links with their posteriors; pairs that are passed over have none."""
-        bitext = as_bitext(bitext)
+        bitext = self._checked(bitext)
         with using_threads(self.threads):
             corpus, model, evidence = self._evidence(bitext)
             return self._links(bitext, corpus, model, evidence)
@@ -216,7 +221,7 @@ class HMMAligner:
 
     def predict_proba(self, bitext: Any) -> list[NDArray[np.float32]]:
         """The posterior of every cell, float32[n_source, n_target] for each pair; empty where a pair is passed over."""
-        bitext = as_bitext(bitext)
+        bitext = self._checked(bitext)
         with using_threads(self.threads):
             corpus, _, evidence = self._evidence(bitext)
         mean = evidence.posterior.sum(axis=1, dtype=np.float32) / np.float32(2 * decoding.UNIT)
@@ -228,7 +233,7 @@ class HMMAligner:
 
         Both are lists of float32[n_source, n_target], empty where a pair is passed over.
         """
-        bitext = as_bitext(bitext)
+        bitext = self._checked(bitext)
         with using_threads(self.threads):
             corpus, _, evidence = self._evidence(bitext)
         offsets = corpus.pairs.cell_offsets
@@ -244,6 +249,7 @@ class HMMAligner:
 
     def score(self, bitext: Any, gold: Links) -> AlignmentScore:
         """Precision, recall and AER of `predict` against gold links."""
+        gold = as_links(gold)
         return score_links(self.predict(bitext), gold)
 
     def pair_scores(self, bitext: Any) -> NDArray[np.float64]:
@@ -253,7 +259,7 @@ class HMMAligner:
         sentences that have nothing to do with each other. Pairs of the training text are judged without their own
         evidence. Not a number for pairs that are passed over.
         """
-        bitext = as_bitext(bitext)
+        bitext = self._checked(bitext)
         with using_threads(self.threads):
             corpus, model, evidence = self._evidence(bitext)
         gains = np.zeros(len(corpus))
@@ -275,7 +281,7 @@ class HMMAligner:
         self, bitext: Any, pair: int, *, source: int | None = None, target: int | None = None
     ) -> dict[str, Any]:
         """The best candidates for one word, and why it was linked or left alone; plain data."""
-        bitext = as_bitext(bitext)
+        bitext = self._checked(bitext)
         if (source is None) == (target is None):
             raise UsageError("explain: name one word, by source=position or target=position")
         if not 0 <= pair < len(bitext):
@@ -291,7 +297,7 @@ class HMMAligner:
 
     def tune_threshold(self, bitext: Any, gold: Links) -> float:
         """Set the threshold to the one with the lowest AER on a small gold set; returns it."""
-        bitext = as_bitext(bitext)
+        bitext = self._checked(bitext)
         with using_threads(self.threads):
             corpus, _, evidence = self._evidence(bitext)
             all_links = decoding.links_above(corpus.pairs, evidence.posterior, 1e-4, bitext=bitext)
@@ -308,7 +314,7 @@ class HMMAligner:
     def save(self, path: str | PathLike[str]) -> None:
         """Write a folder with the parameters and a header; see `isogloss.store`."""
         self._check_fitted()
-        meta = {"threshold": self.threshold_, "data": self._data_hash()}
+        meta = {"threshold": self.threshold_, "data": self._data_hash(), **Reading.to_meta(self.reading_)}
         store.save(
             path, kind=f"align.{self._kind}", options=self._settings.as_dict(), arrays=self._model.arrays(), meta=meta
         )
@@ -325,6 +331,7 @@ class HMMAligner:
             aligner._settings = aligner._asked = Settings.from_dict(saved.options)
             aligner.threshold_ = number(saved.meta["threshold"], "threshold", least=0.0, most=1.0)
             aligner._model = Model.from_arrays(saved.arrays)
+            aligner.reading_ = Reading.from_meta(saved.meta)
         aligner._given = frozenset(saved.options)
         aligner._lexicon, aligner.threads = None, None
         aligner._trained_on = None
@@ -342,6 +349,19 @@ class HMMAligner:
             raise UsageError(
                 f"this {type(self).__name__} has learnt nothing yet: call fit first, or load a saved model"
             )
+
+    def _checked(self, given: object) -> Bitext:
+        """A text to work on; one that looks unlike that of the training is said to."""
+        self._check_fitted()
+        if self._trained_on is None or given is not self._trained_on[0]:
+            return text_for(self, given)
+        return self._trained_on[0]
+
+    @property
+    def known_words_(self) -> tuple[KnownWords, KnownWords]:
+        """The words of source and target, and how often they occurred."""
+        model = self._model
+        return KnownWords(model.source_words, model.source_counts), KnownWords(model.target_words, model.target_counts)
 
     def _evidence(self, bitext: Bitext) -> tuple[Corpus, Model, Evidence]:
         """Posteriors of a text: those of the training if it is the same object, else from the model as it stands."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isogloss import __version__, store
+from isogloss.data.formats import as_gold
 from isogloss.data.treebank import Treebank
 from isogloss.learners.runner import Place, check_checkpoint, run
 from isogloss.progress import Progress
@@ -69,6 +70,7 @@ class Curves(NamedTuple):
 
 def checked(treebank: Treebank, single_root: bool) -> Treebank:
     """A treebank without very long sentences; two roots (if there may be but one) and cycles are refused by place."""
+    treebank = as_gold(treebank)
     if single_root:
         treebank.check_trees()
     else:

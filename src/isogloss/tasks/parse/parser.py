@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from isogloss import store
 from isogloss.data.bitext import Text
+from isogloss.data.formats import as_gold, as_treebank
+from isogloss.data.reading import Reading, check_reading
 from isogloss.data.treebank import Treebank
 from isogloss.engine.threads import using_threads
 from isogloss.errors import ParameterError, TreebankError, UsageError
@@ -107,6 +109,8 @@ class DependencyParser:
         Loss of a word in each pass, as it was met.
     tuning_ : float64[n_passes]
         UAS on dev after each pass; empty without dev.
+    reading_ : Reading or None
+        The file that it learnt from, how it was read and its frequent words; None for models of older versions.
 
     References
     ----------
@@ -124,6 +128,7 @@ class DependencyParser:
     """
 
     _kind: ClassVar[str] = "parse.dependency"
+    reading_: Reading | None = None
     OPTIONS: ClassVar[tuple[str, ...]] = (
         "projective", "order", "factors", "trainer", "decoder", "constraint", "single_root", "rounds", "prune",
         "iterations", "rate", "l2", "batch", "min_count", "support", "labels", "tags", "templates", "seed",
@@ -241,6 +246,7 @@ class DependencyParser:
         finally:
             progress.finish()
         self.trace_, self.tuning_ = curves
+        self.reading_ = Reading.of(treebank, frequent=True)
         return self
 
     def _shape(self, treebank: Treebank) -> Shape:
@@ -275,11 +281,11 @@ class DependencyParser:
                     chances.append(chances_of(trees.beliefs_of_links(), found))
             tree = np.concatenate(heads)
             whole, roots = joined(tree, offsets, seen.offsets)
-            parsed, sure = seen.with_columns(heads=whole), None
+            parsed, sure = seen.with_predictions(heads=whole), None
             if learnt.labeller is not None:
                 labels, sure = learnt.labeller.predict(words, tree, offsets)
                 labels.ids[roots] = max(labels.vocabulary.index_of("parataxis"), 0)
-                parsed = parsed.with_columns(deprel=labels)
+                parsed = parsed.with_predictions(deprel=labels)
         if confidence:
             parsed = parsed.with_misc("Confidence", [f"{p:.4f}" for p in np.concatenate(chances).tolist()])
             if sure is not None:
@@ -320,7 +326,8 @@ class DependencyParser:
         """UAS, LAS, CLAS and the rest of `isogloss.metrics.score_trees`, in percent."""
         from isogloss.metrics.parsing import score_trees
 
-        return score_trees(self.predict(treebank), treebank, bootstrap=0).as_dict()
+        gold = as_gold(treebank)
+        return score_trees(self.predict(gold), gold, bootstrap=0).as_dict()
 
     def explain(
         self, treebank: Treebank | Text, sentence: int, word: int, *, rival: int | None = None
@@ -360,7 +367,7 @@ class DependencyParser:
         if chosen is not None and shape.constraint in ("tree", "projective"):  # it keeps a tree of the same kind
             chosen = replace(chosen, shape=replace(chosen.shape, constraint=shape.constraint))
         made._fitted = replace(learnt, shape=shape, filter=chosen)
-        made.trace_, made.tuning_ = self.trace_, self.tuning_
+        made.trace_, made.tuning_, made.reading_ = self.trace_, self.tuning_, self.reading_
         return made
 
     def _seen(self, text: Treebank | Text) -> tuple[Fitted, Treebank, Words]:
@@ -370,8 +377,8 @@ class DependencyParser:
 
     def _given(self, text: Treebank | Text) -> tuple[Fitted, Treebank]:
         """What was learnt, and the sentences with the tags that the parser looks at."""
-        learnt = self._learnt
-        treebank = Treebank.from_text(text) if isinstance(text, Text) else text
+        treebank, learnt = as_treebank(text), self._learnt
+        check_reading(self.reading_, treebank)
         if learnt.tagger is not None:
             treebank = learnt.tagger.predict(treebank)
         ids, vocabulary = treebank.columns[learnt.columns.tag]
@@ -424,7 +431,7 @@ class DependencyParser:
     def save(self, path: str | PathLike[str]) -> None:
         """Write a folder with weights and a header; see `isogloss.store`."""
         arrays, meta = self._learnt.to_parts()
-        meta |= {"trace": self.trace_.tolist(), "tuning": self.tuning_.tolist()}
+        meta |= {"trace": self.trace_.tolist(), "tuning": self.tuning_.tolist(), **Reading.to_meta(self.reading_)}
         store.save(path, kind=self._kind, options=self.options_, arrays=arrays, meta=meta)
 
     @classmethod
@@ -441,4 +448,5 @@ class DependencyParser:
             parser = cls(**saved.options)
             parser._fitted = Fitted.from_parts(saved.arrays, meta, parser.templates)
             parser.trace_, parser.tuning_ = vector(meta["trace"], "trace"), vector(meta["tuning"], "tuning")
+            parser.reading_ = Reading.from_meta(meta)
         return parser

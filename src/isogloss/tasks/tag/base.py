@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from isogloss import store
 from isogloss.data.bitext import Text
+from isogloss.data.formats import as_gold, as_treebank
+from isogloss.data.reading import Reading, check_reading
 from isogloss.data.treebank import Column, Treebank
 from isogloss.data.vocabulary import Vocabulary
 from isogloss.errors import ParameterError, TreebankError, UsageError
@@ -68,6 +70,8 @@ class ColumnTagger(ABC):
     threads: int | None
     _fitted: Any
     """What was learnt; not there before `fit`."""
+    reading_: Reading | None = None
+    """The file that it learnt from, how it was read and its frequent words; None for models of older versions."""
 
     @property
     @abstractmethod
@@ -104,7 +108,7 @@ class ColumnTagger(ABC):
 
     def _gold(self, treebank: Treebank) -> tuple[tuple[str, ...], NDArray[np.int64]]:
         """The tags that occur in the column, sorted, and their numbers for all words."""
-        ids, vocabulary = treebank.columns[self.column]
+        ids, vocabulary = as_gold(treebank).columns[self.column]
         found = sorted(vocabulary[i] for i in np.unique(ids).tolist())
         if not found or found == ["_"]:
             raise TreebankError(
@@ -126,8 +130,9 @@ class ColumnTagger(ABC):
     def predict(self, treebank: Treebank | Text) -> Treebank:
         """The treebank with predicted tags in its column; what stood there is not looked at."""
         treebank = as_treebank(treebank)
+        check_reading(self.reading_, treebank)
         found: dict[str, Any] = {self.column: Column(self._best(treebank), Vocabulary(self.labels_))}
-        return treebank.with_columns(**found)
+        return treebank.with_predictions(**found)
 
     def confidence(self, treebank: Treebank | Text) -> NDArray[np.float64]:
         """float64[n_words]: the posterior of the most probable tag of each word."""
@@ -135,7 +140,8 @@ class ColumnTagger(ABC):
 
     def score(self, treebank: Treebank) -> dict[str, float]:
         """Words with the right tag, in percent, under the name of the column; bundles are right as a whole."""
-        return {self.column: accuracy(self.predict(treebank), treebank, self.column)}
+        gold = as_gold(treebank)
+        return {self.column: accuracy(self.predict(gold), gold, self.column)}
 
     @abstractmethod
     def explain(
@@ -180,7 +186,7 @@ class ColumnTagger(ABC):
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a folder with what was learnt and a header; see `isogloss.store`."""
-        store.save(path, kind=self._kind, options=self.options_, arrays=self.to_arrays(), meta=self.to_meta())
+        store.save(path, kind=self._kind, options=self.options_, arrays=self.to_arrays(), meta=self.all_meta())
 
     @abstractmethod
     def to_arrays(self) -> dict[str, NDArray[Any]]:
@@ -189,6 +195,14 @@ class ColumnTagger(ABC):
     def to_meta(self) -> dict[str, Any]:
         """What else is remembered, for `isogloss.store`."""
         return {}
+
+    def all_meta(self) -> dict[str, Any]:
+        """The same, and how the text was read."""
+        return {**self.to_meta(), **Reading.to_meta(self.reading_)}
+
+    def _remember(self, text: Treebank | Text) -> None:
+        """Keep what there is to know of the text that is learnt from."""
+        self.reading_ = Reading.of(text, frequent=True)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
@@ -203,20 +217,16 @@ class ColumnTagger(ABC):
     def from_parts(
         cls, options: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]
     ) -> Self:
-        """The inverse of `options_`, `to_arrays` and `to_meta`."""
+        """The inverse of `options_`, `to_arrays` and `all_meta`."""
         with store.reading("the saved tagger"):
             tagger = cls(**options)
             tagger._restore(arrays, meta)
+            tagger.reading_ = Reading.from_meta(meta)
         return tagger
 
     @abstractmethod
     def _restore(self, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> None:
         """Take what was kept. A model folder is not trusted: every array goes through `isogloss.layout.check`."""
-
-
-def as_treebank(text: Treebank | Text) -> Treebank:
-    """A text as a treebank without tags; a treebank as it is."""
-    return Treebank.from_text(text) if isinstance(text, Text) else text
 
 
 def accuracy(found: Treebank, gold: Treebank, column: str) -> float:

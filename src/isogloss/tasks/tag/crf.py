@@ -201,12 +201,17 @@ class CrfTagger(ColumnTagger):
         self.trace_, self.tuning_ = np.array(watch.trace), np.array(watch.accuracies)
         best = watch.best if watch.best is not None else weights
         self._fitted = _compact(replace(unfinished, weights=best))
+        self._remember(treebank)
         return self
 
     # --- predicting
 
     def _best(self, treebank: Treebank) -> NDArray[np.int32]:
-        return self._decode(treebank, hard=self.decoder == "viterbi").labels
+        return self.decode(treebank).labels
+
+    def decode(self, treebank: Treebank | Text) -> Decoded:
+        """The labels of each word, and those that were worth a look: posteriors, or those of `decode` with `hard`."""
+        return self._decode(as_treebank(treebank), hard=self.decoder == "viterbi")
 
     def predict_proba(self, treebank: Treebank | Text) -> NDArray[np.float64]:
         """float64[n_words, n_labels]: the posterior of each of `labels_` for each word of all sentences."""

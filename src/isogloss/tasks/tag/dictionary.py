@@ -243,6 +243,7 @@ class DictionaryTagger(ColumnTagger):
                 progress=progress,
             )
         self._fitted, self.trace_ = Emitting.of(fit, types, features), fit.trace
+        self._remember(treebank)
         return self
 
     def _dictionary(self) -> TagDictionary:

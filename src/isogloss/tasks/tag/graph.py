@@ -295,6 +295,7 @@ class GraphTagger(ColumnTagger):
         finally:
             progress.finish()
         self._fitted = material.fitted(state.weights)
+        self._remember(labelled)
         return self
 
     def _rounds(self, learner: Regularised, state: State, dev: Treebank | None, progress: Progress) -> State:
@@ -335,9 +336,9 @@ class GraphTagger(ColumnTagger):
 
     def predict_proba(self, treebank: Treebank | Text) -> Array:
         """float64[n_words, n_labels]: the posterior of each of `labels_` for each word, by the model alone."""
-        learnt = self._learnt
+        treebank, learnt = as_treebank(treebank), self._learnt
         with using_threads(self.threads):
-            return self._chances(as_treebank(treebank), learnt)
+            return self._chances(treebank, learnt)
 
     def predict_transductive(self) -> Treebank:
         """The unlabelled text that `fit` was given, with the tags that the graph and the model find together."""
@@ -345,7 +346,7 @@ class GraphTagger(ColumnTagger):
             raise UsageError("GraphTagger: the unlabelled text is not kept in a saved model; use predict, or fit again")
         found = Column(self.posteriors_.argmax(axis=1).astype(np.int32), Vocabulary(self.labels_))
         content: dict[str, Any] = {self.column: found}
-        return self.material_.text.with_columns(**content)
+        return self.material_.text.with_predictions(**content)
 
     def _axis(self, treebank: Treebank, learnt: _Fitted) -> Axis:
         ids, vocabulary = treebank.columns["form"]

@@ -50,6 +50,7 @@ def jackknife(
     if isinstance(folds, bool) or not isinstance(folds, int) or not 2 <= folds <= max(2, len(treebank)):
         raise ParameterError(f"jackknife: folds should be 2 or more, and not more than sentences, not {folds!r}")
     taggers = list(tagger.taggers.values()) if isinstance(tagger, Tagger) else [tagger]
+    columns = [one.column for one in taggers]
     run = RUN if len(treebank) >= 10 * RUN * folds else 1
     fold = np.arange(len(treebank)) // run % folds
     fold_of_word = np.repeat(fold, treebank.lengths)
@@ -57,26 +58,27 @@ def jackknife(
     for one in taggers:
         one._gold(treebank)  # an empty column is said before the work
 
-    def work(number: int, f: int) -> tuple[int, int, NDArray[np.object_]]:
-        fresh = copy(taggers[number])
-        fresh.threads = 1
-        found = fresh.fit(treebank.take(fold != f)).predict(treebank.take(fold == f)).columns[fresh.column]
-        return number, f, np.array(found.vocabulary.types, object)[found.ids]
+    def work(f: int) -> tuple[int, list[NDArray[np.object_]]]:
+        fresh = Tagger.of(*map(copy, taggers))
+        for one in fresh.taggers.values():
+            one.threads = 1
+        found = fresh.fit(treebank.take(fold != f)).predict(treebank.take(fold == f)).columns
+        return f, [np.array(found[name].vocabulary.types, object)[found[name].ids] for name in columns]
 
-    jobs = [(number, f) for number in range(len(taggers)) for f in range(folds)]
-    out = [np.empty(treebank.n_words, object) for _ in taggers]
-    progress.start(f"Tagging in {folds} folds", len(jobs))
+    out = [np.empty(treebank.n_words, object) for _ in columns]
+    progress.start(f"Tagging in {folds} folds", folds)
     pool = ThreadPoolExecutor(count_threads(threads))
     try:
-        for done, job in enumerate(as_completed([pool.submit(work, *job) for job in jobs])):
-            number, f, tags = job.result()
-            out[number][fold_of_word == f] = tags
+        for done, job in enumerate(as_completed([pool.submit(work, f) for f in range(folds)])):
+            f, found = job.result()
+            for column, tags in zip(out, found, strict=True):
+                column[fold_of_word == f] = tags
             progress.update(done + 1)
     finally:
         pool.shutdown(cancel_futures=True)
         progress.finish()
-    columns: dict[str, Any] = {one.column: _column(tags) for one, tags in zip(taggers, out, strict=True)}
-    return treebank.with_columns(**columns)
+    predicted: dict[str, Any] = {name: _column(tags) for name, tags in zip(columns, out, strict=True)}
+    return treebank.with_predictions(**predicted)
 
 
 def _column(tags: NDArray[np.object_]) -> Column:

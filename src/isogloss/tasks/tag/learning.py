@@ -126,6 +126,11 @@ class Decoded(NamedTuple):
     chances: Floats
     totals: NDArray[np.float64]
 
+    def chance_of(self, labels: NDArray[np.int32]) -> NDArray[np.float64]:
+        """The posterior of one label of each word, 0 where it is not in the list: float64[n_words]."""
+        here = self.lists == labels[:, np.newaxis]
+        return np.asarray(np.where(here, self.chances, np.float32(0)).sum(axis=1), np.float64)
+
 
 def rows_of(attributes: Sparse, gold: Integers, units: Units, *, dense: int) -> Rows:
     """Weights for units that were met with an attribute; for all units, if it was met at least `dense` times."""

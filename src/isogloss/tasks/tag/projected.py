@@ -194,6 +194,7 @@ class ProjectedTagger(ColumnTagger):
             learn = self._learn_field if self.learner == "crf" else self._learn_markov
             model, self.trace_ = learn(text, found, projected, progress)
         self._fitted = _Fitted(labels, model)
+        self._remember(text)
         return self
 
     def _labels(self, source: Treebank) -> tuple[tuple[str, ...], Treebank]:

@@ -4,21 +4,44 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from os import PathLike
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from isogloss import store
 from isogloss.data.bitext import Text
-from isogloss.data.treebank import Treebank
+from isogloss.data.formats import as_gold
+from isogloss.data.reading import Reading, check_reading
+from isogloss.data.treebank import Column, Treebank
+from isogloss.data.vocabulary import Vocabulary
 from isogloss.errors import ParameterError
 from isogloss.progress import Progress
-from isogloss.tasks.tag.base import COLUMNS, ColumnTagger, as_treebank
+from isogloss.tasks.tag.agreeing import Combinations
+from isogloss.tasks.tag.base import COLUMNS, ColumnTagger, accuracy, as_treebank
 from isogloss.tasks.tag.crf import CrfTagger
 
-__all__ = ["Tagger"]
+__all__ = ["Tagger", "Tags"]
+
+
+class Tags(NamedTuple):
+    """One column of tags.
+
+    labels : int32[n_words]
+        Numbers of the `labels_` of its tagger.
+    chances : float64[n_words], optional
+        The posterior of each.
+    """
+
+    labels: NDArray[np.int32]
+    chances: NDArray[np.float64] | None = None
 
 
 class Tagger:
     """Tags several columns, each by a tagger of its own; one folder holds them all.
+
+    Columns do not contradict each other: words have combinations of tags that some word of the training text had, see
+    `isogloss.tasks.tag.agreeing.Combinations`.
 
     Parameters
     ----------
@@ -40,17 +63,20 @@ class Tagger:
     """
 
     _kind: ClassVar[str] = "tag.several"
+    _combinations: Combinations | None = None
+    """Those of the training text; not known for models of older versions, and for taggers that were fitted alone."""
 
     def __init__(self, columns: Sequence[str] = ("upos", "feats"), **options: Any) -> None:
         if isinstance(columns, str) or not columns or len(set(columns)) < len(columns):
             raise ParameterError(f"Tagger: columns should be a list of different columns, not {columns!r}")
-        self.taggers: dict[str, Any] = {column: CrfTagger(column, **options) for column in columns}
+        self.taggers: dict[str, Any] = {column: CrfTagger(column, **options) for column in _in_order(columns)}
 
     @classmethod
     def of(cls, *taggers: ColumnTagger) -> Self:
         """From taggers with options of their own, fitted or not; one of any kind, or several that are `CrfTagger`."""
         made = cls([tagger.column for tagger in taggers])
-        made.taggers = {tagger.column: tagger for tagger in taggers}
+        given = {tagger.column: tagger for tagger in taggers}
+        made.taggers = {column: given[column] for column in made.taggers}
         return made
 
     def __repr__(self) -> str:
@@ -61,6 +87,12 @@ class Tagger:
         """What is predicted."""
         return tuple(self.taggers)
 
+    @property
+    def reading_(self) -> Reading | None:
+        """The file that it learnt from, how it was read and its frequent words; None for models of older versions."""
+        reading: Reading | None = next(iter(self.taggers.values())).reading_
+        return reading
+
     def fit(
         self, treebank: Treebank, dev: Treebank | None = None, progress: Progress | None = None, **more: Any
     ) -> Self:
@@ -69,28 +101,50 @@ class Tagger:
             tagger._gold(treebank)  # an empty column is said before the work
         for tagger in self.taggers.values():
             tagger.fit(treebank, dev, progress, **more)
+        if len(self.taggers) > 1:
+            gold = [tagger._gold(treebank) for tagger in self.taggers.values()]
+            self._combinations = Combinations.of([ids for _, ids in gold], [len(labels) for labels, _ in gold])
         return self
 
     def predict(self, treebank: Treebank | Text) -> Treebank:
         """The treebank with predicted tags in all columns."""
-        found = as_treebank(treebank)
-        for tagger in self.taggers.values():
-            found = tagger.predict(found)
-        return found
+        given = as_treebank(treebank)
+        columns: dict[str, Any] = {
+            column: Column(found.labels, Vocabulary(self.taggers[column].labels_))
+            for column, found in self.tags(given).items()
+        }
+        return given.with_predictions(**columns)
+
+    def tags(self, treebank: Treebank | Text, *, confidence: bool = False) -> dict[str, Tags]:
+        """By column, what `predict` finds as numbers and, with `confidence`, the posterior of each tag."""
+        given = as_treebank(treebank)
+        check_reading(self.reading_, given)
+        if self._combinations is None:
+            return {
+                column: Tags(tagger._best(given), tagger.confidence(given) if confidence else None)
+                for column, tagger in self.taggers.items()
+            }
+        decoded = [tagger.decode(given) for tagger in self.taggers.values()]
+        agreed = self._combinations.agreed(decoded)
+        if not confidence:
+            return dict(zip(self.taggers, map(Tags, agreed), strict=True))
+        return {
+            column: Tags(labels, (found if tagger.decoder == "marginal" else tagger._decode(given)).chance_of(labels))
+            for (column, tagger), found, labels in zip(self.taggers.items(), decoded, agreed, strict=True)
+        }
 
     def predict_proba(self, treebank: Treebank | Text) -> dict[str, Any]:
-        """By column, the posteriors of `CrfTagger.predict_proba`."""
+        """By column, the posteriors of `CrfTagger.predict_proba`: of each column by itself."""
         return {column: tagger.predict_proba(treebank) for column, tagger in self.taggers.items()}
 
     def score(self, treebank: Treebank) -> dict[str, float]:
         """Words with the right tag, in percent, by column."""
-        scores: dict[str, float] = {}
-        for tagger in self.taggers.values():
-            scores |= tagger.score(treebank)
-        return scores
+        gold = as_gold(treebank)
+        found = self.predict(gold)
+        return {column: accuracy(found, gold, column) for column in self.columns}
 
     def explain(self, treebank: Treebank | Text, sentence: int, word: int) -> dict[str, dict[str, Any]]:
-        """By column, `CrfTagger.explain`."""
+        """By column, `CrfTagger.explain`: why the column by itself would have its tag."""
         return {column: tagger.explain(treebank, sentence, word) for column, tagger in self.taggers.items()}
 
     # --- keeping
@@ -111,8 +165,9 @@ class Tagger:
                 f"{column}.{name}": array
                 for column, tagger in self.taggers.items()
                 for name, array in tagger.to_arrays().items()
-            },
-            "meta": {column: tagger.to_meta() for column, tagger in self.taggers.items()},
+            }
+            | ({} if self._combinations is None else self._combinations.to_arrays()),
+            "meta": {column: tagger.all_meta() for column, tagger in self.taggers.items()},
         }
 
     @classmethod
@@ -126,7 +181,9 @@ class Tagger:
             ]
             if [tagger.column for tagger in taggers] != columns or len(columns) < len(options):
                 raise ValueError(f"it has taggers of {', '.join(map(repr, options))}")
-            return cls.of(*taggers)
+            made = cls.of(*taggers)
+            made._combinations = Combinations.from_arrays(arrays, [len(one.labels_) for one in taggers])
+            return made
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
@@ -139,3 +196,8 @@ class Tagger:
     @classmethod
     def _from_saved(cls, saved: store.Saved) -> Self:
         return cls.from_parts(saved.options, saved.arrays, saved.meta)
+
+
+def _in_order(columns: Sequence[str]) -> list[str]:
+    """The columns in the order of the file."""
+    return sorted(columns, key=lambda column: [*COLUMNS, column].index(column))

@@ -36,7 +36,12 @@ def main() -> int:
                 _show(name, folder, given.show, Path(place))
                 continue
             report = fuzz(
-                name, folder, given.first, given.count, kernels=given.kernels, tell=lambda found: print(found.line)
+                name,
+                folder,
+                given.first,
+                given.count,
+                kernels=given.kernels,
+                tell=lambda found: print(found.line, flush=True),
             )
         failed |= bool(report.failures)
         counts = ", ".join(f"{number} {outcome}" for outcome, number in sorted(report.outcomes.items()))

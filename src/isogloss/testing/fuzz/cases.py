@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import traceback
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -23,7 +23,7 @@ from isogloss.testing.fuzz import models
 from isogloss.testing.fuzz.files import damage
 from isogloss.testing.fuzz.mutations import mutate
 
-__all__ = ["Case", "Failure", "Malformed", "exercise", "is_ours", "run_case"]
+__all__ = ["Case", "Failure", "Malformed", "exercise", "place_of", "run_case"]
 
 PACKAGE = Path(store.__file__).parent
 _AS_FILES, _RAW = 0.2, 0.1
@@ -107,15 +107,19 @@ def run_case(model: str, saved: store.Saved, seed: int, scratch: Path) -> Failur
 
 
 def innermost(error: BaseException) -> str:
-    """File and line of the innermost frame that is the package's, but not of this folder."""
-    own = [frame for frame in traceback.extract_tb(error.__traceback__) if is_ours(frame.filename)]
-    return f"{Path(own[-1].filename).relative_to(PACKAGE)}:{own[-1].lineno}" if own else "?"
+    """Where an exception came from; see `place_of`."""
+    frames = [(frame.filename, frame.lineno or 0) for frame in traceback.extract_tb(error.__traceback__)]
+    return place_of(frames[::-1])
 
 
-def is_ours(file: str) -> bool:
-    """Whether a file is one of the package, which this folder does not count for."""
-    path = Path(file)
-    return path.is_relative_to(PACKAGE) and not path.is_relative_to(Path(__file__).parent)
+def place_of(frames: Iterable[tuple[str, int]]) -> str:
+    """File and line of the first of some frames that says something: of the package, but not what calls all kernels."""
+    passed = (Path(__file__).parent, PACKAGE / "engine" / "threads.py")
+    for file, line in frames:
+        path = Path(file)
+        if path.is_relative_to(PACKAGE) and not any(path.is_relative_to(other) for other in passed):
+            return f"{path.relative_to(PACKAGE)}:{line}"
+    return "?"
 
 
 # --- using a model ----------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from isogloss import store
 from isogloss.errors import DataError
-from isogloss.testing.fuzz.cases import PACKAGE, Case, Failure, is_ours
+from isogloss.testing.fuzz.cases import Case, Failure, place_of
 
 __all__ = ["Report", "fuzz"]
 
@@ -80,7 +80,9 @@ def fuzz(
             if death is None:
                 break
             first = death.seed + 1
-            if (death.error, death.place) not in known:
+            if (death.error, death.place) in known:
+                death = replace(death, message=f"{death.message}, not tried again: another case failed there")
+            else:
                 confirmed = children.confirmed(death)
                 if confirmed is None:
                     report.outcomes["compiled"] += 1
@@ -140,8 +142,7 @@ class _Children:
         return found
 
     def _death(self, seed: int, said: str, error: str, signal_name: str) -> Failure:
-        own = [(file, line) for file, line in _FRAME.findall(said) if is_ours(file)]
-        place = f"{Path(own[0][0]).relative_to(PACKAGE)}:{own[0][1]}" if own else "?"
+        place = place_of((file, int(line)) for file, line in _FRAME.findall(said))
         change = Case.of(self.model, store.read(self.folder), seed, self.scratch).change
         return Failure(self.model, seed, error, place, signal_name, change)
 

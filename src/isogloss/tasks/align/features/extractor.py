@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from isogloss.data import Bitext, Links, Vocabulary
 from isogloss.data.formats import as_bitext
+from isogloss.data.reading import Reading
 from isogloss.engine.threads import using_threads
 from isogloss.errors import BitextError, ParameterError, UsageError
 from isogloss.progress import Progress, QuietProgress
@@ -149,12 +150,14 @@ class FeatureExtractor:
         self._frequent: list[Vocabulary] = [Vocabulary([]), Vocabulary([])]
         self._phrases: Phrases | None = None
         self._habits: LinkHabits | None = None
+        self.reading_: Reading | None = None
 
     # --- learning
 
     def fit(self, bitext: Any, unlabelled: Any | None = None, progress: Progress | None = None) -> Self:
         """Count words and train the aligners behind the features, on the text of both; labels are never seen."""
         labelled = as_bitext(bitext)
+        self.reading_ = Reading.of(labelled.source, labelled.target)
         text = joined(labelled, None if unlabelled is None else as_bitext(unlabelled))
         progress = progress or QuietProgress()
         with using_threads(self.threads):

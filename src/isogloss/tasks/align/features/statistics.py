@@ -7,7 +7,7 @@ alone has no partner it always meets.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -296,10 +296,10 @@ def cut_words(bitext: Bitext, letters: int) -> Bitext:
         words, mapping = side.vocabulary.mapped(lambda word: word[:letters])
         ids = Ragged(np.append(mapping, np.int32(0))[side.ids.values], side.ids.offsets)
         texts.append(Text(ids, words, side.name))
-    return Bitext(texts[0], texts[1], bitext.first_line)
+    return replace(bitext, source=texts[0], target=texts[1])
 
 
 def without(bitext: Bitext, chosen: NDArray[np.bool_]) -> Bitext:
     """The same pairs, those chosen empty on both sides."""
     texts = [Text(_emptied(side.ids, chosen), side.vocabulary, side.name) for side in (bitext.source, bitext.target)]
-    return Bitext(texts[0], texts[1], bitext.first_line)
+    return replace(bitext, source=texts[0], target=texts[1])

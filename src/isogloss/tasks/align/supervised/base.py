@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 
 from isogloss import store
 from isogloss.data import Bitext, Links
-from isogloss.data.formats import as_bitext
+from isogloss.data.formats import as_bitext, as_links
+from isogloss.data.reading import Reading
 from isogloss.engine.threads import using_threads
 from isogloss.errors import LinksError, UsageError
 from isogloss.metrics import AlignmentScore, score_links
 from isogloss.progress import Progress, QuietProgress
 from isogloss.tasks.align.features import SETS, FeatureExtractor, PairFeatures
+from isogloss.tasks.align.languages import KnownWords, text_for
 from isogloss.tasks.align.supervised import applying, keeping
 from isogloss.tasks.align.supervised import explain as explaining
 from isogloss.tasks.align.supervised.applying import LinkSet as LinkSet  # others have it from here
@@ -240,7 +242,7 @@ class SupervisedAligner(ABC):
         extractor : FeatureExtractor, optional
             One that was fitted before; it has seen no labels, so that folds may share it.
         """
-        bitext, progress = as_bitext(bitext), progress or QuietProgress()
+        bitext, gold, progress = as_bitext(bitext), as_links(gold), progress or QuietProgress()
         check_gold(gold, bitext)
         systems = self.links if extractor is None else extractor.links
         check_links(links, systems, f"{type(self).__name__}: links")
@@ -312,7 +314,7 @@ class SupervisedAligner(ABC):
         probability : bool
             False leaves probabilities out, which is faster where the links are the best structure.
         """
-        bitext = as_bitext(bitext)
+        bitext = self._checked(bitext)
         rows: list[tuple[LinkSet, Array | None]] = []
         with using_threads(self.threads):
             for features in self._stream(bitext, links):
@@ -346,13 +348,14 @@ class SupervisedAligner(ABC):
         """The posterior of every cell, float32[n_source, n_target] for each pair; empty where a pair is passed over."""
         found: list[NDArray[np.float32]] = []
         with using_threads(self.threads):
-            for features in self._stream(as_bitext(bitext), links):
+            for features in self._stream(self._checked(bitext), links):
                 dists = self.distributions(features, self.parts(features), self._weights / self.temperature_)
                 found += [p.astype(np.float32) for p in self.link_probabilities(dists)]
         return found
 
     def score(self, bitext: Any, gold: Links, *, links: Mapping[str, Links] | None = None) -> AlignmentScore:
         """Precision, recall and AER of `predict` against gold links."""
+        gold = as_links(gold)
         return score_links(self.predict(bitext, links=links, probability=False), gold)
 
     def pair_scores(self, bitext: Any, *, links: Mapping[str, Links] | None = None) -> NDArray[np.float64]:
@@ -363,9 +366,13 @@ class SupervisedAligner(ABC):
         found = self.predict_proba(bitext, links=links)
         return np.array([applying.share_linked(posterior) for posterior in found], np.float64)
 
+    def _checked(self, given: Any) -> Bitext:
+        """A text to work on; one that looks unlike that of the training is said to."""
+        self._check_fitted()
+        return text_for(self, given)
+
     def _stream(self, bitext: Bitext, links: Mapping[str, Links] | None) -> Iterable[PairFeatures]:
         """Features of one range of pairs after the other, so that memory does not grow with the text."""
-        self._check_fitted()
         for part, own in applying.pieces(bitext, links):
             yield self._transform(self.extractor_, part, own)
 
@@ -382,8 +389,7 @@ class SupervisedAligner(ABC):
 
         With one word given, the other is its best partner.
         """
-        bitext = as_bitext(bitext)
-        self._check_fitted()
+        bitext = self._checked(bitext)
         explaining.check_words(bitext, pair, source, target)
         own = None if links is None else {name: given.part(pair, pair + 1) for name, given in links.items()}
         with using_threads(self.threads):
@@ -401,6 +407,17 @@ class SupervisedAligner(ABC):
         return dict(zip(self._names, self._weights.tolist(), strict=True))
 
     # --- keeping
+
+    @property
+    def reading_(self) -> Reading | None:
+        """The files that it learnt from and how they were read, if it learnt from files."""
+        return self.extractor_.reading_
+
+    @property
+    def known_words_(self) -> tuple[KnownWords, KnownWords]:
+        """The words of source and target, and in how many pairs they occurred."""
+        seen = self.extractor_.statistics_
+        return KnownWords(seen.source_words, seen.source_counts), KnownWords(seen.target_words, seen.target_counts)
 
     @property
     def options_(self) -> dict[str, Any]:

@@ -21,12 +21,10 @@ from isogloss.errors import IsoglossError, LinksError, ParameterError, UsageErro
 from isogloss.metrics import AlignmentScore, Comparison, compare, score_links
 from isogloss.progress import Progress, QuietProgress
 from isogloss.tasks.align.features import FeatureExtractor, PairFeatures
-from isogloss.tasks.align.filtering import take_pairs as take_text
 from isogloss.tasks.align.supervised.base import SupervisedAligner
 from isogloss.tasks.align.supervised.parts import take_pairs
 from isogloss.tasks.align.supervised.targets import GoldCells, check_enough, check_gold, check_links
 from isogloss.tasks.align.supervised.training import make_folds
-from isogloss.tasks.align.supervised.validation import take_links
 
 __all__ = ["KINDS", "Choice", "check_options", "choose_aligner", "unsuited"]
 
@@ -231,8 +229,8 @@ class _Choosing:
         chosen, n_gold = self._draw(bitext, gold)
         with using_threads(self.first.threads):
             extractor = self._extractor().fit(bitext, unlabelled, progress=self.progress)
-            features = extractor.transform(take_text(bitext, chosen), _taken(links, chosen))
-            learnt = take_links(gold, chosen)
+            features = extractor.transform(bitext.take(chosen), _taken(links, chosen))
+            learnt = gold.take(chosen)
             judged, splits = self._splits(features, learnt, extractor)
             whole = _Whole(self.progress, self.aligners, len(splits), self.dev is not None)
             try:
@@ -271,7 +269,7 @@ class _Choosing:
         """The pairs to compare on, and of how many."""
         usable = self._usable(bitext, gold)
         shapes = np.stack([bitext.source.ids.lengths, bitext.target.ids.lengths], axis=1)[usable]
-        check_enough(GoldCells.of(take_links(gold, usable), shapes), ENOUGH, "choose_aligner")  # few: training says so
+        check_enough(GoldCells.of(gold.take(usable), shapes), ENOUGH, "choose_aligner")  # few: training says so
         if self.dev is None and len(usable) < 2:
             raise LinksError(
                 "choose_aligner: one pair with gold cannot tell which kind of aligner is best. Align more by hand, "
@@ -299,13 +297,13 @@ class _Choosing:
             usable = self._usable(*self.dev)
             if not len(usable):
                 raise LinksError("choose_aligner: no pair of dev has gold links, so nothing can be chosen on it")
-            other = extractor.transform(take_text(self.dev[0], usable), _taken(self.dev_links, usable))
+            other = extractor.transform(self.dev[0].take(usable), _taken(self.dev_links, usable))
             one = _Judged(features, gold, other, np.arange(len(usable)))
-            return take_links(self.dev[1], usable), [lambda: one]
+            return self.dev[1].take(usable), [lambda: one]
 
         def split(fold: Rows) -> _Judged:
             rest = np.setdiff1d(np.arange(len(gold)), fold)
-            return _Judged(take_pairs(features, rest), take_links(gold, rest), take_pairs(features, fold), fold)
+            return _Judged(take_pairs(features, rest), gold.take(rest), take_pairs(features, fold), fold)
 
         folds = make_folds(len(gold), self.first.folds, self.first.seed)
         return gold, [lambda fold=fold: split(fold) for fold in folds]
@@ -361,7 +359,7 @@ class _Choosing:
 
 
 def _taken(links: Mapping[str, Links] | None, rows: Rows) -> dict[str, Links] | None:
-    return None if links is None else {name: take_links(given, rows) for name, given in links.items()}
+    return None if links is None else {name: given.take(rows) for name, given in links.items()}
 
 
 # Time left -----------------------------------------------------------------------------------------------------------

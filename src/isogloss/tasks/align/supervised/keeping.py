@@ -9,6 +9,7 @@ import numpy as np
 
 from isogloss import store
 from isogloss.data import Bitext, Links
+from isogloss.data.reading import Reading
 from isogloss.errors import ModelError, ParameterError
 from isogloss.layout import Layout, Numbers, Strings, check, integer, number
 from isogloss.tasks.align.features import FeatureExtractor
@@ -77,7 +78,7 @@ def save(aligner: SupervisedAligner, path: str | PathLike[str]) -> None:
     arrays |= {"weights": aligner._weights, "names.blob": blob, "names.offsets": offsets, "trace": aligner.trace_}
     meta = {
         "temperature": aligner.temperature_, "threshold": aligner.threshold_, "setting": aligner.setting_.as_dict(),
-        "n_gold": aligner.n_gold_, "tuning": aligner.tuning_,
+        "n_gold": aligner.n_gold_, "tuning": aligner.tuning_, **Reading.to_meta(aligner.reading_),
     }  # fmt: skip
     store.save(path, kind=f"align.{aligner._kind}", options=given_options(aligner), arrays=arrays, meta=meta)
 
@@ -88,6 +89,7 @@ def restore(kind: type[Aligner], saved: store.Saved) -> Aligner:
         aligner = kind(**saved.options)
         own = store.unprefixed(EXTRACTOR, saved.arrays)
         aligner.extractor_ = FeatureExtractor.from_arrays(own, extra=aligner.extra)
+        aligner.extractor_.reading_ = Reading.from_meta(saved.meta)
         _check_extra(aligner)
         _take(aligner, saved)
     return aligner

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isogloss.data import Bitext, Links
-from isogloss.data.formats import as_bitext
 from isogloss.engine.threads import run_blocks, using_threads
 from isogloss.errors import ParameterError
 from isogloss.learners.frank_wolfe import FrankWolfe, Subgradient
@@ -310,7 +309,7 @@ empty, lowercase, max_length, seed, threads
         `further` has, for either word, how many links it has and the penalty of its second link; `pairs` the links with
         which this one may score, whether they are there, and what they add; `support` the sum of what is there.
         """
-        bitext = as_bitext(bitext)
+        bitext = self._checked(bitext)
         answer = super().explain(bitext, pair, source=source, target=target, links=links)
         if answer["source"] is None:
             return answer

@@ -20,7 +20,7 @@ from isogloss.tasks.align.supervised.parts import take_pairs
 from isogloss.tasks.align.supervised.targets import check_gold
 from isogloss.tasks.align.supervised.training import make_folds
 
-__all__ = ["CrossValidation", "CurvePoint", "cross_validate", "learning_curve", "take_links"]
+__all__ = ["CrossValidation", "CurvePoint", "cross_validate", "learning_curve"]
 
 Factory = Callable[[], SupervisedAligner]
 
@@ -98,11 +98,11 @@ def cross_validate(
     for number, fold in enumerate(groups):
         fresh = first if number == 0 else aligner()
         rest = np.setdiff1d(np.arange(len(gold)), fold)
-        fresh.fit_features(take_pairs(features, rest), take_links(gold, rest))
+        fresh.fit_features(take_pairs(features, rest), gold.take(rest))
         found = fresh.predict_features(take_pairs(features, fold))
         for place, alignment in zip(fold.tolist(), found, strict=True):
             rows[place] = alignment
-        scores.append(score_links(found, take_links(gold, fold), bootstrap=0))
+        scores.append(score_links(found, gold.take(fold), bootstrap=0))
         progress.update(number + 1, f"fold {number + 1} of {len(groups)}")
     progress.finish()
     pooled = Links.of(row for row in rows if row is not None)
@@ -169,26 +169,12 @@ def learning_curve(
         for place, size in enumerate(wanted):
             if size < len(gold) or repeat == 0:
                 chosen = np.sort(order[:size])
-                fresh = aligner().fit_features(take_pairs(features, chosen), take_links(gold, chosen))
+                fresh = aligner().fit_features(take_pairs(features, chosen), gold.take(chosen))
                 links = fresh.predict_features(test_features)
                 found[size].append(score_links(links, test[1], bootstrap=0).aer)
             progress.update(repeat * len(wanted) + place + 1, f"{size} pairs")
     progress.finish()
     return [CurvePoint(size, tuple(found[size])) for size in wanted]
-
-
-def take_links(links: Links, pairs: NDArray[np.int64]) -> Links:
-    """The links of chosen pairs, in the order given."""
-    lengths = np.diff(links.offsets)[pairs]
-    ends = np.cumsum(lengths)
-    rows = np.repeat(links.offsets[pairs] - (ends - lengths), lengths) + np.arange(int(lengths.sum()))
-    return Links(
-        np.concatenate([[0], ends]).astype(np.int64),
-        links.source[rows],
-        links.target[rows],
-        None if links.probability is None else links.probability[rows],
-        None if links.possible is None else links.possible[rows],
-    )
 
 
 def _features(

@@ -50,11 +50,11 @@ class AnalysisDictionary:
     @classmethod
     def read(cls, path: str | PathLike[str]) -> AnalysisDictionary:
         """Lines of a form, a part of speech and a bundle of features (``_`` for none), with tabs between."""
-        from isogloss.data.formats.files import pieces
+        from isogloss.data.formats.files import read_whole
 
         listed: dict[str, list[Analysis]] = {}
         try:
-            lines = b"".join(pieces(path)).decode().splitlines()
+            lines = read_whole(path).decode().splitlines()
         except UnicodeDecodeError as error:
             raise DataError(f"{path}: not UTF-8 at byte {error.start}; convert it first (iconv -t utf-8)") from error
         for number, line in enumerate(lines, 1):

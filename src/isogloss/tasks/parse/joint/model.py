@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from isogloss import store
 from isogloss.data.bitext import Text
+from isogloss.data.formats import as_gold, as_treebank
+from isogloss.data.reading import Reading, check_reading
 from isogloss.data.treebank import Treebank
 from isogloss.engine.threads import using_threads
 from isogloss.errors import ParameterError, TreebankError, UsageError
@@ -128,6 +130,8 @@ class JointMorphologyParser:
         Log-likelihood of a word (Bethe's) in each pass, as it was met.
     tuning_ : float64[n_passes]
         UAS on dev after each pass; empty without dev.
+    reading_ : Reading or None
+        The file that it learnt from, how it was read and its frequent words; None for models of older versions.
 
     References
     ----------
@@ -146,6 +150,7 @@ class JointMorphologyParser:
     """
 
     _kind: ClassVar[str] = "parse.joint"
+    reading_: Reading | None = None
     OPTIONS: ClassVar[tuple[str, ...]] = (
         "attributes", "joint", "threshold", "iterations", "tag_iterations", "bp_iterations", "rate", "variance",
         "prune", "reach", "government", "stack", "tags", "projective", "single_root", "batch", "seed",
@@ -244,7 +249,7 @@ class JointMorphologyParser:
             is taken over, so that a pipeline and a joint model can be compared in less time.
         """
         progress = progress or QuietProgress()
-        _check(treebank, single_root=self.single_root)
+        _check(as_gold(treebank), single_root=self.single_root)
         if dev is not None:
             _check(dev, single_root=self.single_root)
         with using_threads(self.threads):
@@ -294,6 +299,7 @@ class JointMorphologyParser:
         best = weights if watch.best is None else watch.best
         self._fitted = _Fitted(schema, features, tagger, keys, best, whole)
         self.trace_, self.tuning_ = np.array(watch.trace), np.array(watch.accuracies)
+        self.reading_ = Reading.of(treebank, frequent=True)
 
     def _taken_over(self, treebank: Treebank, schema: Schema) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The tagger, and what taggers believe that did not see a sentence, for another parser of the same text."""
@@ -343,27 +349,33 @@ class JointMorphologyParser:
         """
         from isogloss.tasks.parse.inference import chances_of
 
-        given = Treebank.from_text(treebank) if isinstance(treebank, Text) else treebank
+        given = self._given(treebank)
         with using_threads(self.threads):
             links, tags = self._infer(given)
             heads = self._decode(links)
         schema = self._learnt.schema
         upos, feats = schema.columns(best_values(tags, schema))
-        found = given.with_columns(heads=heads, deprel=["_"] * given.n_words)
+        found = given.with_columns(deprel=["_"] * given.n_words).with_predictions(heads=heads)
         if self.tags != "gold":
-            found = found.with_columns(upos=upos, feats=feats)
+            found = found.with_predictions(upos=upos, feats=feats)
         if confidence:
             found = found.with_misc("Confidence", [f"{p:.4f}" for p in chances_of(links, heads).tolist()])
         return found
 
     def predict_proba(self, treebank: Treebank | Text) -> Posteriors:
         """Posteriors of links and of the values of tags."""
-        given = Treebank.from_text(treebank) if isinstance(treebank, Text) else treebank
+        given = self._given(treebank)
         with using_threads(self.threads):
             links, tags = self._infer(given)
         schema = self._learnt.schema
         starts = schema.starts.tolist()
         return Posteriors(links, {name: tags[:, starts[a] : starts[a + 1]] for a, name in enumerate(schema.names)})
+
+    def _given(self, text: Treebank | Text) -> Treebank:
+        """The sentences to parse; those that were read unlike the text of the training are said to be."""
+        treebank = as_treebank(text)
+        check_reading(self.reading_, treebank)
+        return treebank
 
     def _infer(self, treebank: Treebank) -> tuple[Stack, NDArray[np.float64]]:
         """Posteriors of links, and of all values of all words: float64[n_words, n_values]."""
@@ -408,9 +420,10 @@ class JointMorphologyParser:
         from isogloss.metrics.parsing import score_trees
         from isogloss.tasks.parse.joint.scoring import attribute_scores
 
-        found = self.predict(treebank)
-        scores = score_trees(found, treebank, bootstrap=0).as_dict()
-        return {**scores, "attributes": attribute_scores(found, treebank, self._learnt.schema.names)}
+        gold = as_gold(treebank)
+        found = self.predict(gold)
+        scores = score_trees(found, gold, bootstrap=0).as_dict()
+        return {**scores, "attributes": attribute_scores(found, gold, self._learnt.schema.names)}
 
     @property
     def values_(self) -> dict[str, tuple[str, ...]]:
@@ -444,6 +457,7 @@ class JointMorphologyParser:
             "sizes": [len(learnt.tagger), len(learnt.weights)],
             "trace": self.trace_.tolist(),
             "tuning": self.tuning_.tolist(),
+            **Reading.to_meta(self.reading_),
         }
         store.save(path, kind=self._kind, options=self.options_, arrays=arrays, meta=meta)
 
@@ -467,6 +481,7 @@ class JointMorphologyParser:
             lexicon = None if meta["dictionary"] is None else AnalysisDictionary(meta["dictionary"])
             parser._fitted = _Fitted(schema, features, tagger, keys, weights, lexicon)
             parser.trace_, parser.tuning_ = vector(meta["trace"], "trace"), vector(meta["tuning"], "tuning")
+            parser.reading_ = Reading.from_meta(meta)
         return parser
 
 

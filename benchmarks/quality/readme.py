@@ -1,0 +1,75 @@
+"""The table of README.md, a few lines of docs/benchmarks.md, from the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import mean
+
+from benchmarks import rows, systems
+from benchmarks.quality.table import SYSTEMS, Best
+
+PAGE = Path("README.md")
+ERRORS = {
+    "English-French Hansards, 1k / 10k / 100k pairs": ("hansards-1k", "hansards-10k", "hansards-100k"),
+    "English-Czech, 2.5k pairs": ("en-cs.czenali",),
+    "English-Estonian, 1.4k pairs": ("en-et.xlwa",),
+    "Japanese-English, 1.2k pairs": ("ja-en.kftt",),
+}
+CLOCKED = {
+    "en-fr.hansards": "Hansards 2.9k", "hansards-100k": "Hansards 100k",
+    "europarl-7way-en-fr": "Europarl 40k", "europarl-en-fr-400k": "Europarl 400k",
+}  # fmt: skip
+WEIGHED = {"europarl-7way-en-fr": "Europarl 40k", "europarl-en-fr-400k": "Europarl 400k"}
+THREADS = "threads=2"
+Entries = dict[str, dict[str, Best]]
+
+
+def fill(table: Entries, counted: Sequence[str], speeds: list[rows.Row]) -> None:
+    """Write the table, and what stands below it, into README.md."""
+    used = rows.Used()
+    lines = ["| text | Isogloss | eflomal 2.0.0 | fast_align |", "|---|---|---|---|"]
+    means = [[mean(table[name][system].aer for name in counted)] for system in SYSTEMS]
+    lines.append(_line(f"mean of the {len(counted)} sets that count", means, "{:.1f}".format))
+    for title, names in ERRORS.items():
+        lines.append(_line(title, [[table[name][system].aer for name in names] for system in SYSTEMS], "{:.1f}".format))
+    for name in dict.fromkeys([*counted, *(name for names in ERRORS.values() for name in names)]):
+        for system in SYSTEMS:
+            for row in table[name][system].rows:
+                used.add(f"errors of {system}", name, row)
+    clock = {(row["data"], row["system"]): row for row in speeds if row["options"] == THREADS}
+    seconds = [[float(clock[name, system]["seconds"]) for name in CLOCKED] for system in SYSTEMS]
+    lines.append(_line(f"seconds: {' / '.join(CLOCKED.values())} pairs", seconds, lambda s: f"{s:.{int(s < 10)}f}"))
+    lengths = {name: float(clock[name, systems.ISOGLOSS]["words"]) for name in WEIGHED}
+    weighed = " / ".join(f"{title} pairs of {lengths[name]:.0f} words" for name, title in WEIGHED.items())
+    memory = [[float(clock[name, system]["peak_mb"]) / 1000 for name in WEIGHED] for system in SYSTEMS]
+    lines.append(_line(f"GB of memory: {weighed}", memory, "{:.1f}".format))
+    for name in CLOCKED:
+        for system in SYSTEMS:
+            used.add(f"seconds and GB of {system}", name, clock[name, system])
+    about = _about([row for (_, system), row in clock.items() if system == systems.ISOGLOSS])
+    rows.fill(PAGE, "alignment", used.below("\n".join([*lines, "", about])))
+
+
+def _line(title: str, numbers: Sequence[Sequence[float]], shown: Callable[[float], str]) -> str:
+    """One line, numbers of a system in one cell; the least of each in bold."""
+    least = [min(values) for values in zip(*numbers, strict=True)]
+    cells = (
+        " / ".join(f"**{shown(x)}**" if x == low else shown(x) for x, low in zip(own, least, strict=True))
+        for own in numbers
+    )
+    return f"| {title} | {' | '.join(cells)} |"
+
+
+def _about(ours: list[rows.Row]) -> str:
+    """How it was measured; and the text whose lines are the longest."""
+    shown = [row for row in ours if row["data"] in CLOCKED]
+    version, date, machine, tries = (
+        ", ".join(sorted({row[name] for row in shown})) for name in ("version", "date", "machine", "tries")
+    )
+    long = max(ours, key=lambda row: float(row["words"]))
+    return (
+        f"Version {version}. Seconds and memory: {machine}, {date}, whole commands with 2 threads, best of {tries} "
+        "tries. Memory goes with the product of the lengths of both sides: "
+        f"{int(long['pairs']):,} pairs of {float(long['words']):.0f} words took {float(long['peak_mb']) / 1000:.1f} GB."
+    )

@@ -1,0 +1,126 @@
+"""`isogloss warm-up`: compile every kernel once, so that no later command has to."""
+
+from __future__ import annotations
+
+import shlex
+import tempfile
+import time
+from contextlib import chdir
+from pathlib import Path
+
+from isogloss.cli._common import Quiet, progress_for, say
+from isogloss.cli._environment import kernel_cache
+from isogloss.errors import IsoglossError
+
+__all__ = ["LINES", "command"]
+
+_TEXTS = "en-de.en.txt en-de.de.txt"
+_OTHER = "en-tr.en.txt en-tr.tr.txt"
+_GOLD = "en-de.gold.txt"
+_TREES = "en-de.en.conllu"
+_FEW = 12
+"""Lines of gold that are enough to use every kernel, and quick to learn from."""
+
+LINES = (
+    f"align {_TEXTS} --scores -o hmm.txt --save hmm",
+    f"align {_TEXTS} --aligner model1 -o model1.txt",
+    f"align {_TEXTS} --aligner model2 --constraint none -o model2.txt",
+    f"align {_TEXTS} --constraint bijective --symmetrise grow-diag-final-and -o bijective.txt",
+    f"align {_TEXTS} --constraint symmetric --symmetrise union --decode viterbi --lexicon words.tsv -o symmetric.txt",
+    f"align {_TEXTS} --chunk 30 --keep-case --tokenise unicode -o chunks.txt",
+    f"align {_TEXTS} --model hmm -o applied.txt",
+    f"train-aligner auto {_TEXTS} few.txt --save auto",
+    f"train-aligner matching {_TEXTS} few.txt --no-tune --links hmm=hmm.txt --save matching",
+    f"train-aligner matching {_TEXTS} few.txt --no-tune --trainer extragradient --save extragradient",
+    f"train-aligner quadratic {_OTHER} en-tr.gold.txt --no-tune --save quadratic",
+    f"train-aligner quadratic {_TEXTS} few.txt --no-tune --option pairs=false --save flow",
+    f"train-aligner itg {_TEXTS} few.txt --no-tune --save itg",
+    f"train-aligner itg {_TEXTS} few.txt --no-tune --trainer mira --save mira-itg",
+    f"align {_TEXTS} --model matching --links hmm=hmm.txt --scores -o matching.txt",
+    f"align {_OTHER} --model quadratic --scores -o quadratic.txt",
+    f"align {_TEXTS} --model flow --scores -o flow.txt",
+    f"align {_TEXTS} --model itg --scores -o itg.txt",
+    f"suggest {_TEXTS} --gold {_GOLD} -o suggest.txt",
+    f"suggest {_TEXTS} --model quadratic -o suggest.txt",
+    f"score hmm.txt {_GOLD} --against model1.txt --curve --calibration -o score.txt",
+    f"view {_TEXTS} hmm.txt --gold {_GOLD} -o page.html",
+    f"view {_TREES} -o trees.html",
+    "lexicon hmm -o model.tsv",
+    f"lexicon {_TEXTS} hmm.txt -o links.tsv",
+    f"phrases {_TEXTS} hmm.txt -o phrases.txt",
+    f"filter {_TEXTS} -o kept.en kept.de --scores kept.txt",
+    f"filter {_TEXTS} --model hmm --scores kept.txt",
+    f"doctor {_TEXTS} hmm.txt -o doctor.txt",
+    f"transfer-markup {_TEXTS} hmm.txt -o markup.txt",
+    f"tag train {_TREES} --dev {_TREES} --iterations 2 --save tagger",
+    f"tag train {_TREES} --order 2 --decoder viterbi --iterations 2 --save second",
+    f"tag train {_TREES} --adapt en-de.en.txt --iterations 2 --save adapted",
+    "tag apply tagger en-de.en.txt --confidence -o tagged.conllu",
+    "tag apply second en-de.en.txt --confidence -o second.conllu",
+    "tag train en-de.en.txt --dictionary tags.tsv --iterations 2 --save dictionary",
+    "tag train en-de.en.txt --dictionary tags.tsv --emissions table --order 2 --iterations 2 --save table",
+    f"tag train {_TREES} --graph --unlabelled en-de.en.txt --iterations 2 --save graph",
+    f"tag train --bitext {_TEXTS} --source-tags tagged.conllu --iterations 2 --save projected",
+    f"tag train --bitext {_TEXTS} --source-tags tagged.conllu --learner hmm --iterations 2 --save hidden",
+    "tag apply dictionary en-de.en.txt --confidence -o dictionary.conllu",
+    "tag apply graph en-de.en.txt --confidence -o graph.conllu",
+    "tag apply projected en-de.de.txt --confidence -o projected.conllu",
+    "tag score tagged.conllu tagged.conllu -o tags.txt",
+    f"dictionary stats tags.tsv {_TREES} -o dictionary.txt",
+    f"parse train {_TREES} --dev {_TREES} --iterations 2 --save parser",
+    f"parse train {_TREES} --order 1 --projective --labels second --iterations 2 --save first",
+    f"parse train {_TREES} --nonprojective --tags predicted --decoder map --iterations 2 --save crossing",
+    f"parse train {_TREES} --trainer risk --iterations 2 --save risk",
+    f"parse train {_TREES} --trainer risk --order 1 --projective --iterations 2 --save risk1",
+    f"parse train {_TREES} --trainer risk --order 1 --nonprojective --iterations 2 --save risk2",
+    f"parse train {_TREES} --trainer mira --order 1 --iterations 2 --save mira",
+    f"parse train {_TREES} --trainer perceptron --order 1 --nonprojective --iterations 2 --save perceptron",
+    f"parse train-joint {_TREES} --dev {_TREES} --iterations 2 --save joint",
+    f"parse train-joint {_TREES} --pipeline --projective --dictionary train --iterations 2 --save pipeline",
+    f"parse apply parser {_TREES} --confidence -o parsed.conllu",
+    f"parse apply first {_TREES} --confidence -o parsed.conllu",
+    "parse apply crossing en-de.en.txt --confidence -o parsed.conllu",
+    "parse apply joint en-de.en.txt -o parsed.conllu",
+    "parse score parsed.conllu parsed.conllu -o trees.txt",
+)
+"""Command lines that use every kernel, on the bundled sample; each may use what those before it wrote."""
+
+
+def command(quiet: Quiet = False) -> None:
+    """Compile all kernels now, so that no command has to do so when it is first used.
+
+    Runs every command on bundled samples of fifty sentence pairs, in a temporary folder, which takes minutes on the
+    first time. Of use when building a container image, or before measuring time.
+    """
+    from isogloss import samples
+    from isogloss.cli import COMMANDS
+    from isogloss.cli._frame import call
+    from isogloss.engine import cache
+
+    began = time.perf_counter()
+    progress = progress_for(quiet)
+    with tempfile.TemporaryDirectory(prefix="isogloss-") as folder, chdir(folder):
+        for sample in samples.names():
+            samples.write(sample, ".")
+        _write_others()
+        progress.start("Compiling")  # without a total: how long the rest takes cannot be told from what is done
+        for number, line in enumerate(LINES, 1):
+            name, *arguments = shlex.split(line)
+            progress.update(number, f"isogloss {name} ({number} of {len(LINES)})")
+            try:
+                call(name, COMMANDS[name].module, [*arguments, "--quiet"])
+            except IsoglossError as problem:
+                raise type(problem)(f"warm-up: isogloss {line}: {problem}") from problem
+        progress.finish()
+    cache.mark_warm(cache.EVERYTHING)
+    say(f"all kernels are compiled, {time.perf_counter() - began:.1f} s; {kernel_cache()}", quiet)
+
+
+def _write_others() -> None:
+    """What some commands read besides the files of the samples: a few lines of gold, and dictionaries."""
+    gold = Path(_GOLD).read_text(encoding="utf-8").splitlines(keepends=True)
+    Path("few.txt").write_text("".join(gold[:_FEW]), encoding="utf-8")
+    rows = [line.split("\t") for line in Path(_TREES).read_text(encoding="utf-8").splitlines() if "\t" in line]
+    tags = sorted({f"{row[1].lower()}\t{row[3]}\n" for row in rows})
+    Path("tags.tsv").write_text("".join(tags), encoding="utf-8")
+    Path("words.tsv").write_text("woman\tFrau\n", encoding="utf-8")
