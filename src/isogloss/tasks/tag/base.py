@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from os import PathLike
-from typing import Any, ClassVar, NamedTuple, NoReturn, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,8 @@ from isogloss.data.formats import as_gold, as_treebank
 from isogloss.data.reading import Reading, check_reading
 from isogloss.data.treebank import Column, Treebank
 from isogloss.data.vocabulary import Vocabulary
-from isogloss.errors import ParameterError, TreebankError, UsageError
+from isogloss.errors import TreebankError, UsageError
+from isogloss.estimator import Estimator, option
 from isogloss.layout import Layout, Strings
 
 __all__ = ["COLUMNS", "LABELS", "ColumnTagger", "Comparison", "accuracy", "as_treebank"]
@@ -26,8 +27,6 @@ LABELS: Layout = {"labels": Strings("k", offsets="label_offsets", distinct=True,
 """How the tags of a tagger are kept."""
 LISTED = 5
 """Tags that explanations list with their probabilities."""
-LARGEST = 2**31 - 1
-"""No option that is an integer may be larger."""
 
 
 class Comparison(NamedTuple):
@@ -43,7 +42,7 @@ class Comparison(NamedTuple):
     """Word, tag, rival and the most probable tags, as plain data."""
 
 
-class ColumnTagger(ABC):
+class ColumnTagger(Estimator, ABC):
     """A tagger of one column: `fit` differs, the rest is the same for all.
 
     A subclass says how it learns (`fit`), which labels there are (`labels_`), how probable they are (`predict_proba`),
@@ -52,22 +51,10 @@ class ColumnTagger(ABC):
 
     _kind: ClassVar[str]
     """Of saved models, such as ``tag.crf``."""
-    OPTIONS: ClassVar[tuple[str, ...]]
-    """Parameters of `__init__` that are kept with a model."""
-
-    CHOICES: ClassVar[Mapping[str, tuple[Any, ...]]] = {}
-    """What an option may be, beside `column`, …"""
-    LEAST: ClassVar[Mapping[str, int]] = {}
-    """… the least that an integer may be, …"""
-    POSITIVE: ClassVar[tuple[str, ...]] = ()
-    """… numbers above 0, …"""
-    NOT_NEGATIVE: ClassVar[tuple[str, ...]] = ()
-    """… from 0 on, …"""
-    SHARES: ClassVar[tuple[str, ...]] = ()
-    """… and from 0 to 1."""
-
-    column: str
-    threads: int | None
+    column: str = option(default="upos", choices=COLUMNS, help="The column whose tags are predicted.")
+    threads: int | None = option(
+        default=None, kind=int, least=1, kept=False, help="Cores to use, all if not given; the result is the same."
+    )
     _fitted: Any
     """What was learnt; not there before `fit`."""
     reading_: Reading | None = None
@@ -85,26 +72,6 @@ class ColumnTagger(ABC):
                 f"this {type(self).__name__} has learnt nothing yet: call fit first, or load a saved model"
             )
         return self._fitted
-
-    def _check_options(self) -> None:
-        """Say which option makes no sense, and what would."""
-        for name, allowed in ({"column": COLUMNS} | dict(self.CHOICES)).items():
-            if getattr(self, name) not in allowed:
-                self._refuse(name, "one of " + ", ".join(repr(value) for value in allowed))
-        for name, least in self.LEAST.items():
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= LARGEST:
-                self._refuse(name, f"an integer from {least} to {LARGEST}")
-        bounds = ((self.POSITIVE, "above 0"), (self.NOT_NEGATIVE, "0 or more"), (self.SHARES, "from 0 to 1"))
-        for names, wanted in bounds:
-            for name in names:
-                value = getattr(self, name)
-                number = isinstance(value, (int, float)) and 0 <= value < np.inf
-                if not number or (wanted == "above 0" and not value) or (wanted == "from 0 to 1" and value > 1):
-                    self._refuse(name, wanted)
-
-    def _refuse(self, name: str, wanted: str) -> NoReturn:
-        raise ParameterError(f"{type(self).__name__}: {name} should be {wanted}, not {getattr(self, name)!r}")
 
     def _gold(self, treebank: Treebank) -> tuple[tuple[str, ...], NDArray[np.int64]]:
         """The tags that occur in the column, sorted, and their numbers for all words."""
@@ -179,11 +146,6 @@ class ColumnTagger(ABC):
 
     # --- keeping
 
-    @property
-    def options_(self) -> dict[str, Any]:
-        """Every option as it was used."""
-        return {name: getattr(self, name) for name in self.OPTIONS}
-
     def save(self, path: str | PathLike[str]) -> None:
         """Write a folder with what was learnt and a header; see `isogloss.store`."""
         store.save(path, kind=self._kind, options=self.options_, arrays=self.to_arrays(), meta=self.all_meta())
@@ -220,6 +182,7 @@ class ColumnTagger(ABC):
         """The inverse of `options_`, `to_arrays` and `all_meta`."""
         with store.reading("the saved tagger"):
             tagger = cls(**options)
+            tagger.check_params()
             tagger._restore(arrays, meta)
             tagger.reading_ = Reading.from_meta(meta)
         return tagger

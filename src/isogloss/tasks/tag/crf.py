@@ -16,16 +16,17 @@ from isogloss.data.treebank import Treebank
 from isogloss.data.vocabulary import Vocabulary
 from isogloss.engine.threads import threads as count_threads
 from isogloss.engine.threads import using_threads
+from isogloss.estimator import option
 from isogloss.layout import Layout, Numbers, Offsets, check, vector
 from isogloss.learners.features import KEYS, Index, Templates, positions
 from isogloss.learners.sparse import Sparse
 from isogloss.progress import Progress, QuietProgress
 from isogloss.tasks.tag.adapting import Adapted, Correspondence
-from isogloss.tasks.tag.base import LABELS, ColumnTagger, as_treebank
+from isogloss.tasks.tag.base import COLUMNS, LABELS, ColumnTagger, as_treebank
 from isogloss.tasks.tag.explaining import explain
 from isogloss.tasks.tag.labels import Units, units_of
 from isogloss.tasks.tag.learning import Decoded, Learning, Real, Rows, Settings, Weights, decode, n_triples, rows_of
-from isogloss.tasks.tag.words import template_names, word_axis
+from isogloss.tasks.tag.words import template_names, templates_of, word_axis
 
 __all__ = ["CrfTagger"]
 
@@ -113,40 +114,41 @@ class CrfTagger(ColumnTagger):
     """
 
     _kind: ClassVar[str] = "tag.crf"
-    OPTIONS: ClassVar[tuple[str, ...]] = (
-        "column", "order", "decoder", "iterations", "rate", "l1", "l2", "min_count", "templates", "margin", "most",
-        "seed",
+    column: str = option(default="upos", choices=COLUMNS, kw_only=False, help="The column whose tags are predicted.")
+    order: int = option(default=2, choices=(1, 2), help="Labels before a word's own that its score looks at.")
+    decoder: str = option(
+        default="marginal", choices=("marginal", "viterbi"),
+        help="Take the most probable label of each word, or the most probable sequence.",
     )  # fmt: skip
-    CHOICES: ClassVar[Mapping[str, tuple[Any, ...]]] = {"order": (1, 2), "decoder": ("marginal", "viterbi")}
-    LEAST: ClassVar[Mapping[str, int]] = {"iterations": 1, "min_count": 1, "most": 2, "seed": 0}
-    POSITIVE, NOT_NEGATIVE = ("rate", "margin"), ("l1", "l2")
+    iterations: int = option(default=8, least=1, help="Passes over the text; with dev, the best number up to this.")
+    rate: float = option(default=0.3, above=0, help="Length of steps.")
+    l1: float = option(default=0.1, least=0, help="Penalty on the size of weights, which leaves few that are not 0.")
+    l2: float = option(default=0.0, least=0, help="Penalty on the squares of weights.")
+    min_count: int = option(default=1, least=1, help="Attributes that are met less often are left out.")
+    templates: Sequence[str | Sequence[str]] | None = option(
+        default=None, kind=(list, tuple), help="What words are seen by; see isogloss.learners.features."
+    )
+    margin: float = option(
+        default=5.0,
+        above=0,
+        help="Labels of a word whose score by itself is lower than the best by more are left out.",
+    )
+    most: int = option(default=12, least=2, help="The most labels of a word that are looked at.")
+    seed: int = option(default=0, least=0, help="Seed of the order of sentences.")
 
-    def __init__(
-        self,
-        column: str = "upos",
-        *,
-        order: int = 2,
-        decoder: str = "marginal",
-        iterations: int = 8,
-        rate: float = 0.3,
-        l1: float = 0.1,
-        l2: float = 0.0,
-        min_count: int = 1,
-        templates: Sequence[str | Sequence[str]] | None = None,
-        margin: float = 5.0,
-        most: int = 12,
-        seed: int = 0,
-        threads: int | None = None,
-    ) -> None:
-        self.column, self.order, self.decoder, self.iterations = column, order, decoder, iterations
-        self.rate, self.l1, self.l2, self.min_count = rate, l1, l2, min_count
-        self.templates = template_names(templates)
-        self.margin, self.most, self.seed, self.threads = margin, most, seed, threads
-        self._check_options()
-        self._templates = Templates(self.templates)
+    def check_params(self) -> None:
+        """`ParameterError` for an option that makes no sense."""
+        super().check_params()
+        self._templates  # noqa: B018 - says which template makes no sense
 
-    def __repr__(self) -> str:
-        return f"CrfTagger({self.column!r}, order={self.order})"
+    @property
+    def _templates(self) -> Templates:
+        return templates_of(template_names(self.templates))
+
+    @property
+    def options_(self) -> dict[str, Any]:
+        """Every option that is saved with a model; templates are written out, whatever the usual ones will be."""
+        return super().options_ | {"templates": template_names(self.templates)}
 
     @property
     def _settings(self) -> Settings:
@@ -177,6 +179,7 @@ class CrfTagger(ColumnTagger):
             Learnt from text without tags, also of another domain: words have its places as attributes beside the
             others. It is saved with the tagger.
         """
+        self.check_params()
         progress = progress or QuietProgress()
         labels, gold = self._gold(treebank)
         units = units_of(labels, split=self.column == "feats")

@@ -16,6 +16,7 @@ from isogloss.data.treebank import Treebank
 from isogloss.data.vocabulary import Vocabulary
 from isogloss.engine.threads import using_threads
 from isogloss.errors import ParameterError, TreebankError, UsageError
+from isogloss.estimator import option
 from isogloss.layout import Layout, Numbers, Strings, check, vector
 from isogloss.progress import Progress
 from isogloss.tasks.tag.base import ColumnTagger, as_treebank
@@ -141,55 +142,46 @@ class DictionaryTagger(ColumnTagger):
     """
 
     _kind: ClassVar[str] = "tag.dictionary"
-    OPTIONS: ClassVar[tuple[str, ...]] = (
-        "column", "order", "emissions", "features", "iterations", "first_order", "variance", "restrict_support",
-        "smoothing", "decoder", "rules", "start", "method", "seed",
+    dictionary: TagDictionary | None = option(
+        default=None, kind=TagDictionary, kw_only=False, kept=False, help="The tags that words may have."
+    )
+    order: int = option(default=2, choices=(1, 2), help="Tags before a word's own that it depends on.")
+    emissions: str = option(
+        default="features", choices=("features", "table"), help="How words depend on tags: by features, or by a table."
+    )
+    features: str | Sequence[str] = option(
+        default="rich", kind=(str, list, tuple), help="'paper', 'rich', or templates of WordFeatures."
+    )
+    iterations: int = option(default=7, least=1, help="Iterations of EM, or of L-BFGS.")
+    first_order: int = option(
+        default=5, least=0, help="How many of these, at order 2, are those of a model of order 1, as which it begins."
+    )
+    variance: float = option(default=10.0, above=0, help="Variance of the Gaussian prior on the weights of features.")
+    restrict_support: bool = option(default=False, help="Normalise p(x|y) over the words that may have tag y.")
+    smoothing: float = option(default=1e-4, above=0, help="Pseudo-count of every transition.")
+    decoder: str = option(
+        default="marginal", choices=("marginal", "viterbi"),
+        help="Take the most probable tag of each word, or the most probable sequence.",
     )  # fmt: skip
-    CHOICES: ClassVar[Mapping[str, tuple[Any, ...]]] = {
-        "order": (1, 2), "emissions": ("features", "table"), "decoder": ("marginal", "viterbi"),
-        "method": ("em", "gradient"), "restrict_support": (False, True), "rules": (False, True),
-        "start": ("dictionary", "random"),
-    }  # fmt: skip
-    LEAST: ClassVar[Mapping[str, int]] = {"iterations": 1, "first_order": 0, "seed": 0}
-    POSITIVE = ("variance", "smoothing")
+    rules: bool = option(default=True, help="Punctuation marks and numerals that have no entry may only be that.")
+    start: str = option(
+        default="dictionary",
+        choices=("dictionary", "random"),
+        help="Where learning begins.",
+    )
+    method: str = option(
+        default="em", choices=("em", "gradient"), help="EM, or L-BFGS on the likelihood of the text itself."
+    )
+    seed: int = option(default=0, least=0, help="Seed of the random emissions to begin with.")
 
-    def __init__(
-        self,
-        dictionary: TagDictionary | None = None,
-        *,
-        column: str = "upos",
-        order: int = 2,
-        emissions: str = "features",
-        features: str | Sequence[str] = "rich",
-        iterations: int = 7,
-        first_order: int = 5,
-        variance: float = 10.0,
-        restrict_support: bool = False,
-        smoothing: float = 1e-4,
-        decoder: str = "marginal",
-        rules: bool = True,
-        start: str = "dictionary",
-        method: str = "em",
-        seed: int = 0,
-        threads: int | None = None,
-    ) -> None:
-        self.dictionary, self.column, self.order, self.emissions = dictionary, column, order, emissions
-        self.features = features if isinstance(features, str) else tuple(features)
-        self.iterations, self.first_order = iterations, first_order
-        self.variance, self.restrict_support = variance, restrict_support
-        self.smoothing, self.decoder, self.rules, self.method = smoothing, decoder, rules, method
-        self.start, self.seed, self.threads = start, seed, threads
-        self._check_options()
-
-    def _check_options(self) -> None:
-        super()._check_options()
+    def check_params(self) -> None:
+        """`ParameterError` for an option that makes no sense."""
+        super().check_params()
         if self.method == "gradient" and self.emissions == "table":
             raise ParameterError("DictionaryTagger: method 'gradient' is for emissions 'features'; tables need 'em'")
-        if self.dictionary is not None and not isinstance(self.dictionary, TagDictionary):
-            raise ParameterError("DictionaryTagger: dictionary should be a TagDictionary; see TagDictionary.read")
         known = isinstance(self.features, str) and self.features in FEATURES
         if not known:
-            WordFeatures(() if isinstance(self.features, str) else self.features, ())
+            WordFeatures(() if isinstance(self.features, str) else tuple(self.features), ())
         if isinstance(self.features, str) and not known:
             raise ParameterError(
                 f"DictionaryTagger: features should be one of {', '.join(map(repr, FEATURES))}, or templates, "
@@ -211,6 +203,7 @@ class DictionaryTagger(ColumnTagger):
             Tags of a treebank are not looked at. The text that is to be tagged may be part of it: the more, the better.
         progress : Progress, optional
         """
+        self.check_params()
         dictionary = self._dictionary()
         treebank = as_treebank(text)
         if not treebank.n_words:

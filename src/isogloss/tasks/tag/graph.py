@@ -16,6 +16,7 @@ from isogloss.data.treebank import Column, Treebank
 from isogloss.data.vocabulary import Vocabulary
 from isogloss.engine.threads import using_threads
 from isogloss.errors import UsageError
+from isogloss.estimator import option
 from isogloss.layout import Layout, Numbers, Strings, check, vector
 from isogloss.learners.chain_model import ChainModel, LabelPairs, NodeFeatures
 from isogloss.learners.features import KEYS, Axis, Index, Templates, positions
@@ -24,9 +25,9 @@ from isogloss.learners.posterior.smooth import GraphLaplacian
 from isogloss.learners.semi_supervised import Info, Regularised, State, vertex_features
 from isogloss.learners.sparse import Sparse
 from isogloss.progress import Progress, QuietProgress
-from isogloss.tasks.tag.base import LABELS, ColumnTagger, as_treebank
+from isogloss.tasks.tag.base import COLUMNS, LABELS, ColumnTagger, as_treebank
 from isogloss.tasks.tag.similarity import SUFFIX, Vertices, common_suffixes, context_axis, similarity, trigrams
-from isogloss.tasks.tag.words import joined, template_names
+from isogloss.tasks.tag.words import joined, template_names, templates_of
 
 __all__ = ["TEMPLATES", "GraphTagger", "Material"]
 
@@ -216,44 +217,41 @@ class GraphTagger(ColumnTagger):
     """
 
     _kind: ClassVar[str] = "tag.graph"
-    OPTIONS: ClassVar[tuple[str, ...]] = (
-        "column", "order", "neighbours", "strength", "sigma", "iterations", "tolerance", "share", "suffixes", "shared",
-        "min_count", "templates", "inner", "climbs", "seed",
-    )  # fmt: skip
-    CHOICES: ClassVar[Mapping[str, tuple[Any, ...]]] = {"order": (1, 2)}
-    LEAST: ClassVar[Mapping[str, int]] = {
-        "neighbours": 1, "iterations": 0, "min_count": 1, "inner": 1, "climbs": 1, "seed": 0,
-    }  # fmt: skip
-    POSITIVE, NOT_NEGATIVE = ("sigma", "share"), ("strength", "tolerance")
+    column: str = option(default="upos", choices=COLUMNS, kw_only=False, help="The column whose tags are predicted.")
+    order: int = option(default=2, choices=(1, 2), help="Labels before a word's own that its score looks at.")
+    neighbours: int = option(default=10, least=1, help="Nearest neighbours of each trigram.")
+    strength: float = option(default=2.0, least=0, help="How much the graph counts beside the model.")
+    sigma: float = option(default=100.0, above=0, help="Standard deviation of the Gaussian prior on weights.")
+    iterations: int = option(
+        default=4, least=0, help="Rounds of posteriors and weights; 0 learns from the labelled sentences alone."
+    )
+    tolerance: float = option(default=1e-4, least=0, help="Stop when a round gains less than this share.")
+    share: float = option(default=1.0, above=0, help="What an unlabelled sentence counts beside a labelled one.")
+    suffixes: Sequence[str] | None = option(
+        default=None, kind=(list, tuple), help="Endings worth looking at; found in the text if not given."
+    )
+    shared: bool = option(default=False, help="See isogloss.tasks.tag.similarity.similarity.")
+    min_count: int = option(default=1, least=1, help="Attributes that are met less often are left out.")
+    templates: Sequence[str | Sequence[str]] | None = option(
+        default=None, kind=(list, tuple), help="What words are seen by; those of the paper if not given."
+    )
+    inner: int = option(default=15, least=1, help="The most steps for posteriors in each round.")
+    climbs: int = option(default=12, least=1, help="The most steps for weights in each round.")
+    seed: int = option(default=0, least=0, help="Seed of the approximate search for neighbours in very large texts.")
 
-    def __init__(
-        self,
-        column: str = "upos",
-        *,
-        order: int = 2,
-        neighbours: int = 10,
-        strength: float = 2.0,
-        sigma: float = 100.0,
-        iterations: int = 4,
-        tolerance: float = 1e-4,
-        share: float = 1.0,
-        suffixes: Sequence[str] | None = None,
-        shared: bool = False,
-        min_count: int = 1,
-        templates: Sequence[str | Sequence[str]] | None = None,
-        inner: int = 15,
-        climbs: int = 12,
-        seed: int = 0,
-        threads: int | None = None,
-    ) -> None:
-        self.column, self.order, self.neighbours, self.strength = column, order, neighbours, strength
-        self.sigma, self.iterations, self.tolerance, self.share = sigma, iterations, tolerance, share
-        self.suffixes = None if suffixes is None else tuple(suffixes)
-        self.shared, self.min_count, self.inner, self.climbs = shared, min_count, inner, climbs
-        self.templates = template_names(templates, TEMPLATES)
-        self.seed, self.threads = seed, threads
-        self._check_options()
-        self._templates = Templates(self.templates)
+    def check_params(self) -> None:
+        """`ParameterError` for an option that makes no sense."""
+        super().check_params()
+        self._templates  # noqa: B018 - says which template makes no sense
+
+    @property
+    def _templates(self) -> Templates:
+        return templates_of(template_names(self.templates, TEMPLATES))
+
+    @property
+    def options_(self) -> dict[str, Any]:
+        """Every option that is saved with a model; templates are written out, whatever the usual ones will be."""
+        return super().options_ | {"templates": template_names(self.templates, TEMPLATES)}
 
     def __repr__(self) -> str:
         return f"GraphTagger({self.column!r}, order={self.order})"
@@ -279,6 +277,7 @@ class GraphTagger(ColumnTagger):
             Other labelled sentences; the round of the best accuracy on them is kept, and posteriors_ are of it.
         progress : Progress, optional
         """
+        self.check_params()
         progress = progress or QuietProgress()
         progress.start(f"Learning {self.column} with neighbours", self.iterations + 1)
         try:

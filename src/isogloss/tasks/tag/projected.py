@@ -17,6 +17,7 @@ from isogloss.data.tagsets import retagged, tagset_of
 from isogloss.data.treebank import Treebank
 from isogloss.engine.threads import using_threads
 from isogloss.errors import BitextError, TreebankError
+from isogloss.estimator import option
 from isogloss.layout import check, vector
 from isogloss.progress import Progress, QuietProgress
 from isogloss.tasks.tag.base import LABELS, ColumnTagger, as_treebank
@@ -108,39 +109,27 @@ class ProjectedTagger(ColumnTagger):
     """
 
     _kind: ClassVar[str] = "tag.projected"
-    OPTIONS: ClassVar[tuple[str, ...]] = (
-        "learner", "order", "threshold", "type_share", "doubt", "soft", "strength", "l2", "iterations", "min_count",
-        "column", "seed",
+    dictionary: TagDictionary | None = option(
+        default=None, kind=TagDictionary, kw_only=False, kept=False, help="The tags that words may have, beside links."
+    )
+    learner: str = option(default="crf", choices=("crf", "hmm"), help="Learn a field, or a hidden Markov model.")
+    order: int = option(default=1, choices=(1, 2), help="Tags before a word's own that its score looks at.")
+    threshold: float = option(
+        default=0.9, least=0, most=1, help="Least probability of a link that decides on the tag of a word."
+    )
+    type_share: float = option(
+        default=0.3, least=0, most=1, help="Tags that reach a form less often than this are left out."
+    )
+    doubt: float = option(
+        default=0.1, least=0, most=1,
+        help="Dictionary entries to which links carry less than this of their tags gain those that do reach them.",
     )  # fmt: skip
-    CHOICES: ClassVar[Mapping[str, tuple[Any, ...]]] = {
-        "learner": ("crf", "hmm"), "order": (1, 2), "soft": (False, True),
-    }  # fmt: skip
-    LEAST: ClassVar[Mapping[str, int]] = {"iterations": 1, "min_count": 1, "seed": 0}
-    POSITIVE, SHARES = ("strength", "l2"), ("threshold", "type_share", "doubt")
-
-    def __init__(
-        self,
-        dictionary: TagDictionary | None = None,
-        *,
-        learner: str = "crf",
-        order: int = 1,
-        threshold: float = 0.9,
-        type_share: float = 0.3,
-        doubt: float = 0.1,
-        soft: bool = False,
-        strength: float = 10.0,
-        l2: float = 1.0,
-        iterations: int = 50,
-        min_count: int = 3,
-        column: str = "upos",
-        seed: int = 0,
-        threads: int | None = None,
-    ) -> None:
-        self.dictionary, self.learner, self.order, self.column = dictionary, learner, order, column
-        self.threshold, self.type_share, self.doubt = threshold, type_share, doubt
-        self.soft, self.strength = soft, strength
-        self.l2, self.iterations, self.min_count, self.seed, self.threads = l2, iterations, min_count, seed, threads
-        self._check_options()
+    soft: bool = option(default=False, help="Links ask for expectations instead of deciding.")
+    strength: float = option(default=10.0, above=0, help="What posteriors pay where they do not meet expectations.")
+    l2: float = option(default=1.0, above=0, help="Penalty on the squares of weights.")
+    iterations: int = option(default=50, least=1, help="Steps of L-BFGS, or of EM.")
+    min_count: int = option(default=3, least=1, help="Attributes that are met less often are left out of the field.")
+    seed: int = option(default=0, least=0, help="Seed of the random number generator.")
 
     def __repr__(self) -> str:
         return f"ProjectedTagger({self.dictionary!r}, learner={self.learner!r}, order={self.order})"
@@ -166,6 +155,7 @@ class ProjectedTagger(ColumnTagger):
             With probabilities; otherwise those that `HMMAligner` finds in the bitext.
         progress : Progress, optional
         """
+        self.check_params()
         progress = progress or QuietProgress()
         text = Treebank.from_text(bitext.target)
         if not text.n_words:

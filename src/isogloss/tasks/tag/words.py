@@ -6,15 +6,16 @@ Codes are hashes of the letters, so that no list of words belongs to a model, an
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isogloss.data.treebank import Treebank
 from isogloss.data.vocabulary import Vocabulary
-from isogloss.learners.features import Axis
+from isogloss.learners.features import Axis, Templates
 
-__all__ = ["AFFIX", "TEMPLATES", "joined", "template_names", "word_axis", "word_codes"]
+__all__ = ["AFFIX", "TEMPLATES", "joined", "template_names", "templates_of", "word_axis", "word_codes"]
 
 AFFIX = 5
 """Letters of the longest beginnings and endings."""
@@ -111,3 +112,9 @@ def template_names(
     """Templates as an option keeps them, the default without any: what a saved model has as lists are tuples again."""
     chosen = default if given is None else given
     return tuple(item if isinstance(item, str) else tuple(item) for item in chosen)
+
+
+@cache
+def templates_of(names: tuple[str | tuple[str, ...], ...]) -> Templates:
+    """Templates ready for use, made once for each tuple of names."""
+    return Templates(names)
