@@ -90,7 +90,8 @@ def test_text_becomes_conllu(files: Path, tmp_path: Path, capsys: pytest.Capture
     told = capsys.readouterr()
     assert "1 empty line has no place" in told.err and "2 sentences" in told.err
     comments = [line for line in told.out.splitlines() if line.startswith("#")]
-    assert comments == ["# sent_id = 1", "# text = the cat sleeps", "# sent_id = 3", "# text = she sees a dog"]
+    assert comments[0] == "# isogloss_predicted = UPOS"
+    assert comments[1:] == ["# sent_id = 1", "# text = the cat sleeps", "# sent_id = 3", "# text = she sees a dog"]
     rows = [line.split("\t") for line in told.out.splitlines() if line and not line.startswith("#")]
     assert [(row[1], row[3]) for row in rows[:3]] == [("the", "DET"), ("cat", "NOUN"), ("sleeps", "VERB")]
     assert all(row[9].startswith("UposConfidence=") for row in rows)

@@ -153,7 +153,9 @@ def apply(
     text: Annotated[
         str,
         typer.Argument(
-            metavar="IN", show_default=False, help="CoNLL-U, or plain text: a sentence a line, words between spaces."
+            metavar="IN",
+            show_default=False,
+            help="CoNLL-U, or plain text: a sentence a line, see --tokenise.",
         ),
     ],
     output: Output = None,

@@ -13,6 +13,7 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
@@ -22,7 +23,7 @@ from isogloss.data.ragged import Ragged
 from isogloss.data.vocabulary import Vocabulary
 from isogloss.errors import ParameterError
 
-__all__ = ["NormalForm", "normalise_words", "tokenise", "tokenise_bytes", "tokenise_text"]
+__all__ = ["NormalForm", "normalise_words", "spaces_after", "tokenise", "tokenise_bytes", "tokenise_text"]
 
 NormalForm = Literal["NFC", "NFD", "NFKC", "NFKD"]
 
@@ -212,3 +213,19 @@ def tokenise_bytes(data: bytes, mode: str, form: NormalForm | None = None, *, na
     if form is not None:
         lines = [unicodedata.normalize(form, line) for line in lines]
     return tokenise_text(lines, mode, name=name)
+
+
+_ESCAPED = str.maketrans({" ": "\\s", "\t": "\\t", "\r": "\\r", "\n": "\\n", "|": "\\p", "\\": "\\\\"})
+
+
+def spaces_after(text: Text, sentence: int) -> tuple[str, list[str]]:
+    """The line of a sentence, and what MISC says of the white space after each of its words."""
+    words = text.tokens(sentence)
+    if text.spans is None or text.lines is None:
+        return " ".join(words), ["_"] * len(words)
+    line, spans = text.lines[sentence], text.spans[sentence].tolist()
+    after = []
+    for (_, stop), (start, _) in pairwise(spans):
+        gap = line[stop:start].translate(_ESCAPED)
+        after.append({"\\s": "_", "": "SpaceAfter=No"}.get(gap, f"SpacesAfter={gap}"))
+    return line.strip(), after + ["_"] * bool(spans)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Column", "Sentence", "Treebank", "bundle_of", "features_of"]
 
-_ESCAPED = str.maketrans({" ": "\\s", "\t": "\\t", "\r": "\\r", "\n": "\\n", "|": "\\p", "\\": "\\\\"})
 _ORDER = ("form", "upos", "head", "deprel", "lemma", "xpos", "feats", "misc")
 
 
@@ -149,10 +147,11 @@ class Treebank(Rows[Sentence]):
         <BLANKLINE>
         """
         from isogloss.data.formats.conllu import table_of
+        from isogloss.data.tokenise import spaces_after
 
         rows, comments = [], []
         for sentence in range(len(text)):
-            line, after = _spaces_after(text, sentence)
+            line, after = spaces_after(text, sentence)
             words = zip(text.tokens(sentence), after, strict=True)
             rows.append([{"form": word, "misc": misc} for word, misc in words])
             comments.append({"sent_id": str(sentence + 1), "text": line})
@@ -498,16 +497,3 @@ def _cells(word: Sequence[Any] | Mapping[str, Any]) -> dict[str, Any]:
     if given.get("head", 0) in (None, -1):
         given["head"] = "_"
     return given
-
-
-def _spaces_after(text: Text, sentence: int) -> tuple[str, list[str]]:
-    """The line of a sentence, and what MISC says of the white space after each of its words."""
-    words = text.tokens(sentence)
-    if text.spans is None or text.lines is None:
-        return " ".join(words), ["_"] * len(words)
-    line, spans = text.lines[sentence], text.spans[sentence].tolist()
-    after = []
-    for (_, stop), (start, _) in pairwise(spans):
-        gap = line[stop:start].translate(_ESCAPED)
-        after.append({"\\s": "_", "": "SpaceAfter=No"}.get(gap, f"SpacesAfter={gap}"))
-    return line.strip(), after + ["_"] * bool(spans)
