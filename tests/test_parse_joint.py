@@ -498,7 +498,7 @@ def test_threshold_of_words_seen():
 def test_wrong_options_and_data_are_named():
     for options in ({"rate": 0}, {"iterations": 0}, {"prune": 1.0}, {"tags": "gold"}, {"dictionary": "none"}):
         with pytest.raises(ParameterError, match=next(iter(options))):
-            JointMorphologyParser(**options)
+            JointMorphologyParser(**options).check_params()
     with pytest.raises(ParameterError, match="pairs"):
         AnalysisDictionary({"a": ["NOUN"]})
     with pytest.raises(UsageError, match="fit"):

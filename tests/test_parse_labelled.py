@@ -275,8 +275,8 @@ def test_saved_parsers_are_the_same(trees: Treebank, parser: DependencyParser, t
 def test_options_are_checked_and_the_command_line_has_them(trees: Treebank, tmp_path: Path) -> None:
     for options in ({"labels": "third"}, {"labels": "joint", "trainer": "mira"}):
         with pytest.raises(ParameterError, match=r"labels"):
-            DependencyParser(**options)
-    usual = {trainer: DependencyParser(trainer=trainer).labels for trainer in ("likelihood", "mira", "risk")}
+            DependencyParser(**options).check_params()
+    usual = {trainer: DependencyParser(trainer=trainer).labelling for trainer in ("likelihood", "mira", "risk")}
     assert usual == {"likelihood": "joint", "mira": "second", "risk": "second"}
     trees.write(tmp_path / "train.conllu")
     given = ["parse", "train", str(tmp_path / "train.conllu"), "--save", str(tmp_path / "model")]

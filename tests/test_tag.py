@@ -340,7 +340,7 @@ def test_nothing_to_learn_and_wrong_options_are_named() -> None:
         CrfTagger().predict(toy(5))
     for options in ({"column": "lemma"}, {"order": 3}, {"rate": 0.0}, {"iterations": 0}, {"decoder": "best"}):
         with pytest.raises(ParameterError):
-            CrfTagger(**options)
+            CrfTagger(**options).check_params()
     with pytest.raises(ParameterError):
         Tagger(["upos", "upos"])
 

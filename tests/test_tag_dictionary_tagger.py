@@ -247,9 +247,9 @@ def test_wrong_usage_is_named():
         ({"start": "cold"}, "start"),
     ):  # fmt: skip
         with pytest.raises(ParameterError, match=message):
-            DictionaryTagger(FULL, **options)
+            DictionaryTagger(FULL, **options).fit(TREEBANK)
     with pytest.raises(ParameterError, match="TagDictionary"):
-        DictionaryTagger({"house": ["NOUN"]})
+        DictionaryTagger({"house": ["NOUN"]}).fit(TREEBANK)
     with pytest.raises(UsageError, match="dictionary"):
         DictionaryTagger().fit(TREEBANK)
     with pytest.raises(UsageError, match="no entries"):

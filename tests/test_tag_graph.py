@@ -210,7 +210,7 @@ def test_bad_options_and_texts_are_refused():
         ({"iterations": True}, "iterations"),
     ):
         with pytest.raises(ParameterError, match=message):
-            GraphTagger(**options)
+            GraphTagger(**options).check_params()
     with pytest.raises(TreebankError, match="nothing to learn"):
         GraphTagger().fit(Treebank.from_text(Text.of(["a b"])), REST)
     with pytest.raises(UsageError, match="fit"):

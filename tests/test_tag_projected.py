@@ -306,7 +306,7 @@ def test_texts_that_do_not_belong_together_are_named() -> None:
 )
 def test_options_are_checked(options: dict) -> None:
     with pytest.raises(ParameterError):
-        ProjectedTagger(**options)
+        ProjectedTagger(**options).check_params()
 
 
 def test_a_damaged_model_says_so(tmp_path: Path) -> None:

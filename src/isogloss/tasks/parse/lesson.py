@@ -168,20 +168,20 @@ class Lesson:
         parser = self.parser
         candidates = _candidates(chosen, words, heads)
         progress.start("Collecting features", 1)
-        features = FeatureSet.of(columns, shape.families, parser.templates)
+        features = FeatureSet.of(columns, shape.families, parser.link_templates)
         found = count_keys(
             words, features, candidates, shape.families, heads, min_count=parser.min_count, support=parser.support
         )  # fmt: skip
         table = Table.of(found)
         scorer = PartScorer(features, table, np.zeros(len(table), np.float32))
         labels, other = None, None
-        if parser.labels == "joint":
+        if parser.labelling == "joint":
             labels = LabelLearner.of(self.treebank, words, columns, heads, l2=float(parser.l2))
         if self.held_out is not None:
             unseen = encode(self.held_out, columns)
             other = HeldOut(unseen, _candidates(chosen, unseen), self.held_out.heads)
         settings = Settings(
-            parser.trainer, parser.iterations, float(parser.rate), float(parser.l2), parser.batch, parser.seed
+            parser.trainer, parser.iterations, float(parser.step_length), float(parser.l2), parser.batch, parser.seed
         )  # fmt: skip
         learner = TreeLearner(scorer, words, candidates, heads, shape, settings, labels, progress.within)
         return TunedLearner(learner, labels, other, parser.decoder)

@@ -17,6 +17,7 @@ from isogloss.data.reading import Reading, check_reading
 from isogloss.data.treebank import Treebank
 from isogloss.engine.threads import using_threads
 from isogloss.errors import ParameterError, TreebankError, UsageError
+from isogloss.estimator import Estimator, option
 from isogloss.layout import vector
 from isogloss.progress import Progress, QuietProgress
 from isogloss.structures.batch import Stack
@@ -41,7 +42,7 @@ LABELS = ("second", "joint")
 RATES = {"likelihood": 0.05, "risk": 0.05, "mira": 0.01, "perceptron": 1.0}
 
 
-class DependencyParser:
+class DependencyParser(Estimator):
     r"""Parses sentences by scores of links and larger parts, learnt from a treebank alone.
 
     .. math:: p(y \mid x) \propto \exp \sum_{part \in y} w \cdot f(x, part)
@@ -129,57 +130,51 @@ class DependencyParser:
 
     _kind: ClassVar[str] = "parse.dependency"
     reading_: Reading | None = None
-    OPTIONS: ClassVar[tuple[str, ...]] = (
-        "projective", "order", "factors", "trainer", "decoder", "constraint", "single_root", "rounds", "prune",
-        "iterations", "rate", "l2", "batch", "min_count", "support", "labels", "tags", "templates", "seed",
-    )  # fmt: skip
+    projective: bool | None = option(
+        default=None, kind=bool, help="Whether no two links may cross; as it is in the treebank if not given."
+    )
+    order: int = option(default=2, choices=(1, 2), help="Score links one by one (1) or with their neighbours (2).")
+    factors: Sequence[str] | None = option(
+        default=None, kind=(list, tuple), help="Which larger parts have scores, at order 2; all if not given."
+    )
+    trainer: str = option(default="likelihood", choices=tuple(OBJECTIVES), help="What is learnt.")
+    decoder: str = option(
+        default="mbr", choices=DECODERS, help="The tree with the most right heads in expectation, or the most probable."
+    )
+    constraint: str | None = option(
+        default=None, choices=(None, *CONSTRAINTS), help="What is demanded of all links together, if not a tree."
+    )
+    single_root: bool = option(default=True, help="Whether the root has one child.")
+    rounds: int = option(default=5, least=1, most=MOST_ROUNDS, help="Maximum number of rounds of belief propagation.")
+    prune: float = option(
+        default=3e-3, least=0, below=1, help="Links below this share of the best one's posterior are left out at once."
+    )
+    iterations: int = option(default=6, least=1, help="Passes over the treebank; with dev, the best number up to this.")
+    rate: float | None = option(
+        default=None, kind=float, above=0, help="Length of steps; as suits the trainer if not given."
+    )
+    l2: float = option(default=0.0, least=0, help="Decay of weights.")
+    batch: int = option(default=16, least=1, help="Sentences of a step.")
+    min_count: int = option(default=1, least=1, help="Features that fire less often are left out.")
+    support: str = option(default="tags", choices=SUPPORTS, help="Which features are kept beside those of gold parts.")
+    labels: str | None = option(
+        default=None,
+        choices=(None, *LABELS),
+        help="Find relations with the tree (joint), or after it (second).",
+    )
+    tags: str = option(default="gold", choices=("gold", "predicted"), help="Take tags as given, or predict them first.")
+    templates: Sequence[str] | None = option(
+        default=None, kind=(list, tuple), help="What links are seen by; see isogloss.tasks.parse.features."
+    )
+    seed: int = option(default=0, least=0, help="Seed of the order of sentences.")
+    threads: int | None = option(
+        default=None, kind=int, least=1, kept=False, help="Cores to use, all if not given; the result is the same."
+    )
 
-    def __init__(
-        self,
-        *,
-        projective: bool | None = None,
-        order: int = 2,
-        factors: Sequence[str] | None = None,
-        trainer: str = "likelihood",
-        decoder: str = "mbr",
-        constraint: str | None = None,
-        single_root: bool = True,
-        rounds: int = 5,
-        prune: float = 3e-3,
-        iterations: int = 6,
-        rate: float | None = None,
-        l2: float = 0.0,
-        batch: int = 16,
-        min_count: int = 1,
-        support: str = "tags",
-        labels: str | None = None,
-        tags: str = "gold",
-        templates: Sequence[str] | None = None,
-        seed: int = 0,
-        threads: int | None = None,
-    ) -> None:
-        self.projective, self.order, self.trainer, self.decoder = projective, order, trainer, decoder
-        self.factors = None if factors is None else tuple(factors)
-        self.constraint, self.single_root, self.rounds, self.prune = constraint, single_root, rounds, prune
-        self.iterations, self.l2, self.batch, self.min_count = iterations, l2, batch, min_count
-        self.rate = RATES.get(trainer, 0.0) if rate is None else rate
-        self.support, self.tags, self.seed, self.threads = support, tags, seed, threads
-        self.labels = labels or ("joint" if trainer == "likelihood" else "second")
-        self.templates = tuple(LINK_TEMPLATES if templates is None else templates)
-        self._check_options()
-
-    def _check_options(self) -> None:
-        allowed: dict[str, tuple[Any, ...]] = {
-            "order": (1, 2), "trainer": tuple(OBJECTIVES), "decoder": DECODERS, "tags": ("gold", "predicted"),
-            "support": SUPPORTS, "constraint": (None, *CONSTRAINTS), "labels": LABELS,
-        }  # fmt: skip
-        for name, words in allowed.items():
-            if getattr(self, name) not in words:
-                raise ParameterError(
-                    f"DependencyParser: {name} should be one of {', '.join(map(repr, words))}, not "
-                    f"{getattr(self, name)!r}"
-                )
-        if self.labels == "joint" and self.trainer != "likelihood":
+    def check_params(self) -> None:
+        """`ParameterError` for an option that makes no sense."""
+        super().check_params()
+        if self.labelling == "joint" and self.trainer != "likelihood":
             raise ParameterError(
                 f"DependencyParser: joint labels are learnt by likelihood, not by {self.trainer!r}. Take "
                 "trainer='likelihood', or labels='second'"
@@ -190,18 +185,22 @@ class DependencyParser:
                 f"DependencyParser: factors should be some of {', '.join(FAMILIES)}, with order 2, not "
                 f"{', '.join(unknown) or 'with order 1'}"
             )
-        for name, least in (("iterations", 1), ("batch", 1), ("min_count", 1), ("rounds", 1), ("seed", 0)):
-            value, most = getattr(self, name), MOST_ROUNDS if name == "rounds" else 2**31 - 1
-            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-                raise ParameterError(f"DependencyParser: {name} should be from {least} to {most}, not {value!r}")
-        if not isinstance(self.single_root, bool) or self.projective not in (None, True, False):
-            raise ParameterError("DependencyParser: single_root and projective should be True or False")
-        for name, bound in (("rate", np.inf), ("l2", np.inf), ("prune", 1)):
-            value = getattr(self, name)
-            if not (isinstance(value, int | float) and 0 <= value < bound) or (name == "rate" and not value):
-                wanted = "above 0" if name == "rate" else "0 or more" + (", below 1" if bound == 1 else "")
-                raise ParameterError(f"DependencyParser: {name} should be {wanted}, not {value!r}")
-        Templates.of(self.templates)
+        Templates.of(self.link_templates)
+
+    @property
+    def labelling(self) -> str:
+        """How relations are found: as `labels` says or, if that is not given, as suits the trainer."""
+        return self.labels or ("joint" if self.trainer == "likelihood" else "second")
+
+    @property
+    def step_length(self) -> float:
+        """Length of steps: `rate` or, if that is not given, what suits the trainer."""
+        return RATES[self.trainer] if self.rate is None else self.rate
+
+    @property
+    def link_templates(self) -> tuple[str, ...]:
+        """What links are seen by: `templates`, or the usual ones."""
+        return tuple(LINK_TEMPLATES if self.templates is None else self.templates)
 
     def __repr__(self) -> str:
         return f"DependencyParser(order={self.order}, trainer={self.trainer!r}, tags={self.tags!r})"
@@ -231,6 +230,7 @@ class DependencyParser:
         resume : bool
             Go on from there, to the bit as if nothing had happened.
         """
+        self.check_params()
         progress = progress or QuietProgress()
         treebank = checked(treebank, self.single_root)
         held_out = None if dev is None else checked(dev, self.single_root)
@@ -425,8 +425,9 @@ class DependencyParser:
 
     @property
     def options_(self) -> dict[str, Any]:
-        """Every option as it was used."""
-        return {name: getattr(self, name) for name in self.OPTIONS}
+        """Every option as it was used; what is kept with a model."""
+        used = {"labels": self.labelling, "rate": self.step_length, "templates": self.link_templates}
+        return super().options_ | used
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a folder with weights and a header; see `isogloss.store`."""
@@ -446,7 +447,8 @@ class DependencyParser:
         meta = saved.meta
         with store.reading("the saved parser"):
             parser = cls(**saved.options)
-            parser._fitted = Fitted.from_parts(saved.arrays, meta, parser.templates)
+            parser.check_params()
+            parser._fitted = Fitted.from_parts(saved.arrays, meta, parser.link_templates)
             parser.trace_, parser.tuning_ = vector(meta["trace"], "trace"), vector(meta["tuning"], "tuning")
             parser.reading_ = Reading.from_meta(meta)
         return parser

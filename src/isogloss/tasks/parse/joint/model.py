@@ -17,6 +17,7 @@ from isogloss.data.reading import Reading, check_reading
 from isogloss.data.treebank import Treebank
 from isogloss.engine.threads import using_threads
 from isogloss.errors import ParameterError, TreebankError, UsageError
+from isogloss.estimator import Estimator, option
 from isogloss.layout import Layout, Numbers, check, vector
 from isogloss.progress import Progress, QuietProgress
 from isogloss.structures.batch import Stack
@@ -70,7 +71,7 @@ class _Fitted:
     dictionary: AnalysisDictionary | None
 
 
-class JointMorphologyParser:
+class JointMorphologyParser(Estimator):
     r"""Finds tags, morphological features and trees together.
 
     .. math:: p(t, y \mid w) \propto \exp\Big(\sum_{a,i} \theta \cdot f(t_{a,i}, w)
@@ -151,69 +152,41 @@ class JointMorphologyParser:
 
     _kind: ClassVar[str] = "parse.joint"
     reading_: Reading | None = None
-    OPTIONS: ClassVar[tuple[str, ...]] = (
-        "attributes", "joint", "threshold", "iterations", "tag_iterations", "bp_iterations", "rate", "variance",
-        "prune", "reach", "government", "stack", "tags", "projective", "single_root", "batch", "seed",
+    attributes: Sequence[str] | None = option(
+        default=None, kind=(list, tuple), kw_only=False,
+        help="Features to predict; all that one word in two thousand has, if not given.",
     )  # fmt: skip
+    joint: bool = option(default=True, help="Whether tags and trees are found together.")
+    dictionary: str | AnalysisDictionary | Mapping[str, Any] | None = option(
+        default=None, kind=(str, AnalysisDictionary, Mapping), kept=False, help="Which analyses words may have."
+    )
+    threshold: int = option(default=5, least=1, help="How often a word must be seen for dictionary='train'.")
+    iterations: int = option(default=5, least=1, help="Passes over the treebank; with dev, the best number up to this.")
+    tag_iterations: int = option(default=5, least=1, help="Passes of the tagger.")
+    bp_iterations: int = option(
+        default=5, least=1, most=MOST_ROUNDS, help="Maximum number of rounds of belief propagation."
+    )
+    rate: float = option(default=0.1, above=0, help="Length of steps.")
+    variance: float = option(default=1.0, above=0, help="Variance of the Gaussian prior of weights.")
+    prune: float = option(
+        default=0.01, least=0, below=1, help="Values of tags to which the tagger gives less are left out."
+    )
+    reach: int = option(default=0, least=0, help="Features of words are also kept for wrong links up to this length.")
+    government: bool = option(default=False, help="Whether links also look at a value that the child alone has.")
+    stack: float = option(default=0.0, least=0, most=1e6, help="How much the joint model listens to the tagger.")
+    tags: str = option(default="predicted", choices=TAGS, help="Whether tags are predicted, or given.")
+    projective: bool = option(default=False, help="Whether no links may cross.")
+    single_root: bool = option(default=True, help="Whether the root has one child.")
+    batch: int = option(default=8, least=1, help="Sentences of a step.")
+    seed: int = option(default=0, least=0, help="Seed of the order of sentences.")
+    threads: int | None = option(
+        default=None, kind=int, least=1, kept=False, help="Cores to use, all if not given; the result is the same."
+    )
 
-    def __init__(
-        self,
-        attributes: Sequence[str] | None = None,
-        *,
-        joint: bool = True,
-        dictionary: str | AnalysisDictionary | Mapping[str, Any] | None = None,
-        threshold: int = 5,
-        iterations: int = 5,
-        tag_iterations: int = 5,
-        bp_iterations: int = 5,
-        rate: float = 0.1,
-        variance: float = 1.0,
-        prune: float = 0.01,
-        reach: int = 0,
-        government: bool = False,
-        stack: float = 0.0,
-        tags: str = "predicted",
-        projective: bool = False,
-        single_root: bool = True,
-        batch: int = 8,
-        seed: int = 0,
-        threads: int | None = None,
-    ) -> None:
-        self.attributes = None if attributes is None else tuple(attributes)
-        self.joint, self.dictionary, self.threshold, self.iterations = joint, dictionary, threshold, iterations
-        self.tag_iterations, self.bp_iterations, self.rate, self.variance = (
-            tag_iterations,
-            bp_iterations,
-            rate,
-            variance,
-        )
-        self.prune, self.reach, self.government = prune, reach, government
-        self.stack, self.tags = stack, tags
-        self.projective, self.single_root, self.batch = projective, single_root, batch
-        self.seed, self.threads = seed, threads
-        self._check_options()
-
-    def _check_options(self) -> None:
-        least = {"threshold": 1, "iterations": 1, "tag_iterations": 1, "bp_iterations": 1, "batch": 1, "reach": 0}
-        for name, low in (*least.items(), ("seed", 0)):
-            value = getattr(self, name)
-            most = MOST_ROUNDS if name == "bp_iterations" else 2**31 - 1
-            if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= most:
-                raise ParameterError(f"JointMorphologyParser: {name} should be from {low} to {most}, not {value!r}")
-        for name in ("joint", "government", "projective", "single_root"):
-            if not isinstance(getattr(self, name), bool):
-                raise ParameterError(
-                    f"JointMorphologyParser: {name} should be True or False, not {getattr(self, name)!r}"
-                )
-        if not (isinstance(self.stack, int | float) and 0 <= self.stack <= 1e6):
-            raise ParameterError(f"JointMorphologyParser: stack should be from 0 to 1000000, not {self.stack!r}")
-        for name in ("rate", "variance"):
-            value = getattr(self, name)
-            if not (isinstance(value, int | float) and value > 0):
-                raise ParameterError(f"JointMorphologyParser: {name} should be above 0, not {value!r}")
-        if not (isinstance(self.prune, int | float) and 0 <= self.prune < 1):
-            raise ParameterError(f"JointMorphologyParser: prune should be from 0 to below 1, not {self.prune!r}")
-        if self.tags not in TAGS or (self.tags == "gold" and self.joint):
+    def check_params(self) -> None:
+        """`ParameterError` for an option that makes no sense."""
+        super().check_params()
+        if self.tags == "gold" and self.joint:
             raise ParameterError(
                 f"JointMorphologyParser: tags should be 'predicted', or 'gold' with joint=False, not {self.tags!r}"
             )
@@ -248,6 +221,7 @@ class JointMorphologyParser:
             One that was fitted to the same sentences with the same options of tagging, and in this process: its tagger
             is taken over, so that a pipeline and a joint model can be compared in less time.
         """
+        self.check_params()
         progress = progress or QuietProgress()
         _check(as_gold(treebank), single_root=self.single_root)
         if dev is not None:
@@ -439,11 +413,6 @@ class JointMorphologyParser:
 
     # --- keeping
 
-    @property
-    def options_(self) -> dict[str, Any]:
-        """Every option as it was used, but the dictionary, which is kept with what was learnt."""
-        return {name: getattr(self, name) for name in self.OPTIONS}
-
     def save(self, path: str | PathLike[str]) -> None:
         """Write a folder with weights and a header; see `isogloss.store`."""
         learnt = self._learnt
@@ -473,6 +442,7 @@ class JointMorphologyParser:
         meta, arrays = saved.meta, saved.arrays
         with store.reading("the saved parser"):
             parser = cls(**saved.options)
+            parser.check_params()
             schema = Schema.checked(meta["schema"])
             found = check(arrays, _LAYOUT, "the features of the saved parser")
             features, keys = found["features"], checked_keys(found["keys"])
