@@ -213,7 +213,7 @@ def test_what_cannot_be_learnt_is_refused(trees: Treebank, parser: DependencyPar
 )  # fmt: skip
 def test_options_are_checked(options: dict[str, Any]) -> None:
     with pytest.raises(ParameterError):
-        DependencyParser(**options)
+        DependencyParser(**options).check_params()
 
 
 class Stop(QuietProgress):
