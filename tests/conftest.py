@@ -2,12 +2,16 @@
 
 import os
 import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from hypothesis import settings
 
-from isogloss import samples
+from isogloss import cli, samples
 from isogloss.data import Treebank
+from isogloss.engine import cache
 
 settings.register_profile("same", derandomize=True, deadline=None)  # machines are shared, and kernels compile
 settings.register_profile("explore", deadline=None)
@@ -15,6 +19,30 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a job that a shell script put in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+class Answer(NamedTuple):
+    """What a command line gives."""
+
+    status: int
+    out: str
+    err: str
+
+
+Call = Callable[..., Answer]
+
+
+@pytest.fixture
+def isogloss(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Call:
+    """Run a command line in this process; that kernels are compiled is not said, whether they are or not."""
+    monkeypatch.setattr(cache, "cold", lambda job="kernels": False)
+
+    def call(*arguments: str | Path | int) -> Answer:
+        capfd.readouterr()
+        status = cli.main([str(argument) for argument in arguments])
+        return Answer(status, *capfd.readouterr())
+
+    return call
 
 
 @pytest.fixture(scope="module")

@@ -15,36 +15,16 @@ import types
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import pytest
 
+from conftest import Call
 from isogloss import cli, samples
 from isogloss._version import __version__
 from isogloss.cli import _frame
 from isogloss.data.formats import IsoglossWarning
 from isogloss.errors import DataError, ParameterError, UsageError
-
-
-class Answer(NamedTuple):
-    status: int
-    out: str
-    err: str
-
-
-Call = Callable[..., Answer]
-
-
-@pytest.fixture
-def isogloss(capfd: pytest.CaptureFixture[str]) -> Call:
-    """Run a command line in this process."""
-
-    def call(*arguments: str | Path) -> Answer:
-        capfd.readouterr()
-        status = cli.main([str(argument) for argument in arguments])
-        return Answer(status, *capfd.readouterr())
-
-    return call
 
 
 def shell(*arguments: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:

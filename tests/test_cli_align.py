@@ -11,41 +11,20 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
+from conftest import Answer, Call
 from isogloss import cli, samples, store
 from isogloss._version import __version__
 from isogloss.data import Bitext, Links, Vocabulary, formats
 from isogloss.engine import cache
 from isogloss.tasks import align as tasks
 from isogloss.tasks.align.languages import KnownWords
-
-
-class Answer(NamedTuple):
-    status: int
-    out: str
-    err: str
-
-
-Call = Callable[..., Answer]
-
-
-@pytest.fixture
-def isogloss(capfd: pytest.CaptureFixture[str]) -> Call:
-    """Run a command line in this process."""
-
-    def call(*arguments: str | Path | int) -> Answer:
-        capfd.readouterr()
-        status = cli.main([str(argument) for argument in arguments])
-        return Answer(status, *capfd.readouterr())
-
-    return call
-
 
 SCRIPT = "import sys; from isogloss.cli import main; sys.exit(main())"
 

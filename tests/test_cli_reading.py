@@ -2,35 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from isogloss import cli
-
-
-class Answer(NamedTuple):
-    status: int
-    out: str
-    err: str
-
-
-Call = Callable[..., Answer]
-
-
-@pytest.fixture
-def isogloss(capfd: pytest.CaptureFixture[str]) -> Call:
-    """Run a command line in this process."""
-
-    def call(*arguments: str | Path) -> Answer:
-        capfd.readouterr()
-        status = cli.main([str(argument) for argument in arguments])
-        return Answer(status, *capfd.readouterr())
-
-    return call
-
+from conftest import Call
 
 TREE = "1\tdas\t_\tDET\t_\t_\t2\tdet\t_\t_\n2\t{}\t_\tNOUN\t_\t_\t0\troot\t_\t_\n\n"
 

@@ -12,39 +12,20 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
 
+from conftest import Call
 from isogloss import cli, samples, show, store
 from isogloss.data import Bitext, Links
 from isogloss.data.formats import format_links, read_links
 from isogloss.tasks.align import MatchingAligner
 from isogloss.tasks.align.supervised.base import SupervisedAligner
 
-
-class Answer(NamedTuple):
-    status: int
-    out: str
-    err: str
-
-
-Call = Callable[..., Answer]
 QUICK = ("--no-tune", "--iterations", "3", "--trainer", "mira", "--features", "association,position,hmm", "-q")
 SCRIPT = "import sys; from isogloss.cli import main; sys.exit(main())"
-
-
-@pytest.fixture
-def isogloss(capfd: pytest.CaptureFixture[str]) -> Call:
-    """Run a command line in this process."""
-
-    def call(*arguments: str | Path | int) -> Answer:
-        capfd.readouterr()
-        status = cli.main([str(argument) for argument in arguments])
-        return Answer(status, *capfd.readouterr())
-
-    return call
 
 
 def write(path: Path, text: str | bytes) -> Path:

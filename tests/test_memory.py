@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
 
-from isogloss import cli, samples, store
+from conftest import Call
+from isogloss import samples, store
 from isogloss.data import Bitext, Text, Treebank, Vocabulary
 from isogloss.data.formats import IsoglossWarning
 from isogloss.data.reading import FrequentWords, Reading, TextForm
@@ -21,27 +21,6 @@ from isogloss.tasks.align import HMMAligner, MatchingAligner, Model1Aligner, Mod
 from isogloss.tasks.align._doctor_sides import raw_findings
 from isogloss.tasks.align.languages import KnownWords, homes_of
 from isogloss.tasks.tag import CrfTagger, Tagger
-
-
-class Answer(NamedTuple):
-    status: int
-    out: str
-    err: str
-
-
-Call = Callable[..., Answer]
-
-
-@pytest.fixture
-def isogloss(capfd: pytest.CaptureFixture[str]) -> Call:
-    """Run a command line in this process."""
-
-    def call(*arguments: str | Path | int) -> Answer:
-        capfd.readouterr()
-        status = cli.main([str(argument) for argument in arguments])
-        return Answer(status, *capfd.readouterr())
-
-    return call
 
 
 @pytest.fixture

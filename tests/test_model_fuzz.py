@@ -6,6 +6,8 @@ import json
 import sys
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import numpy as np
 import pytest
 
 from isogloss import store
-from isogloss.errors import IsoglossError
+from isogloss.errors import IsoglossError, ModelError
 from isogloss.testing.fuzz import MODELS, Report, children, damage, fuzz, mutate, run_case
 from isogloss.testing.fuzz.cases import Case, Malformed, exercise
 
@@ -67,6 +69,19 @@ def test_changed_models_keep_kernels_within_bounds(
     kernels = request.config.cache.mkdir("checked-kernels")
     report = fuzz(model, saved(model), FEW + MANY, CHECKED, kernels=kernels)
     assert not report.failures, told(report)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_every_array_is_declared(model: str, saved: Callable[[str], Path]) -> None:
+    """An array of another type is refused, whichever it is: nothing is taken unchecked."""
+    whole = store.read(saved(model))
+    module, name = store.KINDS[whole.kind].split(":")
+    load = getattr(import_module(module), name)._from_saved
+    load(whole)
+    for array, values in whole.arrays.items():
+        other = np.zeros(values.shape, np.int8 if values.dtype.kind == "f" else np.float16)
+        with pytest.raises(ModelError):
+            load(replace(whole, arrays={**whole.arrays, array: other}))
 
 
 def test_every_kind_is_tried() -> None:

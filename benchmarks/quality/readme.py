@@ -47,7 +47,10 @@ def fill(table: Entries, counted: Sequence[str], speeds: list[rows.Row]) -> None
     for name in CLOCKED:
         for system in SYSTEMS:
             used.add(f"seconds and GB of {system}", name, clock[name, system])
-    about = _about([row for (_, system), row in clock.items() if system == systems.ISOGLOSS])
+    ours = [row for (_, system), row in clock.items() if system == systems.ISOGLOSS]
+    long = max(ours, key=lambda row: float(row["words"]))
+    used.add("GB of long lines", long["data"], long)
+    about = _about([row for row in ours if row["data"] in CLOCKED], long)
     rows.fill(PAGE, "alignment", used.below("\n".join([*lines, "", about])))
 
 
@@ -61,13 +64,11 @@ def _line(title: str, numbers: Sequence[Sequence[float]], shown: Callable[[float
     return f"| {title} | {' | '.join(cells)} |"
 
 
-def _about(ours: list[rows.Row]) -> str:
-    """How it was measured; and the text whose lines are the longest."""
-    shown = [row for row in ours if row["data"] in CLOCKED]
+def _about(ours: list[rows.Row], long: rows.Row) -> str:
+    """How it was measured, and what the text with the longest lines took."""
     version, date, machine, tries = (
-        ", ".join(sorted({row[name] for row in shown})) for name in ("version", "date", "machine", "tries")
+        ", ".join(sorted({row[name] for row in ours})) for name in ("version", "date", "machine", "tries")
     )
-    long = max(ours, key=lambda row: float(row["words"]))
     return (
         f"Version {version}. Seconds and memory: {machine}, {date}, whole commands with 2 threads, best of {tries} "
         "tries. Memory goes with the product of the lengths of both sides: "

@@ -100,7 +100,7 @@ def table() -> str:
     """The rows as a table, the systems of a set beside each other."""
     found = results().read()
     names = [systems.ISOGLOSS, PLAIN, systems.EFLOMAL, systems.FAST_ALIGN]
-    lines = ["| text | pairs | words | options | system | wall s | CPU s | peak MB |", "|" + "---|" * 8]
+    lines = ["| text | pairs | words | options | system | wall s | CPU s | peak MB | machine |", "|" + "---|" * 9]
     order = [START_UP, *SETS]
     found.sort(
         key=lambda row: (
@@ -112,12 +112,12 @@ def table() -> str:
     for row in found:
         cost = f"{float(row['seconds']):.2f} | {float(row['cpu_seconds']):.2f} | {float(row['peak_mb']):.0f}"
         label = f"{row['system']} {row['version']}"
-        lines.append(f"| {row['data']} | {row['pairs']} | {row['words']} | {row['options']} | {label} | {cost} |")
+        text = f"{row['data']} | {row['pairs']} | {row['words']} | {row['options']}"
+        lines.append(f"| {text} | {label} | {cost} | {row['machine']} |")
     if not found:
         return ""
-    machines = ", ".join(sorted({row["machine"] for row in found}))
     used = [(row["system"], f"{row['data']} {row['options']}", row) for row in found]
-    return "\n".join([*lines, "", f"Machine: {machines}. {rows.commits(used)}"])
+    return "\n".join([*lines, "", rows.commits(used)])
 
 
 def main(argv: list[str] | None = None) -> None:

@@ -178,7 +178,7 @@ def _check_replaceable(target: Path) -> None:
     strangers = [name for name in found if name not in (HEADER, ARRAYS)]
     try:
         ours = not found or (not strangers and json.loads((target / HEADER).read_bytes())["format"] == FORMAT)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         ours = False
     if not ours:
         names = ", ".join((strangers or found)[:3])
