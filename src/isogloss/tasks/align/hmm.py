@@ -229,7 +229,8 @@ class HMMAligner(Estimator):
             state, settings.model, settings.decode_constraint, leave_out=settings.decode_leave_out, learn=False
         )
         progress.finish()
-        self._model, self._own_model = model.pruned(), model
+        self._model: Model = model.pruned()
+        self._own_model = model
         self._trained_on = bitext, corpus, state.evidence
         self.trace_ = result.trace
         self.skipped_ = np.flatnonzero(corpus.skipped)
