@@ -198,21 +198,6 @@ class HMMAligner(Estimator):
             self._learn(bitext, training, progress, checkpoint=checkpoint, resume=resume)
         return self
 
-    def update(self, bitext: Any, *, progress: Progress | None = None) -> Self:
-        """Continue on more text: what was learnt before counts as if its text were still there."""
-        bitext = self._checked(bitext)
-        progress = progress or QuietProgress()
-        with using_threads(self.threads):
-            corpus = self._corpus(bitext)
-            if corpus.skipped.all():
-                return self
-            before = self._model
-            base = before.fitted_to(corpus, self._settings, learning=True)
-            training = Training(corpus, self._settings, base=base, on_shard=progress.within)
-            self._learn(bitext, training, progress)
-            self._model = before.merged(self._model)
-        return self
-
     def _learn(self, bitext: Bitext, training: Training, progress: Progress, **keeping: Any) -> None:
         corpus, settings = training.corpus, self._settings
         fingerprint = None
@@ -236,6 +221,21 @@ class HMMAligner(Estimator):
         self.skipped_ = np.flatnonzero(corpus.skipped)
         self._bitext_hash: str | None = None
         self.threshold_ = self._threshold(corpus, model, state.evidence)
+
+    def update(self, bitext: Any, *, progress: Progress | None = None) -> Self:
+        """Continue on more text: what was learnt before counts as if its text were still there."""
+        bitext = self._checked(bitext)
+        progress = progress or QuietProgress()
+        with using_threads(self.threads):
+            corpus = self._corpus(bitext)
+            if corpus.skipped.all():
+                return self
+            before = self._model
+            base = before.fitted_to(corpus, self._settings, learning=True)
+            training = Training(corpus, self._settings, base=base, on_shard=progress.within)
+            self._learn(bitext, training, progress)
+            self._model = before.merged(self._model)
+        return self
 
     def _threshold(self, corpus: Corpus, model: Model, evidence: Evidence) -> float:
         asked = self._settings.threshold

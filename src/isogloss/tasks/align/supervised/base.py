@@ -170,7 +170,7 @@ class SupervisedAligner(Estimator, ABC):
     def check_params(self) -> None:
         """`ParameterError` for an option that makes no sense."""
         super().check_params()
-        self.new_extractor()  # which checks its own
+        self.new_extractor().check_params()
 
     @property
     def aim(self) -> str:

@@ -92,8 +92,8 @@ def _take(aligner: SupervisedAligner, saved: store.Saved) -> None:
     aligner.n_gold_ = integer(meta["n_gold"], "n_gold")
     given = meta["threshold"]
     aligner.threshold_ = None if given is None else number(given, "threshold", least=0.0, most=1.0)
-    if (links := tuple(aligner.links)) != aligner.extractor_.links:
-        theirs, ours = (", ".join(names) or "nobody" for names in (aligner.extractor_.links, links))
+    if list(aligner.links) != list(aligner.extractor_.links):
+        theirs, ours = (", ".join(names) or "nobody" for names in (aligner.extractor_.links, aligner.links))
         raise ValueError(f"its features are links by {theirs}, and its options say {ours}")
 
 
