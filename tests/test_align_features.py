@@ -488,9 +488,12 @@ def test_wrong_functions_are_named(function):
 
 def test_wrong_options():
     with pytest.raises(ParameterError, match="association"):
-        FeatureExtractor(sets=("magic",))
+        FeatureExtractor(sets=("magic",)).check_params()
     with pytest.raises(ParameterError, match="lexical_pairs"):
-        FeatureExtractor(lexical_pairs=-1)
+        FeatureExtractor(lexical_pairs=-1).check_params()
+    for stems in ((3, 3), (True,), ("3",), (0,)):
+        with pytest.raises(ParameterError, match="stems should be different numbers"):
+            FeatureExtractor(stems=stems).fit([("a", "b")])
     with pytest.raises(UsageError, match="fit first"):
         FeatureExtractor().transform([("a", "b")])
     with pytest.raises(UsageError, match="fit first"):

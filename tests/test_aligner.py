@@ -294,7 +294,7 @@ def test_best_paths_are_functions_and_join(german):
         assert len({i for i, _ in few.links}) == len({j for _, j in few.links}) == len(few.links)  # one to one
         assert len(some.links) <= len(some.source) + len(some.target)
     with pytest.raises(ParameterError, match="symmetrise='grow-diag-final-and'"):
-        HMMAligner(decode="viterbi")
+        HMMAligner(decode="viterbi").fit(german)
 
 
 @pytest.mark.parametrize("constraint", ["none", "agreement"])
@@ -578,12 +578,12 @@ def test_damaged_models_are_refused(fitted, tmp_path):
 )  # fmt: skip
 def test_nonsense_is_refused_by_name(option, value):
     with pytest.raises(ParameterError, match=option) as refused:
-        HMMAligner(**{option: value})
+        HMMAligner(**{option: value}).check_params()
     assert repr(value) in str(refused.value)
 
 
 def test_unknown_options_are_refused(german):
-    with pytest.raises(ParameterError, match=r"unknown options: iteration$"):
+    with pytest.raises(ParameterError, match=r"HMMAligner has no option 'iteration'. Did you mean 'iterations'"):
         HMMAligner(iteration=3)
     with pytest.raises(ParameterError, match="threads"):
         HMMAligner(threads=0).fit(german)
@@ -600,11 +600,25 @@ def test_the_size_of_each_text_decides_anew(monkeypatch):
     assert len(HMMAligner(iterations=4).fit(samples.bitext("en-de")).trace_) == 5  # what was given stays
 
 
-def test_settings_make_the_round_trip():
-    settings = Settings(model="model2", constraint="symmetric", threshold=0.25, iterations=3, lowercase=False)
-    assert Settings.from_dict(json.loads(json.dumps(settings.as_dict()))) == settings
-    assert set(settings.as_dict()) == {field.name for field in fields(Settings)}
-    assert HMMAligner().options_ == Settings().as_dict()  # the defaults are said once
+def test_options_are_kept_as_given_and_told_as_used():
+    aligner = Model2Aligner(constraint="symmetric", threshold=0.25, iterations=3, lexicon=[("a", "b")], threads=2)
+    given = aligner.get_params()
+    assert given["dual_steps"] is given["decode_constraint"] is None and given["lexicon"] == [("a", "b")]
+    assert aligner.set_params(lexicon=None).get_params()["lexicon"] is None and callable(aligner.lexicon)
+    used = aligner.options_
+    assert set(used) == {field.name for field in fields(Settings)}
+    assert (used["model"], used["dual_steps"], used["decode_constraint"]) == ("model2", 20, "symmetric")
+    options = {name: value for name, value in json.loads(json.dumps(used)).items() if name != "model"}
+    assert Model2Aligner(**options).options_ == used
+    usual = HMMAligner().options_
+    assert (usual["dual_steps"], usual["decode_constraint"], usual["iterations"]) == (6, "symmetric", 5)
+
+
+def test_a_new_fit_uses_new_options(german):
+    aligner = HMMAligner(iterations=2).fit(german)
+    aligner.set_params(iterations=1, model1_iterations=1)
+    assert aligner.options_["iterations"] == 2 and aligner.get_params()["iterations"] == 1
+    assert len(aligner.fit(german).trace_) == 2 and aligner.options_["iterations"] == 1
 
 
 # --- orderings that the literature reports -----------------------------------------------------------------------

@@ -77,6 +77,8 @@ class Diagonal:
         links = Links.of([(k, k) for k in range(n if n <= self.max_length else 0)] for n in lengths.tolist())
         return Links(links.offsets, links.source, links.target, np.full(len(links.source), 0.75, np.float32))
 
+    def check_params(self) -> None: ...
+
     def pair_scores(self, bitext: Bitext) -> None: ...
 
     def save(self, path: str | Path) -> None:

@@ -36,6 +36,30 @@ def test_options_are_stored_as_they_are_given():
     }  # fmt: skip
 
 
+class Named(Estimator):
+    _words: list[str] | None = option(default=None, kind=list, alias="words", help="What words there are.")
+    limit: float | str | None = option(default="auto", choices=("auto", None), kind=float, above=0, below=1, help="x")
+
+    def words(self) -> int:
+        return len(self._words or ())
+
+
+def test_an_option_may_have_the_name_of_a_method():
+    named = Named(words=["a"])
+    assert named.words() == 1 and named.get_params()["words"] == ["a"] == named.options_["words"]
+    assert named.set_params(words=["a", "b"]).words() == 2 and "words" in inspect.signature(Named).parameters
+    with pytest.raises(ParameterError, match="Named: words should be a list, or None, not 3"):
+        Named(words=3).check_params()
+
+
+def test_words_are_right_beside_numbers():
+    for limit in ("auto", None, 0.5):
+        Named(limit=limit).check_params()
+    for limit in ("best", 1, True):
+        with pytest.raises(ParameterError, match="limit should be 'auto' or a number above 0 and below 1, or None"):
+            Named(limit=limit).check_params()
+
+
 def test_what_depends_on_the_machine_is_not_saved():
     assert "threads" not in Toy(threads=2).options_ and Toy(threads=2).options_["rounds"] == 5
 

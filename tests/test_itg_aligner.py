@@ -407,8 +407,14 @@ def test_explains_links():
     ],
 )  # fmt: skip
 def test_options_that_make_no_sense_are_refused(options):
-    with pytest.raises((ParameterError, TypeError)):
-        ItgAligner(**options)
+    with pytest.raises(ParameterError):
+        ItgAligner(**options).check_params()
+
+
+def test_targets_suit_the_trainer():
+    assert [ItgAligner(trainer=trainer).aim for trainer in ItgAligner.DEFAULTS] == ["latent", "fixed"]
+    assert ItgAligner(targets="fixed").aim == "fixed" and ItgAligner().get_params()["targets"] is None
+    assert ItgAligner().options_["targets"] == "latent"
 
 
 def test_gold_outside_the_grammar_can_be_a_target_of_mira():

@@ -82,7 +82,7 @@ def test_plain_matching_is_flat_of_matching():
 # --- learning
 
 
-@pytest.mark.parametrize("trainer", MatchingAligner.TRAINERS)
+@pytest.mark.parametrize("trainer", MatchingAligner.DEFAULTS)
 def test_every_trainer_learns(trainer):
     bitext, links = held_out()
     score = fitted(trainer).score(bitext, links)
@@ -417,7 +417,19 @@ def test_features_of_your_own_are_given_again(tmp_path):
 )
 def test_options_that_make_no_sense(options, finding):
     with pytest.raises(ParameterError, match=finding):
-        MatchingAligner(**options)
+        MatchingAligner(**options).check_params()
+    with pytest.raises(ParameterError, match=finding):
+        MatchingAligner(**options).fit(text(), gold())
+
+
+def test_options_are_kept_as_they_are_given():
+    sets = ["association"]
+    aligner = MatchingAligner(features=sets, extra=(len,), threads=3)
+    given = aligner.get_params()
+    assert given["features"] is sets and given["targets"] is None and given["trainer"] == "frank-wolfe"
+    assert aligner.kept_options["targets"] == "fixed"
+    assert not {"extra", "threads", "dictionary"} & aligner.options_.keys()
+    assert type(aligner)(**given).get_params() == given
 
 
 def test_gold_that_teaches_nothing():

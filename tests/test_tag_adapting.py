@@ -310,7 +310,7 @@ def test_no_pivots_says_what_to_do() -> None:
 )
 def test_wrong_options_are_named(wrong: dict[str, float]) -> None:
     with pytest.raises(ParameterError, match=next(iter(wrong))):
-        Correspondence(**wrong)
+        Correspondence(**wrong).check_params()
 
 
 def test_asking_wrongly(learnt: Correspondence) -> None:

@@ -16,6 +16,7 @@ from isogloss.structures._numba.jumps import BAND, BUCKETS, FIRST
 from isogloss.tasks.align import training as training_module
 from isogloss.tasks.align._numba.expect import UNIT
 from isogloss.tasks.align.corpus import Corpus
+from isogloss.tasks.align.hmm import HMMAligner
 from isogloss.tasks.align.settings import Settings
 from isogloss.tasks.align.training import Training
 
@@ -37,8 +38,12 @@ def small():
     return corpus_of(samples.bitext("en-de"))
 
 
+def settings_of(model="hmm", **options):
+    return Settings.of(model, HMMAligner(**options).get_params())
+
+
 def train(corpus, steps=None, **options):
-    training = Training(corpus, Settings(**options))
+    training = Training(corpus, settings_of(**options))
     return training, run(training, training.begin(), iterations=training.iterations if steps is None else steps)
 
 
@@ -69,7 +74,7 @@ def log_prior(training, state):
 @pytest.mark.parametrize(("smoothing", "null_smoothing"), [(1e-9, 1e-9), (0.02, 2.0), (0.5, 0.5)])
 def test_em_never_lowers_the_penalised_likelihood(small, model, smoothing, null_smoothing):
     """Through both stages: an HMM of uniform jumps is Model 1, so that nothing is lost where one takes over."""
-    settings = Settings(
+    settings = settings_of(
         model=model,
         constraint="none",
         iterations=12,
@@ -178,7 +183,7 @@ SENTENCES = [
 def test_an_iteration_of_the_hmm_equals_chains_pair_by_pair():
     """E-step and M-step of the forward direction, by general chains and the definition of the update."""
     corpus = corpus_of(Bitext.of(SENTENCES))
-    training = Training(corpus, Settings(model="hmm", constraint="none", model1_iterations=2, null=0.2, **PLAIN))
+    training = Training(corpus, settings_of(model="hmm", constraint="none", model1_iterations=2, null=0.2, **PLAIN))
     state = training.begin()
     for _ in range(4):
         state, _ = training.step(state)
@@ -300,7 +305,7 @@ class PowerCut(Exception):
 
 @pytest.mark.parametrize("at", [1, 4, 7])
 def test_a_broken_training_is_taken_up_to_the_bit(small, tmp_path, at):
-    settings = Settings(iterations=4)
+    settings = settings_of(iterations=4)
     whole = Training(small, settings)
     uncut = run(whole, whole.begin(), iterations=whole.iterations)
     calls = iter(range(100))

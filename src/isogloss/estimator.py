@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self, dataclass_transform
 
 import numpy as np
@@ -29,7 +29,7 @@ class Option:
     default: Any
     help: str
     kinds: tuple[type, ...]
-    """Types of values that are right."""
+    """Types of values that are right, beside `choices`."""
     choices: tuple[Any, ...] = ()
     least: float | None = None
     most: float | None = None
@@ -38,6 +38,9 @@ class Option:
     kept: bool = True
     """Whether it is saved with a model."""
     kw_only: bool = True
+    alias: str | None = None
+    attribute: str = ""
+    """Where its value is stored; known when its class is."""
 
     def allows(self, value: Any) -> bool:
         """Whether a value is right."""
@@ -45,8 +48,8 @@ class Option:
             value = value.item()
         if value is None:
             return self.default is None or None in self.choices
-        if self.choices:
-            return any(type(value) is type(known) and value == known for known in self.choices)
+        if any(type(value) is type(known) and value == known for known in self.choices):
+            return True
         if isinstance(value, bool):
             return bool in self.kinds
         return isinstance(value, self.kinds) and (not isinstance(value, int | float) or self._in_range(value))
@@ -63,19 +66,27 @@ class Option:
     @property
     def wanted(self) -> str:
         """What is right, in words: "an integer from 1 to 100"."""
-        if self.choices:
-            return "one of " + ", ".join(repr(choice) for choice in self.choices)
+        listed = ", ".join(repr(choice) for choice in self.choices if choice is not None or not self.kinds)
+        if not self.kinds:
+            return "one of " + listed
         names = {bool: "True or False", int: "an integer", float: "a number", str: "a string"}
         kinds = [kind for kind in self.kinds if not (kind is int and float in self.kinds)]
-        what = " or ".join(names.get(kind, f"a {kind.__name__}") for kind in kinds)
+        what = " or ".join([*filter(None, [listed]), *(names.get(kind, f"a {kind.__name__}") for kind in kinds)])
+        none = self.default is None or None in self.choices
+        return " ".join([what, *self._limits()]) + (", or None" if none else "")
+
+    def _limits(self) -> list[str]:
+        words = (("from", self.least), ("above", self.above), ("to", self.most), ("below", self.below))
         limits = [
-            f"{word} {limit:g}" if limit < 1e6 else f"{word} {limit:.0f}"
-            for word, limit in (("from", self.least), ("above", self.above), ("to", self.most), ("below", self.below))
+            f"{word} {limit}" if isinstance(limit, int) else f"{word} {limit:g}"
+            for word, limit in words
             if limit is not None
         ]
         if self.least is not None and self.most is None and self.below is None:
             limits.append("on")
-        return " ".join([what, *limits]) + (", or None" if self.default is None else "")
+        elif self.above is not None and self.below is not None:
+            limits.insert(1, "and")
+        return limits
 
 
 def option(
@@ -90,6 +101,7 @@ def option(
     below: float | None = None,
     kept: bool = True,
     kw_only: bool = True,
+    alias: str | None = None,
 ) -> Any:
     """Declare an option of an `Estimator`.
 
@@ -100,24 +112,28 @@ def option(
     help : str
         A sentence that says what it means.
     kind : type or tuple of types, optional
-        What values may be; that of the default if it is not said. Integers are right where floats are.
+        What values may be; that of the default if neither it nor choices are said. Integers are right where floats
+        are.
     choices : tuple
-        The values that are right, if they can be listed.
+        The values that are right, if they can be listed; with `kind`, those that are right beside values of that kind.
     least, most, above, below : float, optional
         Limits of numbers, the first two included.
     kept : bool
         Whether it is saved with a model: not what depends on the machine, nor what JSON cannot say.
     kw_only : bool
         False for options that may be given without their name.
+    alias : str, optional
+        What the option is called, where a method has that name already: its value then is the attribute that is
+        declared.
     """
-    given = type(default) if kind is None else kind
+    given = (() if choices else type(default)) if kind is None else kind
     kinds = given if isinstance(given, tuple) else (given,)
-    assert choices or type(None) not in kinds, "say what an option without default may be"
+    assert type(None) not in kinds, "say what an option without default may be"
     if float in kinds:
         kinds = (*kinds, int)
     elif int in kinds and most is None:
         most = MOST
-    return Option(default, help, kinds, choices, least, most, above, below, kept, kw_only)
+    return Option(default, help, kinds, choices, least, most, above, below, kept, kw_only, alias)
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(option,))
@@ -152,7 +168,7 @@ class Estimator:
         found = dict(cls._options)
         for name, declared in list(vars(cls).items()):
             if isinstance(declared, Option):
-                found[name] = declared
+                found[declared.alias or name] = replace(declared, attribute=name)
                 delattr(cls, name)  # so that nobody meets a declaration where a value should be
         cls._options = dict(sorted(found.items(), key=lambda item: item[1].kw_only))
         kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
@@ -170,7 +186,7 @@ class Estimator:
         given |= first
         self._check_names(given)
         for name, declared in self._options.items():
-            setattr(self, name, given.get(name, declared.default))
+            setattr(self, declared.attribute, given.get(name, declared.default))
 
     def __repr__(self) -> str:
         changed = (
@@ -180,22 +196,20 @@ class Estimator:
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Every option as it was given; `deep` is there for scikit-learn, and changes nothing."""
-        return {name: getattr(self, name) for name in self._options}
+        return {name: getattr(self, declared.attribute) for name, declared in self._options.items()}
 
     def set_params(self, **given: Any) -> Self:
         """Change options; what was learnt with the old ones stays until `fit` is called again."""
         self._check_names(given)
         for name, value in given.items():
-            setattr(self, name, value)
+            setattr(self, self._options[name].attribute, value)
         return self
 
     def check_params(self) -> None:
         """`ParameterError` for an option that makes no sense; a subclass adds what options ask of each other."""
-        for name, declared in self._options.items():
-            if not declared.allows(getattr(self, name)):
-                raise ParameterError(
-                    f"{type(self).__name__}: {name} should be {declared.wanted}, not {getattr(self, name)!r}"
-                )
+        for name, value in self.get_params().items():
+            if not (declared := self._options[name]).allows(value):
+                raise ParameterError(f"{type(self).__name__}: {name} should be {declared.wanted}, not {value!r}")
 
     def _check_names(self, given: Mapping[str, Any]) -> None:
         for name in given:
@@ -207,7 +221,7 @@ class Estimator:
     @property
     def options_(self) -> dict[str, Any]:
         """Every option that is saved with a model."""
-        return {name: getattr(self, name) for name, declared in self._options.items() if declared.kept}
+        return {name: value for name, value in self.get_params().items() if self._options[name].kept}
 
 
 def _names(names: Any) -> str:

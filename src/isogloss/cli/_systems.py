@@ -40,7 +40,7 @@ def named_files(given: Iterable[str] | None) -> dict[str, str]:
 def needed(aligner: Any) -> tuple[str, ...]:
     """Whose links the aligner has for features."""
     names = getattr(aligner, "links", ())
-    return names if isinstance(names, tuple) else ()
+    return tuple(names) if isinstance(names, list | tuple) else ()
 
 
 def check_needed(aligner: Any, files: Mapping[str, str], model: str) -> None:

@@ -307,7 +307,9 @@ def _checkpoint(output: str | None) -> str | None:
 def _new(name: str, options: dict[str, Any]) -> Any:
     from isogloss.tasks import align
 
-    return getattr(align, ALIGNERS[name])(**options)
+    made = getattr(align, ALIGNERS[name])(**options)
+    made.check_params()
+    return made
 
 
 def _loaded(path: str, options: dict[str, Any]) -> Any:
@@ -322,7 +324,7 @@ def _loaded(path: str, options: dict[str, Any]) -> Any:
     elif changes:
         saved = store.read(path)
         chosen = {name: changes.get(name, saved.options.get(name)) for name in ("symmetrise", "decode", "max_length")}
-        type(fitted)(**chosen)  # complains of what makes no sense as it does in training
+        type(fitted)(**chosen).check_params()  # complains of what makes no sense as it does in training
         fitted = type(fitted)._from_saved(replace(saved, options={**saved.options, **changes}))
         fitted.threads = options.get("threads")
     if "threshold" in options:

@@ -303,12 +303,14 @@ def _new(kind: str, options: dict[str, Any], own: dict[str, Any]) -> Any:
     made = getattr(align, ALIGNERS[kind], None)
     if made is None:
         raise UsageError(f"train-aligner {kind}: this version of Isogloss has no {ALIGNERS[kind]}")
-    known = {*made._SHARED_OPTIONS, *made._OWN_OPTIONS}
+    known = {name for name, declared in made._options.items() if declared.kept}
     for name in own:
         if name not in known:
             raise UsageError(f"--option {name}: {ALIGNERS[kind]} has no such option; it has {', '.join(sorted(known))}")
     _check_once(options, own)
-    return made(**{**options, **own})
+    aligner = made(**{**options, **own})
+    aligner.check_params()
+    return aligner
 
 
 def _check_once(options: dict[str, Any], own: dict[str, Any]) -> None:

@@ -16,7 +16,8 @@ from isogloss.data import Bitext, Links
 from isogloss.data.formats import as_bitext, as_links
 from isogloss.data.reading import Reading
 from isogloss.engine.threads import using_threads
-from isogloss.errors import BitextError, UsageError
+from isogloss.errors import BitextError, ParameterError, UsageError
+from isogloss.estimator import Estimator, option
 from isogloss.layout import number
 from isogloss.learners.runner import run
 from isogloss.metrics import AlignmentScore, best_threshold, score_links
@@ -27,14 +28,14 @@ from isogloss.tasks.align.explain import explain
 from isogloss.tasks.align.languages import KnownWords, text_for
 from isogloss.tasks.align.lexicon import LexiconEntry, entries_of, lexicon_prior, read_lexicon
 from isogloss.tasks.align.model import Model
-from isogloss.tasks.align.settings import Settings
-from isogloss.tasks.align.symmetrise import symmetrise_links
+from isogloss.tasks.align.settings import CONSTRAINTS, MOST_WORDS, Settings
+from isogloss.tasks.align.symmetrise import METHODS, symmetrise_links
 from isogloss.tasks.align.training import Evidence, Training, expect
 
 __all__ = ["HMMAligner", "Model1Aligner", "Model2Aligner"]
 
 
-class HMMAligner:
+class HMMAligner(Estimator):
     """Links the words of a bitext with two HMMs, one for each direction, that are trained to agree.
 
     Parameters
@@ -53,7 +54,7 @@ class HMMAligner:
         `isogloss.tasks.align.symmetrise` on the links of each direction, made by `decode` ("posterior" or "viterbi").
     lowercase : bool
         Compare words without case. Links speak of the words as written either way.
-    spelling, stems, smoothing, null : float, optional
+    spelling, stems, smoothing, null : float
         Priors; see `Settings`. 0 switches spelling or stems off.
     lexicon : path or iterable of (source, target[, weight]), optional
         Word pairs known beforehand; a weight is a pseudo-count, 10 if not given.
@@ -63,6 +64,8 @@ class HMMAligner:
         For form's sake: nothing here is random.
     threads : int, optional
         All cores if not given; the result is the same.
+    model1_iterations, null_smoothing, stem_length, leave_out, decode_leave_out, dual_steps, dual_rate, dual_tolerance
+        Seldom of use; see `Settings`.
 
     Attributes
     ----------
@@ -85,50 +88,86 @@ class HMMAligner:
     """
 
     _kind: ClassVar[str] = "hmm"
-    _model: Model
-    _settings: Settings
+    constraint: str = option(default="agreement", choices=CONSTRAINTS, help="What training asks of the two directions.")
+    decode_constraint: str | None = option(
+        default=None, choices=(None, *CONSTRAINTS),
+        help="What decoding asks of them; the same if not given, but symmetric after agreement.",
+    )  # fmt: skip
+    iterations: int | None = option(
+        default=None,
+        kind=int,
+        least=0,
+        most=10**6,
+        help="Iterations of the model; by the size of the text if not given.",
+    )
+    threshold: float | str = option(
+        default="auto", choices=("auto", "points"), kind=float, above=0, below=1,
+        help="Links are cells whose posterior reaches it; two ways find it without labels.",
+    )  # fmt: skip
+    symmetrise: str = option(
+        default="posterior", choices=("posterior", *METHODS), help="How the two directions become one set of links."
+    )
+    decode: str = option(
+        default="posterior", choices=("posterior", "viterbi"),
+        help="What makes the links of each direction that symmetrise joins.",
+    )  # fmt: skip
+    lowercase: bool = option(default=True, help="Compare words without case.")
+    spelling: float = option(
+        default=1.5, least=0, most=1000, help="Pseudo-count of a pair of words that are spelt alike; 0 for none."
+    )
+    stems: float = option(
+        default=2.0, least=0, most=1000, help="Pseudo-count of words whose stems go together; 0 for none."
+    )
+    smoothing: float = option(
+        default=0.001, least=1e-9, most=1000, help="Pseudo-count of every pair of words, met or not."
+    )
+    null: float = option(
+        default=0.15, least=1e-6, most=0.999, help="Probability that a word has no link, before any word is looked at."
+    )
+    _lexicon: str | PathLike[str] | Iterable[tuple[Any, ...]] | None = option(
+        default=None, kind=object, kept=False, alias="lexicon",
+        help="Word pairs known beforehand, in a file or as tuples; a weight is a pseudo-count, 10 if not given.",
+    )  # fmt: skip
+    max_length: int = option(
+        default=1000, least=1, most=MOST_WORDS, help="Pairs with more words on a side are passed over."
+    )
+    seed: int = option(default=0, least=0, most=2**63 - 1, help="For form's sake: nothing here is random.")
+    threads: int | None = option(
+        default=None, kind=int, least=1, kept=False, help="Cores to use, all if not given; the result is the same."
+    )
+    model1_iterations: int | None = option(
+        default=None, kind=int, least=0, most=10**6,
+        help="Iterations of Model 1 before those of the model; by the size of the text if not given.",
+    )  # fmt: skip
+    null_smoothing: float = option(
+        default=0.01, least=1e-9, most=1000,
+        help="Pseudo-count, per word type, of the null word, which is spread by frequency.",
+    )  # fmt: skip
+    stem_length: int = option(default=4, least=1, most=64, help="Letters of a word that make its stem.")
+    leave_out: float = option(
+        default=1.0, least=0, most=1, help="How much of its own evidence a sentence is judged without in training."
+    )
+    decode_leave_out: float = option(
+        default=1.0, least=0, most=1, help="How much of its own evidence a sentence is judged without in decoding."
+    )
+    dual_steps: int | None = option(
+        default=None, kind=int, least=0, most=10**6,
+        help="Gradient steps on the dual of a projection; as the constraint needs if not given.",
+    )  # fmt: skip
+    dual_rate: float = option(default=1.0, least=1e-3, most=8, help="Length of these steps.")
+    dual_tolerance: float = option(default=0.01, least=0, most=1000, help="The violation at which these steps stop.")
 
-    def __init__(
-        self,
-        *,
-        constraint: str = "agreement",
-        decode_constraint: str | None = None,
-        iterations: int | None = None,
-        threshold: float | str = "auto",
-        symmetrise: str = "posterior",
-        decode: str = "posterior",
-        lowercase: bool = True,
-        spelling: float | None = None,
-        stems: float | None = None,
-        smoothing: float | None = None,
-        null: float | None = None,
-        lexicon: str | PathLike[str] | Iterable[tuple[Any, ...]] | None = None,
-        max_length: int = 1000,
-        seed: int = 0,
-        threads: int | None = None,
-        **expert: Any,
-    ) -> None:
-        if decode_constraint is None:
-            decode_constraint = "symmetric" if constraint == "agreement" else constraint
-        given = {
-            "iterations": iterations, "spelling": spelling, "stems": stems, "smoothing": smoothing, "null": null,
-            **expert,
-        }  # fmt: skip
-        if constraint in ("bijective", "symmetric"):  # training needs tighter projections than decoding alone
-            given.setdefault("dual_steps", 20)
-        self._settings = Settings.from_dict(
-            {
-                "model": self._kind, "constraint": constraint, "decode_constraint": decode_constraint,
-                "threshold": threshold, "symmetrise": symmetrise, "decode": decode, "lowercase": lowercase,
-                "max_length": max_length, "seed": seed, **{k: v for k, v in given.items() if v is not None},
-            }
-        )  # fmt: skip
-        self._asked = self._settings  # `fit` chooses anew, by the size of each text
-        self._given = frozenset(name for name, value in given.items() if value is not None)
-        self._lexicon = lexicon
-        self.threads = threads
-        self._trained_on: tuple[Bitext, Corpus, Evidence] | None = None
-        self.reading_: Reading | None = None
+    _trained_on: tuple[Bitext, Corpus, Evidence] | None = None
+    reading_: Reading | None = None
+
+    def check_params(self) -> None:
+        """`ParameterError` for an option that makes no sense."""
+        super().check_params()
+        if self.decode == "viterbi" and self.symmetrise == "posterior":
+            raise ParameterError(
+                f"{type(self).__name__}: decode='viterbi' gives links of each direction, without posteriors to join: "
+                "choose how to join them, e.g. symmetrise='grow-diag-final-and'"
+            )
 
     # --- learning
 
@@ -141,35 +180,22 @@ class HMMAligner:
         progress: Progress | None = None,
     ) -> Self:
         """Learn from a bitext (or anything `as_bitext` takes). Its own links are then what `predict` gives for it."""
+        self.check_params()
         bitext = as_bitext(bitext)
         progress = progress or QuietProgress()
         with using_threads(self.threads):
-            corpus = self._corpus(bitext)
+            corpus = Corpus.of(bitext, lowercase=self.lowercase, max_length=self.max_length)
             if corpus.skipped.all():
-                raise BitextError(_nothing_to_learn(bitext, self._settings.max_length))
+                raise BitextError(_nothing_to_learn(bitext, self.max_length))
             lexicon = None
+            if isinstance(self._lexicon, Iterator):
+                self._lexicon = list(self._lexicon)  # it can be read once, and `fit` be called again
             if self._lexicon is not None:
-                self._lexicon = read_lexicon(self._lexicon)
-                lexicon = lexicon_prior(self._lexicon, corpus, self._settings.lowercase)
-            self._settings = self._asked.for_size(len(corpus.pairs.source_ids), self._given)
+                lexicon = lexicon_prior(read_lexicon(self._lexicon), corpus, self.lowercase)
+            self._settings = self._asked(len(corpus.pairs.source_ids))
             self.reading_ = Reading.of(bitext.source, bitext.target)
             training = Training(corpus, self._settings, lexicon=lexicon, on_shard=progress.within)
             self._learn(bitext, training, progress, checkpoint=checkpoint, resume=resume)
-        return self
-
-    def update(self, bitext: Any, *, progress: Progress | None = None) -> Self:
-        """Continue on more text: what was learnt before counts as if its text were still there."""
-        bitext = self._checked(bitext)
-        progress = progress or QuietProgress()
-        with using_threads(self.threads):
-            corpus = self._corpus(bitext)
-            if corpus.skipped.all():
-                return self
-            before = self._model
-            base = before.fitted_to(corpus, self._settings, learning=True)
-            training = Training(corpus, self._settings, base=base, on_shard=progress.within)
-            self._learn(bitext, training, progress)
-            self._model = before.merged(self._model)
         return self
 
     def _learn(self, bitext: Bitext, training: Training, progress: Progress, **keeping: Any) -> None:
@@ -188,12 +214,28 @@ class HMMAligner:
             state, settings.model, settings.decode_constraint, leave_out=settings.decode_leave_out, learn=False
         )
         progress.finish()
-        self._model, self._own_model = model.pruned(), model
+        self._model: Model = model.pruned()
+        self._own_model = model
         self._trained_on = bitext, corpus, state.evidence
         self.trace_ = result.trace
         self.skipped_ = np.flatnonzero(corpus.skipped)
         self._bitext_hash: str | None = None
         self.threshold_ = self._threshold(corpus, model, state.evidence)
+
+    def update(self, bitext: Any, *, progress: Progress | None = None) -> Self:
+        """Continue on more text: what was learnt before counts as if its text were still there."""
+        bitext = self._checked(bitext)
+        progress = progress or QuietProgress()
+        with using_threads(self.threads):
+            corpus = self._corpus(bitext)
+            if corpus.skipped.all():
+                return self
+            before = self._model
+            base = before.fitted_to(corpus, self._settings, learning=True)
+            training = Training(corpus, self._settings, base=base, on_shard=progress.within)
+            self._learn(bitext, training, progress)
+            self._model = before.merged(self._model)
+        return self
 
     def _threshold(self, corpus: Corpus, model: Model, evidence: Evidence) -> float:
         asked = self._settings.threshold
@@ -308,16 +350,14 @@ class HMMAligner:
 
     @property
     def options_(self) -> dict[str, Any]:
-        """Every option as it was used."""
-        return self._settings.as_dict()
+        """Every option as it was used, or would be for a small text."""
+        return (self._settings if hasattr(self, "_settings") else self._asked()).as_dict()
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a folder with the parameters and a header; see `isogloss.store`."""
         self._check_fitted()
         meta = {"threshold": self.threshold_, "data": self._data_hash(), **Reading.to_meta(self.reading_)}
-        store.save(
-            path, kind=f"align.{self._kind}", options=self._settings.as_dict(), arrays=self._model.arrays(), meta=meta
-        )
+        store.save(path, kind=f"align.{self._kind}", options=self.options_, arrays=self._model.arrays(), meta=meta)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
@@ -326,20 +366,25 @@ class HMMAligner:
 
     @classmethod
     def _from_saved(cls, saved: store.Saved) -> Self:
-        aligner = cls.__new__(cls)
         with store.reading("the saved aligner"):
-            aligner._settings = aligner._asked = Settings.from_dict(saved.options)
+            options = {"model": cls._kind, **saved.options}
+            if (model := options.pop("model")) != cls._kind:
+                raise ParameterError(f"model should be {cls._kind!r}, not {model!r}")
+            aligner = cls(**options)
+            aligner.check_params()
+            aligner._settings = aligner._asked()
             aligner.threshold_ = number(saved.meta["threshold"], "threshold", least=0.0, most=1.0)
             aligner._model = Model.from_arrays(saved.arrays)
             aligner.reading_ = Reading.from_meta(saved.meta)
-        aligner._given = frozenset(saved.options)
-        aligner._lexicon, aligner.threads = None, None
-        aligner._trained_on = None
         aligner._bitext_hash = str(saved.meta.get("data", ""))
         aligner.trace_, aligner.skipped_ = np.zeros(0), np.zeros(0, np.int64)
         return aligner
 
     # --- inside
+
+    def _asked(self, n_words: int = 0) -> Settings:
+        """What the options come to on a text of so many source words."""
+        return Settings.of(self._kind, self.get_params(), n_words)
 
     def _corpus(self, bitext: Bitext) -> Corpus:
         return Corpus.of(bitext, lowercase=self._settings.lowercase, max_length=self._settings.max_length)

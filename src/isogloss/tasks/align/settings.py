@@ -1,13 +1,10 @@
-"""What an aligner was told, checked, and what it chooses by itself."""
+"""What an aligner was told, and what it chooses by itself."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
 from typing import Any
-
-from isogloss.errors import ParameterError
-from isogloss.tasks.align.symmetrise import METHODS
 
 __all__ = ["CONSTRAINTS", "MOST_WORDS", "Settings"]
 
@@ -15,8 +12,9 @@ MOST_WORDS = 32_000
 """Words that a side of a pair may have at the most: what 16 bits can number."""
 CONSTRAINTS = ("none", "agreement", "bijective", "symmetric")
 
+_USUAL = {"model1_iterations": 5, "iterations": 5}
 # Iterations for texts of at least so many source words.
-_FEWER: tuple[tuple[int, dict[str, Any]], ...] = (
+_FEWER: tuple[tuple[int, dict[str, int]], ...] = (
     (4_000_000, {"model1_iterations": 3, "iterations": 3}),
     (2_000_000, {"model1_iterations": 3, "iterations": 4}),
 )
@@ -24,7 +22,7 @@ _FEWER: tuple[tuple[int, dict[str, Any]], ...] = (
 
 @dataclass(frozen=True)
 class Settings:
-    """Every number the training and the decoding use.
+    """Every number the training and the decoding use; options of `HMMAligner`, which checks them, without gaps.
 
     Parameters
     ----------
@@ -54,91 +52,47 @@ class Settings:
         Words a side may have; longer pairs are passed over.
     """
 
-    model: str = "hmm"
-    constraint: str = "agreement"
-    decode_constraint: str = "symmetric"
-    model1_iterations: int = 5
-    iterations: int = 5
-    smoothing: float = 0.001
-    null: float = 0.15
-    null_smoothing: float = 0.01
-    spelling: float = 1.5
-    stems: float = 2.0
-    stem_length: int = 4
-    leave_out: float = 1.0
-    decode_leave_out: float = 1.0
-    dual_steps: int = 6
-    dual_rate: float = 1.0
-    dual_tolerance: float = 0.01
-    threshold: float | str = "auto"
-    symmetrise: str = "posterior"
-    decode: str = "posterior"
-    lowercase: bool = True
-    max_length: int = 1000
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        for name, low, high in (
-            ("model1_iterations", 0, 10**6),
-            ("iterations", 0, 10**6),
-            ("max_length", 1, MOST_WORDS),
-            ("stem_length", 1, 64),
-            ("dual_steps", 0, 10**6),
-            ("seed", 0, 2**63 - 1),
-        ):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-                raise ParameterError(f"{name} should be a whole number from {low} to {high}, not {value!r}")
-        for name, bottom, top in (
-            ("smoothing", 1e-9, 1e3),
-            ("null", 1e-6, 0.999),
-            ("null_smoothing", 1e-9, 1e3),
-            ("spelling", 0.0, 1e3),
-            ("stems", 0.0, 1e3),
-            ("leave_out", 0.0, 1.0),
-            ("decode_leave_out", 0.0, 1.0),
-            ("dual_rate", 1e-3, 8.0),
-            ("dual_tolerance", 0.0, 1e3),
-        ):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not bottom <= value <= top:
-                raise ParameterError(f"{name} should be a number from {bottom:g} to {top:g}, not {value!r}")
-        for name, choices in (
-            ("model", ("model1", "model2", "hmm")),
-            ("constraint", CONSTRAINTS),
-            ("decode_constraint", CONSTRAINTS),
-            ("symmetrise", ("posterior", *METHODS)),
-            ("decode", ("posterior", "viterbi")),
-        ):
-            if getattr(self, name) not in choices:
-                raise ParameterError(f"{name} should be one of {', '.join(choices)}, not {getattr(self, name)!r}")
-        if not isinstance(self.lowercase, bool):
-            raise ParameterError(f"lowercase should be True or False, not {self.lowercase!r}")
-        t = self.threshold
-        if not (t in ("auto", "points") or (isinstance(t, int | float) and not isinstance(t, bool) and 0 < t < 1)):
-            raise ParameterError(f"threshold should be auto, points or a number between 0 and 1, not {t!r}")
-        if self.decode == "viterbi" and self.symmetrise == "posterior":
-            raise ParameterError(
-                "decode='viterbi' gives links of each direction, without posteriors to join: "
-                "choose how to join them, e.g. symmetrise='grow-diag-final-and'"
-            )
-
-    def for_size(self, n_words: int, given: Collection[str]) -> Settings:
-        """The same with fewer iterations on large texts, for the sake of time, unless they were given.
-
-        Tried on the 37 pairs of the Hansards development set with 2.4 million source words around them, where three and
-        four, and three and three, could not be told from five and five. Above that size there was no gold to try it on.
-        """
-        fewer = next((fewer for least, fewer in _FEWER if n_words >= least), {})
-        return replace(self, **{name: value for name, value in fewer.items() if name not in given})
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
+    model: str
+    constraint: str
+    decode_constraint: str
+    model1_iterations: int
+    iterations: int
+    smoothing: float
+    null: float
+    null_smoothing: float
+    spelling: float
+    stems: float
+    stem_length: int
+    leave_out: float
+    decode_leave_out: float
+    dual_steps: int
+    dual_rate: float
+    dual_tolerance: float
+    threshold: float | str
+    symmetrise: str
+    decode: str
+    lowercase: bool
+    max_length: int
+    seed: int
 
     @classmethod
-    def from_dict(cls, options: dict[str, Any]) -> Settings:
-        """What `as_dict` gave; options of another version that we do not know are refused."""
-        known = {field.name for field in fields(cls)}
-        if unknown := sorted(set(options) - known):
-            raise ParameterError(f"unknown options: {', '.join(unknown)}")
-        return cls(**options)
+    def of(cls, model: str, given: Mapping[str, Any], n_words: int = 0) -> Settings:
+        """The options of an aligner, and what follows for those that are None from its constraint and its text.
+
+        There are fewer iterations on large texts, for the sake of time. Tried on the 37 pairs of the Hansards
+        development set with 2.4 million source words around them, where three and four, and three and three, could not
+        be told from five and five. Above that size there was no gold to try it on.
+        """
+        constraint = given["constraint"]
+        iterations = next((fewer for least, fewer in _FEWER if n_words >= least), _USUAL)
+        chosen: dict[str, Any] = {
+            "decode_constraint": "symmetric" if constraint == "agreement" else constraint,
+            "dual_steps": 20 if constraint in ("bijective", "symmetric") else 6,  # training needs tighter projections
+            **iterations,
+        }
+        names = (field.name for field in fields(cls) if field.name != "model")
+        return cls(model, **{name: chosen[name] if given[name] is None else given[name] for name in names})
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return asdict(self)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,13 +20,14 @@ from isogloss.data.bitext import Text
 from isogloss.data.treebank import Treebank
 from isogloss.data.vocabulary import Vocabulary
 from isogloss.engine.threads import using_threads
-from isogloss.errors import DataError, ParameterError, UsageError
+from isogloss.errors import DataError, UsageError
+from isogloss.estimator import Estimator, option
 from isogloss.layout import COUNTS, Layout, Numbers, Strings, check, number
 from isogloss.learners.features import KEYS, Axis, Index, Parts, Templates, positions
 from isogloss.progress import Progress, QuietProgress
 from isogloss.tasks.tag.base import as_treebank
 from isogloss.tasks.tag.learning import Learning, Real
-from isogloss.tasks.tag.words import AFFIX, joined, template_names, word_axis
+from isogloss.tasks.tag.words import AFFIX, joined, template_names, templates_of, word_axis
 
 __all__ = ["BLOCKS", "Adapted", "Correspondence"]
 
@@ -55,7 +56,7 @@ _KEPT: Layout = {
 }
 
 
-class Correspondence:
+class Correspondence(Estimator):
     r"""Places of words, beginnings, endings and neighbours, in which those of two domains lie side by side.
 
     Pivots are words that are frequent in both domains, on the left of a position, at it and on its right. Each is
@@ -115,50 +116,47 @@ class Correspondence:
     ['cat', 'dog']
     """
 
-    OPTIONS: ClassVar[tuple[str, ...]] = (
-        "templates", "h", "threshold", "regularisation", "tolerance", "min_count", "positive", "normalise", "scale",
-        "kept", "l1", "seed",
+    templates: Sequence[str | Sequence[str]] | None = option(
+        default=None, kind=(list, tuple), kw_only=False,
+        help="Attributes that have places: each template is a block of its own.",
     )  # fmt: skip
+    h: int = option(default=25, least=0, help="Dimensions of the places of a block.")
+    threshold: int = option(
+        default=20, least=0, help="Pivots are words that occur more often than this in each domain."
+    )
+    regularisation: float = option(default=1e-4, above=0, help="Penalty on the weights of the predictors of pivots.")
+    tolerance: float = option(default=0.01, above=0, help="How exact predictors are.")
+    min_count: int = option(default=2, least=1, help="Attributes that occur less often have no place.")
+    positive: bool = option(default=True, help="Leave out what speaks against a pivot.")
+    normalise: bool = option(default=True, help="Make all places equally far from the origin.")
+    scale: float = option(default=1.0, least=0, help="How large places are beside the other attributes of a tagger.")
+    kept: float = option(default=0.5, above=0, most=1, help="Share of the dimensions that a tagger keeps.")
+    l1: float = option(default=0.1, least=0, help="The tagger's penalty on their weights.")
+    seed: int = option(default=0, least=0, help="Seed of the order of positions.")
+    threads: int | None = option(
+        default=None, kind=int, least=1, kept=False, help="Cores to use, all if not given; the result is the same."
+    )
 
-    def __init__(
-        self,
-        templates: Sequence[str | Sequence[str]] | None = None,
-        *,
-        h: int = 25,
-        threshold: int = 20,
-        regularisation: float = 1e-4,
-        tolerance: float = 0.01,
-        min_count: int = 2,
-        positive: bool = True,
-        normalise: bool = True,
-        scale: float = 1.0,
-        kept: float = 0.5,
-        l1: float = 0.1,
-        seed: int = 0,
-        threads: int | None = None,
-    ) -> None:
-        self.templates = template_names(templates, BLOCKS)
-        self.h, self.threshold, self.regularisation, self.min_count = h, threshold, regularisation, min_count
-        self.tolerance, self.positive, self.normalise = tolerance, bool(positive), bool(normalise)
-        self.scale, self.kept, self.l1, self.seed, self.threads = scale, kept, l1, seed, threads
-        self._check_options()
-        self._blocks = [Templates([template]) for template in self.templates]
-        self.names = Templates(self.templates).names
+    def check_params(self) -> None:
+        """`ParameterError` for an option that makes no sense."""
+        super().check_params()
+        self._templates  # noqa: B018 - says which template makes no sense
 
-    def _check_options(self) -> None:
-        for name, least in (("h", 0), ("threshold", 0), ("min_count", 1), ("seed", 0)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise ParameterError(f"Correspondence: {name} should be an integer from {least} on, not {value!r}")
-        for name, above in (("regularisation", True), ("tolerance", True), ("scale", False), ("l1", False)):
-            value = getattr(self, name)
-            if not (isinstance(value, (int, float)) and 0 <= value < np.inf) or (above and not value):
-                raise ParameterError(f"Correspondence: {name} should be {'above 0' if above else '0 or more'}: {value}")
-        if not (isinstance(self.kept, (int, float)) and 0 < self.kept <= 1):
-            raise ParameterError(f"Correspondence: kept should be above 0 and at most 1, not {self.kept!r}")
+    @property
+    def _templates(self) -> Templates:
+        return templates_of(template_names(self.templates, BLOCKS))
+
+    @property
+    def _blocks(self) -> list[Templates]:
+        return [templates_of((template,)) for template in template_names(self.templates, BLOCKS)]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the blocks, one for each template."""
+        return self._templates.names
 
     def __repr__(self) -> str:
-        return f"Correspondence({len(self.templates)} templates, h={self.h})"
+        return f"Correspondence({len(self._templates.names)} templates, h={self.h})"
 
     # --- learning
 
@@ -178,6 +176,7 @@ class Correspondence:
         """
         from isogloss.learners.correspondence import Design, View, project
 
+        self.check_params()
         progress = progress or QuietProgress()
         texts = [as_treebank(text) for text in (source, target) if text is not None]
         ids, types, offsets = joined(texts)
@@ -188,7 +187,7 @@ class Correspondence:
         chosen = self._pivots(counts[:, : len(texts)], words[0], texts)
         with using_threads(self.threads):
             parts = positions(word_axis(ids, types, offsets))
-            index = Templates(self.templates).index(parts, min_count=self.min_count)
+            index = self._templates.index(parts, min_count=self.min_count)
             places = self._places(parts, index)
             blocks = np.full(index.n_features + 1, -1, np.int32)
             for b in range(len(self.names)):
@@ -327,8 +326,8 @@ class Correspondence:
 
     @property
     def options_(self) -> dict[str, Any]:
-        """Every option as it was used."""
-        return {name: getattr(self, name) for name in self.OPTIONS}
+        """Every option that is saved with a tagger; templates are written out, whatever the usual ones will be."""
+        return super().options_ | {"templates": template_names(self.templates, BLOCKS)}
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """What was learnt, for `isogloss.store`."""
@@ -344,6 +343,7 @@ class Correspondence:
     def from_arrays(cls, options: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
         """The inverse of `options_` and `to_arrays`."""
         made = cls(**options)
+        made.check_params()
         found = check(arrays, _LAYOUT, "the saved correspondence", {"h": made.h, "blocks": len(made.names)})
         made._index, made._table, made.strengths_ = Index(found["keys"]), found["table"], found["strengths"]
         made.vocabulary_, made.counts_ = Vocabulary(found["words"]), found["counts"]

@@ -16,6 +16,7 @@ from isogloss.data.formats import as_bitext
 from isogloss.data.reading import Reading
 from isogloss.engine.threads import using_threads
 from isogloss.errors import BitextError, ParameterError, UsageError
+from isogloss.estimator import Estimator, option
 from isogloss.progress import Progress, QuietProgress
 from isogloss.tasks.align.corpus import Corpus
 from isogloss.tasks.align.features import keeping
@@ -55,7 +56,7 @@ STEMS = (3, 5)
 Extra = Callable[[PairView], Any]
 
 
-class FeatureExtractor:
+class FeatureExtractor(Estimator):
     """Features of word pairs, and of words left unlinked, for supervised aligners.
 
     Parameters
@@ -107,55 +108,69 @@ class FeatureExtractor:
     (('bias', 'dice', 'llr', 'pmi', 'distance'), True)
     """
 
-    def __init__(
-        self,
-        sets: Sequence[str] = SETS,
-        *,
-        links: Sequence[str] = (),
-        dictionary: str | PathLike[str] | Iterable[tuple[Any, ...]] | None = None,
-        extra: Sequence[Extra] = (),
-        lowercase: bool = True,
-        lexical_pairs: int = 5,
-        lexical_words: int = 25,
-        hmm: Mapping[str, Any] | None = None,
-        stems: Sequence[int] = STEMS,
-        max_length: int = 1000,
-        threads: int | None = None,
-    ) -> None:
-        unknown = [name for name in sets if name not in COLUMNS]
-        if isinstance(sets, str) or unknown:
-            wrong = repr(sets) if isinstance(sets, str) else ", ".join(repr(name) for name in unknown)
+    sets: Sequence[str] = option(
+        default=SETS, kind=(list, tuple), kw_only=False, help="Sets of features; a constant is always among them."
+    )
+    links: Sequence[str] = option(
+        default=(), kind=(list, tuple), help="Names of links by other systems, which are given with each text."
+    )
+    dictionary: str | PathLike[str] | Iterable[tuple[Any, ...]] | None = option(
+        default=None, kind=object, kept=False, help="A bilingual dictionary, in a file or as tuples."
+    )
+    extra: Sequence[Extra] = option(
+        default=(), kind=(list, tuple), kept=False, help="Functions that make features of your own."
+    )
+    lowercase: bool = option(default=True, help="Count words without case.")
+    lexical_pairs: int = option(
+        default=5, least=0, most=10_000,
+        help="How many of the most frequent words of both sides have an indicator for each pair of them.",
+    )  # fmt: skip
+    lexical_words: int = option(
+        default=25, least=0, most=10_000, help="How many of the most frequent words have an indicator each."
+    )
+    hmm: Mapping[str, Any] | None = option(
+        default=None, kind=Mapping, help="Options of the HMMAligner behind the sets hmm and stems."
+    )
+    stems: Sequence[int] = option(
+        default=STEMS, kind=(list, tuple), help="Letters to which words are cut for the set stems: one HMM for each."
+    )
+    max_length: int = option(
+        default=1000, least=1, most=MOST_WORDS, help="Pairs with more words on a side are passed over."
+    )
+    threads: int | None = option(
+        default=None, kind=int, least=1, kept=False, help="Cores to use, all if not given; the result is the same."
+    )
+
+    _known: Known | None = None
+    _dictionary: Dictionary | None = None
+    _extra_names: Sequence[tuple[str, ...]] = ()
+    _frequent: Sequence[Vocabulary] = (Vocabulary([]), Vocabulary([]))
+    _phrases: Phrases | None = None
+    _habits: LinkHabits | None = None
+    reading_: Reading | None = None
+
+    def check_params(self) -> None:
+        """`ParameterError` for an option that makes no sense."""
+        super().check_params()
+        if unknown := [name for name in self.sets if name not in COLUMNS]:
+            wrong = ", ".join(repr(name) for name in unknown)
             raise ParameterError(f"there is no set of features {wrong}: take some of {', '.join(COLUMNS)}")
-        for name, value, least, most in (
-            ("lexical_pairs", lexical_pairs, 0, 10_000), ("lexical_words", lexical_words, 0, 10_000),
-            ("max_length", max_length, 1, MOST_WORDS),
-        ):  # fmt: skip
-            if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-                raise ParameterError(f"FeatureExtractor: {name} should be from {least} to {most}, not {value!r}")
-        if not isinstance(lowercase, bool):
-            raise ParameterError(f"FeatureExtractor: lowercase should be True or False, not {lowercase!r}")
-        if isinstance(links, str) or not all(isinstance(name, str) for name in links):
-            raise ParameterError(f"FeatureExtractor: links should be names of systems, not {links!r}")
-        if len(set(stems)) < len(stems) or any(isinstance(n, bool) or not isinstance(n, int) or n < 1 for n in stems):
-            raise ParameterError(f"FeatureExtractor: stems should be different numbers of letters, not {stems!r}")
-        self.sets = tuple(name for name in COLUMNS if name in sets)
-        self.links = tuple(links)
-        self.dictionary, self.extra = dictionary, tuple(extra)
-        self.lowercase, self.max_length, self.threads = lowercase, max_length, threads
-        self.lexical_pairs, self.lexical_words = lexical_pairs, lexical_words
-        self.hmm, self.stems = dict(hmm or {}), tuple(stems)
-        self._known: Known | None = None
-        self._dictionary: Dictionary | None = None
-        self._extra_names: list[tuple[str, ...]] = []
-        self._frequent: list[Vocabulary] = [Vocabulary([]), Vocabulary([])]
-        self._phrases: Phrases | None = None
-        self._habits: LinkHabits | None = None
-        self.reading_: Reading | None = None
+        if not all(isinstance(name, str) for name in self.links):
+            raise ParameterError(f"FeatureExtractor: links should be names of systems, not {self.links!r}")
+        lengths = [n for n in self.stems if isinstance(n, int) and not isinstance(n, bool) and n >= 1]
+        if len(set(lengths)) < len(self.stems):
+            raise ParameterError(f"FeatureExtractor: stems should be different numbers of letters, not {self.stems!r}")
+
+    @property
+    def _ordered(self) -> tuple[str, ...]:
+        """The sets in the order of their features, whatever order they were given in."""
+        return tuple(name for name in COLUMNS if name in self.sets)
 
     # --- learning
 
     def fit(self, bitext: Any, unlabelled: Any | None = None, progress: Progress | None = None) -> Self:
         """Count words and train the aligners behind the features, on the text of both; labels are never seen."""
+        self.check_params()
         labelled = as_bitext(bitext)
         self.reading_ = Reading.of(labelled.source, labelled.target)
         text = joined(labelled, None if unlabelled is None else as_bitext(unlabelled))
@@ -197,7 +212,7 @@ class FeatureExtractor:
 
     def _trained(self, text: Bitext, progress: Progress) -> dict[str, HMMAligner]:
         shared = {"lowercase": self.lowercase, "max_length": self.max_length, "threads": self.threads}
-        hmm, classical = {**shared, **self.hmm}, {**shared, "constraint": "none"}  # each direction for itself
+        hmm, classical = {**shared, **(self.hmm or {})}, {**shared, "constraint": "none"}  # each direction for itself
         found: dict[str, HMMAligner] = {}
         for name in self.aligner_names:
             if name.startswith(STEM):
@@ -241,7 +256,7 @@ class FeatureExtractor:
     def link_names(self) -> tuple[str, ...]:
         """Names of the link features, in order; complete once `fit` has seen what user functions give."""
         names: list[str] = ["bias"]
-        for name in self.sets:
+        for name in self._ordered:
             if name == "stems":
                 names += stem_columns(self.stems)
             elif name == "trust":
@@ -311,7 +326,7 @@ class FeatureExtractor:
         if {*sets} - {"blocks", "pairs"} != {*self.sets} - {"blocks", "pairs"} or not {*sets} <= {*self.sets}:
             raise UsageError(f"FeatureExtractor: only {', '.join(self.sets)} are there, and only parts can be left out")
         found = copy(self)
-        found.sets = tuple(name for name in self.sets if name in sets)
+        found.sets = tuple(sets)
         found._phrases = self._phrases if "blocks" in sets else None
         found._habits = self._habits if "pairs" in sets else None
         return found
@@ -484,11 +499,8 @@ class FeatureExtractor:
     @property
     def options_(self) -> dict[str, Any]:
         """The options that can be written down."""
-        return {
-            "sets": list(self.sets), "links": list(self.links), "lowercase": self.lowercase,
-            "lexical_pairs": self.lexical_pairs, "lexical_words": self.lexical_words, "hmm": self.hmm,
-            "stems": list(self.stems), "max_length": self.max_length,
-        }  # fmt: skip
+        lists = {"sets": list(self._ordered), "links": list(self.links), "stems": list(self.stems)}
+        return super().options_ | lists | {"hmm": dict(self.hmm or {})}
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Everything that `transform` needs, as plain arrays for `isogloss.store`; all but the user's functions."""

@@ -79,6 +79,7 @@ def restored(
     with store.reading("what this model knows of its features"):
         header = json.loads(arrays["header"].tobytes())
         made = kind(**header["options"], extra=extra, threads=threads)
+        made.check_params()
         made._extra_names = [texts(group, "extra") for group in header["extra"]]
         made.statistics_ = Statistics.from_arrays(store.unprefixed("counts/", arrays))
         made.aligners_ = {

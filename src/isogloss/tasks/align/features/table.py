@@ -31,8 +31,6 @@ COLUMNS = {
     "frequency": ("rank_difference", "both_frequent", "one_frequent", "both_rare", "one_rare"),
     "context": ("next_dice", "previous_dice", "dice_in_row", "dice_in_column"),
     "lexical": (),
-    "blocks": (),
-    "pairs": (),
     "hmm": (
         "hmm", "hmm_forward", "hmm_backward", "hmm_product", "hmm_logit", "hmm_link", "hmm_best_in_row",
         "hmm_best_in_column",
@@ -53,6 +51,8 @@ COLUMNS = {
             "mean", "forward", "backward", "product", "logit", "link", "best_in_row", "best_in_column",
         )
     ),
+    "blocks": (),
+    "pairs": (),
 }  # fmt: skip
 """Names of the link features of each set; "lexical" has indicators, "blocks" and "pairs" are of other parts, and those
 of "stems" and "trust" are in `stem_columns` and `TRUSTED`."""

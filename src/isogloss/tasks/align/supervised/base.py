@@ -17,10 +17,12 @@ from isogloss.data.formats import as_bitext, as_links
 from isogloss.data.reading import Reading
 from isogloss.engine.threads import using_threads
 from isogloss.errors import LinksError, UsageError
+from isogloss.estimator import Estimator, option
 from isogloss.metrics import AlignmentScore, score_links
 from isogloss.progress import Progress, QuietProgress
 from isogloss.tasks.align.features import SETS, FeatureExtractor, PairFeatures
 from isogloss.tasks.align.languages import KnownWords, text_for
+from isogloss.tasks.align.settings import MOST_WORDS
 from isogloss.tasks.align.supervised import applying, keeping
 from isogloss.tasks.align.supervised import explain as explaining
 from isogloss.tasks.align.supervised.applying import LinkSet as LinkSet  # others have it from here
@@ -42,7 +44,7 @@ Array = NDArray[np.float64]
 CHECKPOINTS = (1, 2, 3, 4, 6, 8, 11, 15, 20, 30, 40, 60, 80, 120, 160, 240, 320, 500)
 
 
-class SupervisedAligner(ABC):
+class SupervisedAligner(Estimator, ABC):
     """Links the words of a bitext with weights for features, learnt from hand-aligned sentence pairs.
 
     Parameters
@@ -64,10 +66,10 @@ class SupervisedAligner(ABC):
         Passes over the gold; chosen by cross-validation, up to a limit of the trainer, unless given.
     regularisation : float, optional
         What keeps weights small, for trainers that have it; chosen likewise.
-    targets : "latent", "fixed" or "gold"
+    targets : "latent", "fixed" or "gold", optional
         What is learnt where gold allows several structures, or none of the class: the structure of least loss that the
-        weights so far prefer; that which the features alone suggest; or gold as it is, without possible links, even
-        if the class has no such structure.
+        weights so far prefer; that which the features alone suggest, unless given; or gold as it is, without possible
+        links, even if the class has no such structure.
     threshold : float or "auto", optional
         Links are those whose probability reaches it, found on held-out folds with "auto"; the best structure without.
     tune : bool
@@ -107,10 +109,8 @@ class SupervisedAligner(ABC):
     """
 
     _kind: ClassVar[str]
-    TRAINERS: ClassVar[tuple[str, ...]]
-    """The first is the default."""
     DEFAULTS: ClassVar[Mapping[str, Setting]]
-    """Of each trainer; the rest of the grid is around it."""
+    """Of each trainer, of which the first is the default; the rest of the grid is around it."""
     REGULARISATION: ClassVar[Mapping[str, tuple[float, ...]]] = {}
     """What is tried for `regularisation` with each trainer."""
     ONLINE: ClassVar[tuple[str, ...]] = ("perceptron", "mira", "subgradient")
@@ -119,46 +119,63 @@ class SupervisedAligner(ABC):
     """Trainers that look at costs."""
     SUMMED: ClassVar[tuple[str, ...]] = ()
     """Trainers that learn towards all targets that gold allows at once, and choose none."""
-    _OWN_OPTIONS: ClassVar[tuple[str, ...]] = ()
-    """Options that a subclass adds: attributes of these names, which JSON can hold."""
-
-    def __init__(
-        self,
-        *,
-        features: Sequence[str] = SETS,
-        links: Sequence[str] = (),
-        dictionary: Any = None,
-        extra: Sequence[Callable[..., Any]] = (),
-        trainer: str | None = None,
-        missed: float | None = None,
-        spurious: float = 1.0,
-        iterations: int | None = None,
-        regularisation: float | None = None,
-        targets: str = "fixed",
-        threshold: float | str | None = None,
-        tune: bool = True,
-        folds: int = 5,
-        empty: str = "skip",
-        lowercase: bool = True,
-        max_length: int = 200,
-        seed: int = 0,
-        threads: int | None = None,
-    ) -> None:
-        self.features, self.links, self.dictionary, self.extra = tuple(features), tuple(links), dictionary, tuple(extra)
-        self.trainer = self.TRAINERS[0] if trainer is None else trainer
-        self.missed, self.spurious, self.iterations, self.regularisation = missed, spurious, iterations, regularisation
-        self.targets, self.threshold, self.tune, self.folds, self.empty = targets, threshold, tune, folds, empty
-        self.lowercase, self.max_length, self.seed, self.threads = lowercase, max_length, seed, threads
-        self._check_options()
-        self.new_extractor()  # which checks its own
-
-    _SHARED_OPTIONS: ClassVar[tuple[str, ...]] = (
-        "features", "links", "trainer", "missed", "spurious", "iterations", "regularisation", "targets", "threshold",
-        "tune", "folds", "empty", "lowercase", "max_length", "seed",
+    features: Sequence[str] = option(
+        default=SETS, kind=(list, tuple), help="Sets of features; see isogloss.tasks.align.features.SETS."
+    )
+    links: Sequence[str] = option(
+        default=(), kind=(list, tuple), help="Names of links by other systems, which are given with each text."
+    )
+    dictionary: Any = option(
+        default=None, kind=object, kept=False, help="Word pairs known beforehand, in a file or as tuples."
+    )
+    extra: Sequence[Callable[..., Any]] = option(
+        default=(), kind=(list, tuple), kept=False, help="Functions that make features of your own."
+    )
+    trainer: str = option(default="", help="How weights are found; each class names its own ways.")
+    missed: float | None = option(
+        default=None, kind=float, least=0,
+        help="What a sure link that is missed costs; chosen by cross-validation if not given.",
     )  # fmt: skip
+    spurious: float = option(default=1.0, least=0, help="What a wrong link costs.")
+    iterations: int | None = option(
+        default=None, kind=int, least=1, most=10**6,
+        help="Passes over the gold; chosen by cross-validation if not given.",
+    )  # fmt: skip
+    regularisation: float | None = option(
+        default=None, kind=float, least=0, help="What keeps weights small; chosen by cross-validation if not given."
+    )
+    targets: str | None = option(
+        default=None, choices=(None, "latent", "fixed", "gold"),
+        help="What is learnt where gold allows several structures, or none; what suits the class if not given.",
+    )  # fmt: skip
+    threshold: float | str | None = option(
+        default=None, choices=("auto",), kind=float, above=0, below=1,
+        help="Links are those whose probability reaches it; the best structure if not given.",
+    )  # fmt: skip
+    tune: bool = option(default=True, help="Choose by cross-validation what was not given.")
+    folds: int = option(default=5, least=2, most=10**6, help="Folds of the cross-validation within the gold.")
+    empty: str = option(
+        default="skip", choices=("skip", "learn"),
+        help="Pass over pairs without gold links, or learn that nothing is to be linked.",
+    )  # fmt: skip
+    lowercase: bool = option(default=True, help="Compare words without case.")
+    max_length: int = option(
+        default=200, least=1, most=MOST_WORDS, help="Pairs with more words on a side are passed over."
+    )
+    seed: int = option(default=0, least=0, most=2**63 - 1, help="Seed of folds and of the order of pairs in training.")
+    threads: int | None = option(
+        default=None, kind=int, least=1, kept=False, help="Cores to use, all if not given; the result is the same."
+    )
 
-    def _check_options(self) -> None:
-        keeping.check_options(self)
+    def check_params(self) -> None:
+        """`ParameterError` for an option that makes no sense."""
+        super().check_params()
+        self.new_extractor().check_params()
+
+    @property
+    def aim(self) -> str:
+        """What is learnt where gold allows several structures: `targets` or, if that is not given, what suits."""
+        return self.targets or "fixed"
 
     # --- what a subclass writes
 
@@ -242,6 +259,7 @@ class SupervisedAligner(ABC):
         extractor : FeatureExtractor, optional
             One that was fitted before; it has seen no labels, so that folds may share it.
         """
+        self.check_params()
         bitext, gold, progress = as_bitext(bitext), as_links(gold), progress or QuietProgress()
         check_gold(gold, bitext)
         systems = self.links if extractor is None else extractor.links
@@ -270,6 +288,7 @@ class SupervisedAligner(ABC):
         progress: Progress | None = None,
     ) -> Self:
         """Learn weights alone, for features that were made before; folds and learning curves use it."""
+        self.check_params()
         progress = progress or QuietProgress()
         cells = _cells(gold, features)
         chosen = cells.labelled if self.empty == "skip" else cells.shapes.prod(axis=1) > 0
@@ -422,9 +441,13 @@ class SupervisedAligner(ABC):
     @property
     def options_(self) -> dict[str, Any]:
         """Every option as it was used."""
-        given = keeping.given_options(self)
-        options = {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
-        return options | (self.setting_.as_dict() if hasattr(self, "setting_") else {})
+        return self.kept_options | (self.setting_.as_dict() if hasattr(self, "setting_") else {})
+
+    @property
+    def kept_options(self) -> dict[str, Any]:
+        """The options that are saved with a model: what was left to the training is left so."""
+        options = super().options_ | {"targets": self.aim}
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in options.items()}
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a folder with weights, statistics and a header; see `isogloss.store`."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -153,17 +152,16 @@ def choose_aligner(
 def unsuited(kinds: Sequence[str], options: Mapping[str, Any]) -> tuple[str, str] | None:
     """An option that cannot be given for several kinds at once, and why; None if all can."""
     classes = {kind: _class(kind) for kind in kinds}
-    shared = {*SupervisedAligner._SHARED_OPTIONS, "dictionary", "extra", "threads"}
+    shared = set.intersection(*(set(cls._options) for cls in classes.values()))
     for name, value in options.items():
-        having = [kind for kind, cls in classes.items() if name in cls._OWN_OPTIONS]
-        if name == "trainer" and value is not None:
-            having = [kind for kind, cls in classes.items() if value in cls.TRAINERS]
+        if name == "trainer":
+            having = [kind for kind, cls in classes.items() if value in cls.DEFAULTS]
             if 0 < len(having) < len(kinds):
                 return name, f"only {' and '.join(having)} can be trained by {value}"
         elif name == "regularisation" and value is not None and len(kinds) > 1:
             return name, "a number that each kind takes in another sense"
-        elif name not in shared and having != list(kinds):
-            if having:
+        elif name not in shared:
+            if having := [kind for kind, cls in classes.items() if name in cls._options]:
                 return name, f"an option of {' and '.join(having)} only"
             return name, f"no kind has such an option; all have {', '.join(sorted(shared - {'regularisation'}))}"
     return None
@@ -184,7 +182,10 @@ def _new_aligners(kinds: Sequence[str], options: Mapping[str, Any]) -> dict[str,
             f"choose_aligner: {problem[0]}: {problem[1]}, and {', '.join(kinds)} are to be compared. Leave it out, or "
             "name fewer kinds"
         )
-    return {kind: _class(kind)(**options) for kind in kinds}
+    aligners = {kind: _class(kind)(**options) for kind in kinds}
+    for aligner in aligners.values():
+        aligner.check_params()
+    return aligners
 
 
 def check_options(kinds: Sequence[str], options: Mapping[str, Any]) -> None:
@@ -340,8 +341,8 @@ class _Choosing:
 
     def _fresh(self, kind: str) -> SupervisedAligner:
         """Another aligner of a kind, with default settings."""
-        aligner = copy.copy(self.aligners[kind])
-        aligner.tune = False
+        whole = self.aligners[kind]
+        aligner = type(whole)(**whole.get_params()).set_params(tune=False)
         if aligner.threshold is None:  # then temperatures make no link, and take their time
             aligner.calibrate = lambda held_out: (1.0, 0.5)  # type: ignore[method-assign]
         return aligner

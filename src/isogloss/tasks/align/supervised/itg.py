@@ -13,12 +13,12 @@ from isogloss.data import Links
 from isogloss.data.formats import IsoglossWarning
 from isogloss.engine.threads import using_threads
 from isogloss.errors import LinksError, ParameterError
+from isogloss.estimator import option
 from isogloss.learners.loglinear import Lbfgs, Likelihood
 from isogloss.learners.margin import Mira
 from isogloss.progress import Progress
 from isogloss.structures import Blocks, Flat, Itg, Matching
 from isogloss.tasks.align.features import FeatureExtractor, PairFeatures
-from isogloss.tasks.align.supervised import keeping
 from isogloss.tasks.align.supervised.base import LinkSet, SupervisedAligner, _cells, links_above
 from isogloss.tasks.align.supervised.blocks import (
     SIDES,
@@ -112,49 +112,44 @@ class ItgAligner(SupervisedAligner):
     """
 
     _kind = "itg"
-    TRAINERS: ClassVar[tuple[str, ...]] = ("likelihood", "mira")
     DEFAULTS: ClassVar[Mapping[str, Setting]] = {
         "likelihood": Setting(iterations=20, passes=40, regularisation=1.0),
         "mira": Setting(missed=3.0, iterations=15, passes=15, regularisation=0.01),
     }
     SUMMED: ClassVar[tuple[str, ...]] = ("likelihood",)
-    _OWN_OPTIONS: ClassVar[tuple[str, ...]] = (
-        "blocks", "grammar", "prune", "confident", "cell_limit", "negligible", "chart_limit",
+    trainer: str = option(
+        default="likelihood", choices=tuple(DEFAULTS),
+        help="Raise the probability of what is nearest to gold, or push the best alignment below the target.",
     )  # fmt: skip
+    blocks: int | str | None = option(
+        default="auto", choices=("auto", None), kind=int, least=2, most=100,
+        help="The most words in a block, as gold has them with auto; None has no blocks.",
+    )  # fmt: skip
+    grammar: str = option(
+        default="normal", choices=("normal", "simple"), help="Build each alignment in one way, or in several."
+    )
+    prune: bool = option(default=True, help="Leave out what both directions of the HMM hold for impossible.")
+    confident: float = option(
+        default=0.9, least=0, most=1, help="Links with a posterior above this are broken by few cells that are kept."
+    )
+    cell_limit: int = option(
+        default=2, least=0, most=10**6, help="How many confident links a cell of the chart may break."
+    )
+    negligible: float = option(
+        default=1e-4, least=0, most=1, help="Links with both posteriors below this are left out."
+    )
+    chart_limit: int = option(
+        default=2**27, least=0, most=Itg.chart_limit, help="Bytes that the chart of one pair may take, after pruning."
+    )
 
-    def __init__(
-        self,
-        *,
-        blocks: int | str | None = "auto",
-        grammar: str = "normal",
-        prune: bool = True,
-        confident: float = 0.9,
-        cell_limit: int = 2,
-        negligible: float = 1e-4,
-        chart_limit: int = 2**27,
-        trainer: str = "likelihood",
-        targets: str | None = None,
-        **options: Any,
-    ) -> None:
-        self.blocks, self.grammar, self.prune = blocks, grammar, prune
-        self.confident, self.cell_limit, self.negligible = confident, cell_limit, negligible
-        self.chart_limit = chart_limit
-        if targets is None:
-            targets = "latent" if trainer == "likelihood" else "fixed"
-        super().__init__(trainer=trainer, targets=targets, **options)
+    @property
+    def aim(self) -> str:
+        """What is learnt where gold allows several structures: `targets` or, if that is not given, what suits."""
+        return self.targets or ("latent" if self.trainer == "likelihood" else "fixed")
 
-    def _check_options(self) -> None:
-        super()._check_options()
-        if self.blocks not in (None, "auto"):
-            keeping.check_integer(self, "blocks", 2, 100)
-        if self.grammar not in ("normal", "simple"):
-            raise ParameterError(f"ItgAligner: grammar should be 'normal' or 'simple', not {self.grammar!r}")
-        for name in ("confident", "negligible"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
-                raise ParameterError(f"ItgAligner: {name} should be a probability, not {value!r}")
-        keeping.check_integer(self, "cell_limit", 0, 10**6)
-        keeping.check_integer(self, "chart_limit", 0, Itg.chart_limit)
+    def check_params(self) -> None:
+        """`ParameterError` for an option that makes no sense."""
+        super().check_params()
         if self.targets == "gold" and (self.trainer == "likelihood" or self.blocks is not None):
             raise ParameterError(
                 'ItgAligner: targets="gold" goes with trainer="mira" without blocks; gold that the grammar cannot '
@@ -246,6 +241,7 @@ class ItgAligner(SupervisedAligner):
         dev: tuple[PairFeatures, Links | GoldCells] | None = None,
         progress: Progress | None = None,
     ) -> Self:
+        self.check_params()
         cells = _cells(gold, features)
         self.block_size_ = largest_block(cells) if isinstance(self.blocks, str) else self.blocks
         fits = self._fits(features)
@@ -277,7 +273,7 @@ class ItgAligner(SupervisedAligner):
             about: dict[str, Any] = {"passes": setting.passes, "seed": self.seed}
             return Mira(problem.model, problem.targets, problem.costs, cap=setting.regularisation, **about)
         model = problem.model.within(FlatItgs(problem.flats))
-        if self.targets == "fixed":
+        if self.aim == "fixed":
             objective = Likelihood(model, gold=problem.targets)
         else:
             near = [Flat(flat.dist.minimum_loss(*problem.gold.of_pair(k))) for k, flat in enumerate(problem.flats)]

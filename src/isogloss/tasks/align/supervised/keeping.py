@@ -1,25 +1,22 @@
-"""What is kept of a supervised aligner: its options, checked, and the folder that a model is saved in."""
+"""The folder that a supervised aligner is saved in."""
 
 from __future__ import annotations
 
 from os import PathLike
-from typing import TYPE_CHECKING, Any, TypeVar
-
-import numpy as np
+from typing import TYPE_CHECKING, TypeVar
 
 from isogloss import store
 from isogloss.data import Bitext, Links
 from isogloss.data.reading import Reading
-from isogloss.errors import ModelError, ParameterError
+from isogloss.errors import ModelError
 from isogloss.layout import Layout, Numbers, Strings, check, integer, number
 from isogloss.tasks.align.features import FeatureExtractor
-from isogloss.tasks.align.settings import MOST_WORDS
 from isogloss.tasks.align.supervised.training import Setting
 
 if TYPE_CHECKING:
     from isogloss.tasks.align.supervised.base import SupervisedAligner
 
-__all__ = ["check_integer", "check_names", "check_options", "given_options", "restore", "save"]
+__all__ = ["check_names", "restore", "save"]
 
 Aligner = TypeVar("Aligner", bound="SupervisedAligner")
 EXTRACTOR = "extractor."
@@ -33,44 +30,6 @@ _LEARNT: Layout = {
 }
 
 
-def check_options(aligner: SupervisedAligner) -> None:
-    """`ParameterError` for options that make no sense."""
-    place = type(aligner).__name__
-    for name, allowed in (
-        ("trainer", aligner.TRAINERS), ("targets", ("latent", "fixed", "gold")), ("empty", ("skip", "learn")),
-    ):  # fmt: skip
-        if getattr(aligner, name) not in allowed:
-            words = ", ".join(repr(word) for word in allowed)
-            raise ParameterError(f"{place}: {name} should be one of {words}, not {getattr(aligner, name)!r}")
-    for name in ("missed", "spurious", "regularisation"):
-        value = getattr(aligner, name)
-        if value is not None and not (isinstance(value, (int, float)) and 0 <= value < np.inf):
-            raise ParameterError(f"{place}: {name} should be a number from 0 on, not {value!r}")
-    whole = {"iterations": (1, 10**6), "max_length": (1, MOST_WORDS), "folds": (2, 10**6), "seed": (0, 2**63 - 1)}
-    for name, (least, most) in whole.items():
-        if getattr(aligner, name) is not None or name != "iterations":  # None is chosen by training
-            check_integer(aligner, name, least, most)
-    for name in ("tune", "lowercase"):
-        if not isinstance(getattr(aligner, name), bool):
-            raise ParameterError(f"{place}: {name} should be True or False, not {getattr(aligner, name)!r}")
-    given = aligner.threshold
-    if given is not None and given != "auto" and not (isinstance(given, (int, float)) and 0 < given < 1):
-        raise ParameterError(f'{place}: threshold should be "auto" or between 0 and 1, not {given!r}')
-
-
-def check_integer(aligner: SupervisedAligner, name: str, least: int, most: int) -> None:
-    """`ParameterError` for an option that is no whole number from `least` to `most`."""
-    value = getattr(aligner, name)
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        place = type(aligner).__name__
-        raise ParameterError(f"{place}: {name} should be an integer from {least} to {most}, not {value!r}")
-
-
-def given_options(aligner: SupervisedAligner) -> dict[str, Any]:
-    """The options that a file can hold, as they were given."""
-    return {name: getattr(aligner, name) for name in (*aligner._SHARED_OPTIONS, *aligner._OWN_OPTIONS)}
-
-
 def save(aligner: SupervisedAligner, path: str | PathLike[str]) -> None:
     """Write a folder with weights, statistics and a header."""
     blob, offsets = store.pack_strings(aligner._names)
@@ -80,13 +39,14 @@ def save(aligner: SupervisedAligner, path: str | PathLike[str]) -> None:
         "temperature": aligner.temperature_, "threshold": aligner.threshold_, "setting": aligner.setting_.as_dict(),
         "n_gold": aligner.n_gold_, "tuning": aligner.tuning_, **Reading.to_meta(aligner.reading_),
     }  # fmt: skip
-    store.save(path, kind=f"align.{aligner._kind}", options=given_options(aligner), arrays=arrays, meta=meta)
+    store.save(path, kind=f"align.{aligner._kind}", options=aligner.kept_options, arrays=arrays, meta=meta)
 
 
 def restore(kind: type[Aligner], saved: store.Saved) -> Aligner:
     """The aligner that `save` wrote; what cannot be one is refused with `ModelError`."""
     with store.reading("this model"):
         aligner = kind(**saved.options)
+        aligner.check_params()
         own = store.unprefixed(EXTRACTOR, saved.arrays)
         aligner.extractor_ = FeatureExtractor.from_arrays(own, extra=aligner.extra)
         aligner.extractor_.reading_ = Reading.from_meta(saved.meta)
@@ -132,7 +92,7 @@ def _take(aligner: SupervisedAligner, saved: store.Saved) -> None:
     aligner.n_gold_ = integer(meta["n_gold"], "n_gold")
     given = meta["threshold"]
     aligner.threshold_ = None if given is None else number(given, "threshold", least=0.0, most=1.0)
-    if aligner.links != aligner.extractor_.links:
+    if list(aligner.links) != list(aligner.extractor_.links):
         theirs, ours = (", ".join(names) or "nobody" for names in (aligner.extractor_.links, aligner.links))
         raise ValueError(f"its features are links by {theirs}, and its options say {ours}")
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from isogloss.estimator import option
 from isogloss.learners.extragradient import Extragradient
 from isogloss.learners.frank_wolfe import FrankWolfe, Subgradient
 from isogloss.learners.margin import Mira, Perceptron
@@ -118,7 +119,6 @@ empty, lowercase, max_length, seed, threads
     """
 
     _kind = "matching"
-    TRAINERS: ClassVar[tuple[str, ...]] = ("frank-wolfe", "extragradient", "mira", "subgradient", "perceptron")
     DEFAULTS: ClassVar[Mapping[str, Setting]] = {
         "frank-wolfe": Setting(missed=1.0, iterations=20, passes=20, regularisation=1.0),
         "extragradient": Setting(missed=1.0, iterations=60, passes=80),
@@ -130,6 +130,11 @@ empty, lowercase, max_length, seed, threads
         "frank-wolfe": (1.0, 10.0),
         "subgradient": (1.0, 10.0),
     }
+
+    trainer: str = option(
+        default="frank-wolfe", choices=tuple(DEFAULTS),
+        help="How weights are found: by the largest margin, or one pair after the other.",
+    )  # fmt: skip
 
     def checkpoints(self, setting: Setting) -> list[int]:
         """Passes are chosen where stopping early is what keeps weights small."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from isogloss.data import Bitext, Links
 from isogloss.engine.threads import run_blocks, using_threads
-from isogloss.errors import ParameterError
+from isogloss.estimator import option
 from isogloss.learners.frank_wolfe import FrankWolfe, Subgradient
 from isogloss.learners.margin import Mira, Perceptron
 from isogloss.progress import Progress
@@ -20,7 +20,6 @@ from isogloss.structures.matching import Pairs
 from isogloss.tasks.align.features import FeatureExtractor, PairFeatures
 from isogloss.tasks.align.settings import MOST_WORDS
 from isogloss.tasks.align.supervised import explain as explaining
-from isogloss.tasks.align.supervised import keeping
 from isogloss.tasks.align.supervised.base import LinkSet, SupervisedAligner
 from isogloss.tasks.align.supervised.link_pairs import (
     PATTERNS,
@@ -107,45 +106,33 @@ empty, lowercase, max_length, seed, threads
     """
 
     _kind = "quadratic"
-    TRAINERS: ClassVar[tuple[str, ...]] = ("frank-wolfe", "subgradient", "mira", "perceptron")
     DEFAULTS: ClassVar[Mapping[str, Setting]] = {
         "frank-wolfe": Setting(missed=3.0, iterations=10, passes=15, regularisation=1.0),
         "subgradient": Setting(missed=3.0, iterations=15, passes=15, regularisation=1.0),
         "mira": Setting(missed=3.0, iterations=15, passes=15),
         "perceptron": Setting(missed=1.0, iterations=15, passes=15),
     }
-    _OWN_OPTIONS: ClassVar[tuple[str, ...]] = ("fertility", "pairs", "near", "decode", "time_limit", "relaxed")
+    trainer: str = option(
+        default="frank-wolfe", choices=tuple(DEFAULTS),
+        help="How weights are found: by the largest margin, or one pair after the other.",
+    )  # fmt: skip
+    fertility: int = option(default=2, least=1, most=100, help="The most links of a word.")
+    pairs: bool = option(default=True, help="Two links between neighbouring words may score together.")
+    near: int | None = option(
+        default=3, choices=(None,), kind=int, least=1, most=MOST_WORDS,
+        help="A link is plausible if it is among so many best of its row or column; None scores all pairs of links.",
+    )  # fmt: skip
+    decode: str = option(
+        default="auto", choices=("auto", "milp", "lp"),
+        help="Find the best set of links with pairs exactly (milp), or by rounding a relaxation (lp).",
+    )  # fmt: skip
+    time_limit: float | None = option(
+        default=5.0, choices=(None,), kind=float, above=0,
+        help="Seconds for a sentence pair, after which the best found so far is taken.",
+    )  # fmt: skip
+    relaxed: bool = option(default=True, help="Look for rivals in the linear relaxation, as in the paper.")
 
     _chosen: list[Setting] | None = None
-
-    def __init__(
-        self,
-        *,
-        fertility: int = 2,
-        pairs: bool = True,
-        near: int | None = 3,
-        decode: str = "auto",
-        time_limit: float | None = 5.0,
-        relaxed: bool = True,
-        **options: Any,
-    ) -> None:
-        self.fertility, self.pairs, self.near = fertility, pairs, near
-        self.decode, self.time_limit, self.relaxed = decode, time_limit, relaxed
-        super().__init__(**options)
-
-    def _check_options(self) -> None:
-        super()._check_options()
-        keeping.check_integer(self, "fertility", 1, 100)
-        if self.near is not None:
-            keeping.check_integer(self, "near", 1, MOST_WORDS)
-        if self.decode not in ("auto", "milp", "lp"):
-            raise ParameterError(f'QuadraticAligner: decode should be "auto", "milp" or "lp", not {self.decode!r}')
-        limit = self.time_limit
-        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, (int, float)) or not limit > 0):
-            raise ParameterError(f"QuadraticAligner: time_limit should be seconds above 0, or None, not {limit!r}")
-        for name in ("pairs", "relaxed"):
-            if not isinstance(getattr(self, name), bool):
-                raise ParameterError(f"QuadraticAligner: {name} should be True or False, not {getattr(self, name)!r}")
 
     # --- parts
 
@@ -254,7 +241,7 @@ empty, lowercase, max_length, seed, threads
             return Perceptron(*items, passes=setting.passes, **about)
         if self.trainer == "mira":
             return Mira(*items, passes=setting.passes, cap=setting.regularisation, **about)
-        relaxed = self.relaxed and self.pairs and self.targets != "gold"
+        relaxed = self.relaxed and self.pairs and self.aim != "gold"
         svm = FrankWolfe if self.trainer == "frank-wolfe" else Subgradient
         return svm(*items, l2=setting.regularisation or 1.0, relaxed=relaxed, certify=0, **about)
 
@@ -266,18 +253,15 @@ empty, lowercase, max_length, seed, threads
         progress: Progress | None = None,
     ) -> Self:
         """Learn weights alone, for features that were made before."""
-        self._chosen: list[Setting] | None = None
+        self.check_params()
+        self._chosen = None
         if self.pairs and self.tune and len(super().settings()) > 1:
             passes = FEW_PASSES if self.iterations is None else self.iterations
-            simpler = {"pairs": False, "iterations": passes, "threads": self.threads}
-            without = _WithoutPairs(**{**self._given(), **simpler})
+            without = _WithoutPairs(**self.get_params()).set_params(pairs=False, iterations=passes)
             self._chosen = [without.fit_features(features, gold, dev, progress).setting_]
         super().fit_features(features, gold, dev, progress)
         self._weights = np.clip(self._weights, *self.bounds(self._names))  # averages may be off by rounding
         return self
-
-    def _given(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in (*self._SHARED_OPTIONS, *self._OWN_OPTIONS)}
 
     def settings(self) -> list[Setting]:
         """What training may try: costs that did best without pairs of links, where a search takes no time."""

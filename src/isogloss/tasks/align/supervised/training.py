@@ -104,11 +104,11 @@ class Problem:
         dense = matrix.dense / self.scale[matrix.n_indicators :]
         matrix = Sparse(matrix.indptr, matrix.indices, matrix.n_indicators, dense=dense)
         self.flats = aligner.structures(features)
-        structures = [OpenFlat(flat) for flat in self.flats] if aligner.targets == "gold" else self.flats
+        structures = [OpenFlat(flat) for flat in self.flats] if aligner.aim == "gold" else self.flats
         self.model = LinearModel(structures, matrix)
         self.targets: list[Any] = []
         self.costs: list[Cost] = []
-        if not (aligner.targets == "latent" and aligner.trainer in aligner.SUMMED):  # these have no single target
+        if not (aligner.aim == "latent" and aligner.trainer in aligner.SUMMED):  # these have no single target
             self._aim([aligner.prefer(flat, features, k) for k, flat in enumerate(self.flats)])
 
     def weights(self, found: Array) -> Array:
@@ -125,7 +125,7 @@ class Problem:
         targets = [
             make_target(
                 flat, *self.gold.of_pair(k), missed=self.setting.missed, spurious=self.setting.spurious,
-                prefer=prefer[k], project=self.aligner.targets != "gold", spread=self.aligner.spread,
+                prefer=prefer[k], project=self.aligner.aim != "gold", spread=self.aligner.spread,
             )
             for k, flat in enumerate(self.flats)
         ]  # fmt: skip
@@ -272,7 +272,7 @@ class Training:
     def _path(self, problem: Problem, setting: Setting, trace: list[float]) -> Iterator[tuple[int, Array]]:
         """Pass after pass, the weights to predict with."""
         aligner = self.aligner
-        latent = aligner.targets == "latent" and aligner.trainer not in aligner.SUMMED
+        latent = aligner.aim == "latent" and aligner.trainer not in aligner.SUMMED
         restless = aligner.trainer in aligner.ONLINE
         if latent and not restless:  # targets must stand still: choose them with a first, short training
             learner = aligner.learner(problem, setting)
