@@ -31,7 +31,15 @@ if TYPE_CHECKING:
         Vocabulary,
         features_of,
     )
-    from isogloss.data.formats import as_bitext, read_bitext, read_links, stream_bitext, write_bitext, write_links
+    from isogloss.data.formats import (
+        BitextLike,
+        as_bitext,
+        read_bitext,
+        read_links,
+        stream_bitext,
+        write_bitext,
+        write_links,
+    )
     from isogloss.errors import IsoglossError
     from isogloss.metrics import breakdown_trees, compare, compare_trees, confusion, score_links, score_trees
     from isogloss.store import load
@@ -64,7 +72,7 @@ prepare()
 _NAMES = {
     "isogloss": "errors metrics samples show",
     "isogloss.data": "Alignment Bitext Links Ragged Sentence TagDictionary Text Treebank Vocabulary features_of",
-    "isogloss.data.formats": "as_bitext read_bitext read_links stream_bitext write_bitext write_links",
+    "isogloss.data.formats": "BitextLike as_bitext read_bitext read_links stream_bitext write_bitext write_links",
     "isogloss.errors": "IsoglossError",
     "isogloss.metrics": "breakdown_trees compare compare_trees confusion score_links score_trees",
     "isogloss.store": "load",
@@ -80,7 +88,7 @@ _NAMES = {
 _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
 
 __all__ = [
-    "Alignment", "AnalysisDictionary", "Bitext", "Correspondence", "CrfTagger", "DependencyParser",
+    "Alignment", "AnalysisDictionary", "Bitext", "BitextLike", "Correspondence", "CrfTagger", "DependencyParser",
     "DictionaryTagger", "GraphTagger", "HMMAligner", "IsoglossError", "ItgAligner", "JointMorphologyParser",
     "Lexicon", "Links", "MatchingAligner", "Model1Aligner", "Model2Aligner", "ProjectedTagger", "QuadraticAligner",
     "Ragged", "Sentence", "TagDictionary", "Tagger", "Text", "Treebank", "Vocabulary", "__version__", "as_bitext",
