@@ -18,53 +18,97 @@ from isogloss._version import __version__
 from isogloss.engine.numba_cache import prepare
 
 if TYPE_CHECKING:
-    from isogloss import samples, show
-    from isogloss.data import Alignment, Bitext, Links, Ragged, Text, Vocabulary
+    from isogloss import errors, metrics, samples, show
+    from isogloss.data import (
+        Alignment,
+        Bitext,
+        Links,
+        Ragged,
+        Sentence,
+        TagDictionary,
+        Text,
+        Treebank,
+        Vocabulary,
+        features_of,
+    )
+    from isogloss.data.formats import (
+        BitextLike,
+        as_bitext,
+        read_bitext,
+        read_links,
+        stream_bitext,
+        write_bitext,
+        write_links,
+    )
     from isogloss.errors import IsoglossError
+    from isogloss.metrics import breakdown_trees, compare, compare_trees, confusion, score_links, score_trees
     from isogloss.store import load
-    from isogloss.tasks.align import HMMAligner, Model1Aligner, Model2Aligner
+    from isogloss.tasks.align import (
+        HMMAligner,
+        ItgAligner,
+        MatchingAligner,
+        Model1Aligner,
+        Model2Aligner,
+        QuadraticAligner,
+    )
+    from isogloss.tasks.align.supervised import choose_aligner, cross_validate, learning_curve
+    from isogloss.tasks.align.supervised.suggest import suggest
+    from isogloss.tasks.parse import DependencyParser, JointMorphologyParser
+    from isogloss.tasks.parse.joint import AnalysisDictionary
+    from isogloss.tasks.tag import (
+        Correspondence,
+        CrfTagger,
+        DictionaryTagger,
+        GraphTagger,
+        ProjectedTagger,
+        Tagger,
+        jackknife,
+    )
+    from isogloss.tasks.transfer import transfer_markup
+    from isogloss.tasks.translate import Lexicon, extract_phrases, lexicon_from_links
 
 prepare()
 
-_WHERE = {
-    "Alignment": "isogloss.data",
-    "Bitext": "isogloss.data",
-    "HMMAligner": "isogloss.tasks.align",
-    "Model1Aligner": "isogloss.tasks.align",
-    "Model2Aligner": "isogloss.tasks.align",
-    "IsoglossError": "isogloss.errors",
-    "Links": "isogloss.data",
-    "Ragged": "isogloss.data",
-    "Text": "isogloss.data",
-    "Vocabulary": "isogloss.data",
-    "load": "isogloss.store",
+_NAMES = {
+    "isogloss": "errors metrics samples show",
+    "isogloss.data": "Alignment Bitext Links Ragged Sentence TagDictionary Text Treebank Vocabulary features_of",
+    "isogloss.data.formats": "BitextLike as_bitext read_bitext read_links stream_bitext write_bitext write_links",
+    "isogloss.errors": "IsoglossError",
+    "isogloss.metrics": "breakdown_trees compare compare_trees confusion score_links score_trees",
+    "isogloss.store": "load",
+    "isogloss.tasks.align": "HMMAligner ItgAligner MatchingAligner Model1Aligner Model2Aligner QuadraticAligner",
+    "isogloss.tasks.align.supervised": "choose_aligner cross_validate learning_curve",
+    "isogloss.tasks.align.supervised.suggest": "suggest",
+    "isogloss.tasks.parse": "DependencyParser JointMorphologyParser",
+    "isogloss.tasks.parse.joint": "AnalysisDictionary",
+    "isogloss.tasks.tag": "Correspondence CrfTagger DictionaryTagger GraphTagger ProjectedTagger Tagger jackknife",
+    "isogloss.tasks.transfer": "transfer_markup",
+    "isogloss.tasks.translate": "Lexicon extract_phrases lexicon_from_links",
 }
+_HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
 
 __all__ = [
-    "Alignment",
-    "Bitext",
-    "HMMAligner",
-    "IsoglossError",
-    "Links",
-    "Model1Aligner",
-    "Model2Aligner",
-    "Ragged",
-    "Text",
-    "Vocabulary",
-    "__version__",
-    "load",
-    "samples",
-    "show",
-]
+    "Alignment", "AnalysisDictionary", "Bitext", "BitextLike", "Correspondence", "CrfTagger", "DependencyParser",
+    "DictionaryTagger", "GraphTagger", "HMMAligner", "IsoglossError", "ItgAligner", "JointMorphologyParser",
+    "Lexicon", "Links", "MatchingAligner", "Model1Aligner", "Model2Aligner", "ProjectedTagger", "QuadraticAligner",
+    "Ragged", "Sentence", "TagDictionary", "Tagger", "Text", "Treebank", "Vocabulary", "__version__", "as_bitext",
+    "breakdown_trees", "choose_aligner", "compare", "compare_trees", "confusion", "cross_validate", "errors",
+    "extract_phrases", "features_of", "jackknife", "learning_curve", "lexicon_from_links", "load", "metrics",
+    "read_bitext", "read_links", "samples", "score_links", "score_trees", "show", "stream_bitext", "suggest",
+    "transfer_markup", "write_bitext", "write_links",
+]  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
-    """Import what is asked for when it is asked for, so that `import isogloss` costs almost nothing."""
-    if name in ("samples", "show"):
-        return import_module(f"isogloss.{name}")
-    if name in _WHERE:
-        return getattr(import_module(_WHERE[name]), name)
-    raise AttributeError(f"module 'isogloss' has no attribute {name!r}")
+if not TYPE_CHECKING:  # so that a checker of types knows the names above, and no others
+
+    def __getattr__(name: str) -> Any:
+        """Import what is asked for when it is asked for, so that `import isogloss` costs almost nothing."""
+        if name not in _HOMES:
+            raise AttributeError(f"module 'isogloss' has no attribute {name!r}")
+        home = _HOMES[name]
+        found = import_module(f"isogloss.{name}") if home == "isogloss" else getattr(import_module(home), name)
+        globals()[name] = found
+        return found
 
 
 def __dir__() -> list[str]:

@@ -10,11 +10,14 @@ import difflib
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self, dataclass_transform
+from typing import TYPE_CHECKING, Any, ClassVar, Self, dataclass_transform
 
 import numpy as np
 
 from isogloss.errors import ParameterError
+
+if TYPE_CHECKING:
+    from isogloss.data.reading import Reading
 
 __all__ = ["Estimator", "Option", "option"]
 
@@ -162,6 +165,10 @@ class Estimator:
     """
 
     _options: ClassVar[Mapping[str, Option]] = {}
+    reading_: Reading | None = None
+    """The text that it learnt from and how that was read; None for models of older versions.
+
+    It is declared here because an annotation in a subclass would make it an option for checkers of types."""
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)

@@ -17,7 +17,7 @@ from isogloss.errors import ModelError, UsageError
 from isogloss.learners.runner import Interrupted
 from isogloss.progress import Progress
 
-__all__ = ["Chunks", "check_kind", "discard"]
+__all__ = ["Chunks", "check_kind", "discard", "is_checkpoint"]
 
 _RUN = "run.json"
 _MODEL = "chunk-{}"
@@ -112,7 +112,7 @@ def _another_run(folder: Path, why: str) -> UsageError:
 
 def check_kind(checkpoint: str, in_chunks: bool, resume: bool) -> None:
     """Make way for a new run where an older one with or without chunks left something; to resume it, be the same."""
-    if not os.path.isdir(checkpoint) or os.path.exists(os.path.join(checkpoint, _RUN)) == in_chunks:
+    if not os.path.isdir(checkpoint) or is_checkpoint(checkpoint) == in_chunks:
         if not resume and in_chunks:
             discard(checkpoint)
         return
@@ -121,10 +121,15 @@ def check_kind(checkpoint: str, in_chunks: bool, resume: bool) -> None:
     discard(checkpoint)
 
 
+def is_checkpoint(folder: str | Path) -> bool:
+    """Whether a run with chunks left it."""
+    return (Path(folder) / _RUN).is_file()
+
+
 def discard(checkpoint: str) -> None:
     """Delete a checkpoint of either kind, and nothing else."""
     folder = Path(checkpoint)
-    if not (folder / _RUN).is_file():
+    if not is_checkpoint(folder):
         store.discard(folder)
         return
     for model in folder.glob(_MODEL.format("*")):

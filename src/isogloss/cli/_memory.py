@@ -7,6 +7,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from isogloss.cli._frame import warn
+from isogloss.cli._models import header_of
 from isogloss.errors import BitextError, UsageError
 
 if TYPE_CHECKING:
@@ -23,10 +24,9 @@ def reading_of(model: str | None) -> Reading | None:
     """What a saved aligner remembers of its text; nothing without a model."""
     if model is None:
         return None
-    from isogloss import store
     from isogloss.data.reading import Reading
 
-    return Reading.from_meta(store.read_header(model)["meta"])
+    return Reading.from_meta(header_of(model, "align")["meta"])
 
 
 def as_remembered(

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from isogloss.errors import LinksError, ModelError, UsageError
+from isogloss.cli._models import header_of
+from isogloss.errors import LinksError, UsageError
 
 if TYPE_CHECKING:
     from isogloss.data import Bitext, Links
 
-__all__ = ["NamedLinks", "check_needed", "job_of", "load_aligner", "named_files", "needed", "read_named"]
+__all__ = ["NamedLinks", "check_needed", "job_of", "named_files", "needed", "read_named"]
 
 NamedLinks = Annotated[
     list[str] | None,
@@ -76,24 +77,6 @@ def job_of(path: str | None) -> str:
     """What kernels a saved model needs, as `compiling` remembers it."""
     if path is None:
         return "align"
-    from isogloss import store
-
-    kind = str(store.read_header(path)["kind"])
+    kind = str(header_of(path, "align")["kind"])
     plain = ("align.hmm", "align.model1", "align.model2")
     return f"apply-{kind}" if kind.startswith("align.") and kind not in plain else "align"
-
-
-def load_aligner(path: str, threads: int | None = None) -> Any:
-    """The saved aligner, of any kind; errors name the place."""
-    from isogloss import store
-
-    try:
-        aligner = store.load(path)
-    except ModelError as problem:
-        raise problem if str(path) in str(problem) else ModelError(f"{path}: {problem}") from None
-    if not hasattr(aligner, "pair_scores"):
-        raise ModelError(f"{path}: holds a {type(aligner).__name__}, which does not align words")
-    aligner.threads = threads
-    if (extractor := getattr(aligner, "extractor_", None)) is not None:
-        extractor.threads = threads
-    return aligner

@@ -34,7 +34,8 @@ from isogloss.cli._common import (
     reading_options,
 )
 from isogloss.cli._memory import Look
-from isogloss.cli._systems import NamedLinks, check_needed, job_of, load_aligner, named_files
+from isogloss.cli._models import load_aligner
+from isogloss.cli._systems import NamedLinks, check_needed, job_of, named_files
 from isogloss.errors import UsageError
 
 if TYPE_CHECKING:

@@ -32,6 +32,7 @@ from isogloss.cli._common import (
     write_result,
 )
 from isogloss.cli._memory import Look
+from isogloss.cli._models import load_aligner
 from isogloss.errors import UsageError
 
 if TYPE_CHECKING:
@@ -176,12 +177,7 @@ def _judge(model: str | None, threads: int | None, quiet: bool) -> Callable[[Bit
 
         progress = progress_for(quiet)
         return lambda bitext: cross_scores(bitext, make=lambda: HMMAligner(threads=threads), progress=progress)
-    from isogloss.store import load
-
-    aligner: Any = load(model)
-    if not hasattr(aligner, "pair_scores"):
-        raise UsageError(f"{model}: a model of class {type(aligner).__name__} does not align words")
-    aligner.threads = threads
+    aligner = load_aligner(model, threads)
     look = Look(aligner, model)
 
     def judged(bitext: Bitext) -> tuple[Any, Any]:

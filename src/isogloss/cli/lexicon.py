@@ -28,6 +28,7 @@ from isogloss.cli._common import (
     say,
     write_result,
 )
+from isogloss.cli._models import load_aligner
 from isogloss.errors import UsageError
 
 __all__ = ["command"]
@@ -109,11 +110,12 @@ def command(
 def _of_model(path: str, least: float) -> Iterable[Row]:
     if not os.path.exists(path):
         raise UsageError(f"{path}: no such model. A text needs its translation and its links: SOURCE TARGET LINKS")
-    from isogloss.store import load
-
-    aligner: Any = load(path)
+    aligner = load_aligner(path)
     if not hasattr(aligner, "lexicon"):
-        raise UsageError(f"{path}: a model of class {type(aligner).__name__} has no lexicon; give that of an aligner")
+        raise UsageError(
+            f"{path}: a {type(aligner).__name__} keeps no lexicon. Find links with it (`isogloss align --model`), and "
+            "count those: isogloss lexicon SOURCE TARGET LINKS"
+        )
     return sorted(aligner.lexicon(least=least), key=_place)
 
 

@@ -23,6 +23,7 @@ from isogloss.cli._common import (
     write_json,
     write_result,
 )
+from isogloss.cli._models import load_parser
 from isogloss.cli._parse_options import (
     L2,
     Constraint,
@@ -54,11 +55,10 @@ from isogloss.cli._treebanks import (
     score_files,
     standard_input_once,
 )
-from isogloss.errors import UsageError
 
 if TYPE_CHECKING:
     from isogloss.data.treebank import Treebank
-    from isogloss.tasks.parse import DependencyParser, JointMorphologyParser
+    from isogloss.tasks.parse import DependencyParser
 
 __all__ = ["COMMANDS", "apply", "score", "train", "train_joint"]
 
@@ -233,24 +233,12 @@ def apply(
     began = time.perf_counter()
     check_output(output, [text])
     with compiling("parse-apply", quiet):
-        parser = _load(model)
-        parser.threads = threads
+        parser = load_parser(model, threads)
         given = read_for(parser, model, text, format, encoding, errors, tokenise)
         parsed = parser.predict(given, confidence=confidence)
         write_result(output, parsed.to_bytes())
     seconds = time.perf_counter() - began
     say(f"{len(given):,} sentences, {given.n_words:,} words parsed, {seconds:.1f} s", quiet)
-
-
-def _load(model: str) -> DependencyParser | JointMorphologyParser:
-    """A saved parser of either kind."""
-    from isogloss import store
-
-    kind = store.read_header(model)["kind"]
-    if kind not in ("parse.dependency", "parse.joint", store.CHECKPOINT):  # `load` has words for the last
-        raise UsageError(f"{model}: a model of kind {kind!r}, not a parser. Give a folder by `isogloss parse train`")
-    loaded: DependencyParser | JointMorphologyParser = store.load(model)
-    return loaded
 
 
 def score(

@@ -33,7 +33,8 @@ from isogloss.cli._common import (
     write_result,
 )
 from isogloss.cli._memory import Look
-from isogloss.cli._systems import NamedLinks, check_needed, job_of, load_aligner, named_files, read_named
+from isogloss.cli._models import load_aligner
+from isogloss.cli._systems import NamedLinks, check_needed, job_of, named_files, read_named
 from isogloss.errors import BitextError, UsageError
 
 if TYPE_CHECKING:

@@ -26,6 +26,7 @@ from isogloss.cli._common import (
     write_json,
     write_result,
 )
+from isogloss.cli._models import load_tagger
 from isogloss.cli._tag_options import (
     L1,
     L2,
@@ -176,11 +177,7 @@ def apply(
     began = time.perf_counter()
     check_output(output, [text])
     with compiling("tag-apply", quiet):
-        from isogloss.tasks.tag import Tagger
-
-        tagger = Tagger.load(model)
-        for one in tagger.taggers.values():
-            one.threads = threads
+        tagger = load_tagger(model, threads)
         given = read_for(tagger, model, text, format, encoding, errors, tokenise)
         tagged = _tagged(tagger, given, confidence, quiet)
         write_result(output, tagged.to_bytes())

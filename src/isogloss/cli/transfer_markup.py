@@ -24,6 +24,7 @@ from isogloss.cli._common import (
     write_result,
 )
 from isogloss.cli._memory import Look, as_remembered, reading_of
+from isogloss.cli._models import load_aligner
 from isogloss.errors import BitextError, UsageError
 
 if TYPE_CHECKING:
@@ -113,12 +114,7 @@ def _linker(links: str | None, model: str | None, threads: int | None, quiet: bo
 
         return lambda bitext: read_links(links, bitext=bitext)
     if model is not None:
-        from isogloss.store import load
-
-        aligner: Any = load(model)
-        if not hasattr(aligner, "predict_proba"):
-            raise UsageError(f"{model}: a model of class {type(aligner).__name__} does not align words")
-        aligner.threads = threads
+        aligner = load_aligner(model, threads)
         look = Look(aligner, model)
 
         def predict(bitext: Bitext) -> Links:

@@ -32,7 +32,8 @@ from isogloss.cli._common import (
     two,
     write_result,
 )
-from isogloss.cli._systems import NamedLinks, check_needed, job_of, load_aligner, named_files, read_named
+from isogloss.cli._models import load_aligner
+from isogloss.cli._systems import NamedLinks, check_needed, job_of, named_files, read_named
 from isogloss.cli._view_trees import FORMATS, is_treebank, view_trees
 from isogloss.errors import BitextError, UsageError
 

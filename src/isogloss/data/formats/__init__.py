@@ -2,12 +2,13 @@
 
 from isogloss.data.formats.bitexts import read_bitext, stream_bitext, write_bitext
 from isogloss.data.formats.conllu import format_treebank, parse_treebank, read_treebank
-from isogloss.data.formats.convert import as_bitext, as_gold, as_links, as_treebank
+from isogloss.data.formats.convert import BitextLike, as_bitext, as_gold, as_links, as_treebank
 from isogloss.data.formats.dictionaries import format_dictionary, parse_dictionary, read_dictionary
 from isogloss.data.formats.files import IsoglossWarning, atomic_write, open_lines, read_bytes
 from isogloss.data.formats.links import format_links, parse_links, read_links, write_links
 
 __all__ = [
+    "BitextLike",
     "IsoglossWarning",
     "as_bitext",
     "as_gold",

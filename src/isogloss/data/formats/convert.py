@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol, TypeAlias
 
 from isogloss.data.bitext import Bitext, Text
 from isogloss.data.formats.bitexts import read_bitext
@@ -13,7 +13,26 @@ from isogloss.data.rows import Shown
 from isogloss.data.treebank import Treebank
 from isogloss.errors import BitextError, ParameterError, UsageError
 
-__all__ = ["as_bitext", "as_gold", "as_links", "as_treebank", "is_files"]
+__all__ = ["BitextLike", "as_bitext", "as_gold", "as_links", "as_treebank", "is_files"]
+
+
+class Frame(Protocol):
+    """A table with named columns, as pandas and polars have."""
+
+    @property
+    def columns(self) -> Any: ...
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+
+    def __getitem__(self, name: Any, /) -> Any: ...
+
+
+File: TypeAlias = str | os.PathLike[str]
+BitextLike: TypeAlias = (
+    Bitext | File | tuple[File, File] | Iterable[tuple[Any, Any] | list[Any] | Mapping[str, Any]] | Frame
+)
+"""What can be made into sentence pairs; `as_bitext` says what each stands for."""
 
 _PAIRS = "a Bitext, the path of a file, two paths, or a list of pairs, as [('das Haus', 'the house')]"
 _SENTENCES = "a Treebank, as Treebank.read('text.conllu'), or a Text, as Text.of(['she sleeps'])"
@@ -21,19 +40,19 @@ _GOLD = "a Treebank with tags or trees, as Treebank.read('gold.conllu')"
 _LINKS = "Links, as read_links('gold.txt') or Links.of([{(0, 0), (1, 1)}])"
 
 
-def as_treebank(obj: Any) -> Treebank:
+def as_treebank(obj: Treebank | Text) -> Treebank:
     """The sentences that a tagger or a parser is given: a treebank as it is, a text as one without tags."""
     if isinstance(obj, Text):
         return Treebank.from_text(obj)
     return obj if isinstance(obj, Treebank) else _refuse(obj, "sentences", _SENTENCES)
 
 
-def as_gold(obj: Any) -> Treebank:
+def as_gold(obj: Treebank) -> Treebank:
     """The treebank that a tagger or a parser learns from, or is scored against."""
     return obj if isinstance(obj, Treebank) else _refuse(obj, "a treebank", _GOLD)
 
 
-def as_links(obj: Any) -> Links:
+def as_links(obj: Links) -> Links:
     """The links that an aligner learns from, or is scored against."""
     return obj if isinstance(obj, Links) else _refuse(obj, "links", _LINKS)
 
@@ -58,7 +77,7 @@ def _told(obj: Any) -> str:
     return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}{inner}"
 
 
-def as_bitext(obj: Any, **options: Any) -> Bitext:
+def as_bitext(obj: BitextLike, **options: Any) -> Bitext:
     """Make a `Bitext` of what a user has.
 
     Parameters
@@ -88,7 +107,7 @@ def as_bitext(obj: Any, **options: Any) -> Bitext:
         return _from_frame(obj)
     if isinstance(obj, Shown | Mapping) or not isinstance(obj, Iterable):
         _refuse(obj, "a bitext", _PAIRS)
-    rows = list(obj)
+    rows: list[Any] = list(obj)
     if rows and isinstance(rows[0], Mapping):
         rows = _from_mappings(rows)
     for number, row in enumerate(rows):

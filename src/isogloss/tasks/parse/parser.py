@@ -129,7 +129,6 @@ class DependencyParser(Estimator):
     """
 
     _kind: ClassVar[str] = "parse.dependency"
-    reading_: Reading | None = None
     projective: bool | None = option(
         default=None, kind=bool, help="Whether no two links may cross; as it is in the treebank if not given."
     )

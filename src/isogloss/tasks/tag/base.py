@@ -55,10 +55,6 @@ class ColumnTagger(Estimator, ABC):
     threads: int | None = option(
         default=None, kind=int, least=1, kept=False, help="Cores to use, all if not given; the result is the same."
     )
-    _fitted: Any
-    """What was learnt; not there before `fit`."""
-    reading_: Reading | None = None
-    """The file that it learnt from, how it was read and its frequent words; None for models of older versions."""
 
     @property
     @abstractmethod
@@ -67,11 +63,12 @@ class ColumnTagger(Estimator, ABC):
 
     @property
     def _learnt(self) -> Any:
-        if not hasattr(self, "_fitted"):
+        fitted = vars(self).get("_fitted")
+        if fitted is None:
             raise UsageError(
                 f"this {type(self).__name__} has learnt nothing yet: call fit first, or load a saved model"
             )
-        return self._fitted
+        return fitted
 
     def _gold(self, treebank: Treebank) -> tuple[tuple[str, ...], NDArray[np.int64]]:
         """The tags that occur in the column, sorted, and their numbers for all words."""

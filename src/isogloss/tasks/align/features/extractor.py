@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isogloss.data import Bitext, Links, Vocabulary
-from isogloss.data.formats import as_bitext
+from isogloss.data.formats import BitextLike, as_bitext
 from isogloss.data.reading import Reading
 from isogloss.engine.threads import using_threads
 from isogloss.errors import BitextError, ParameterError, UsageError
@@ -168,7 +168,7 @@ class FeatureExtractor(Estimator):
 
     # --- learning
 
-    def fit(self, bitext: Any, unlabelled: Any | None = None, progress: Progress | None = None) -> Self:
+    def fit(self, bitext: BitextLike, unlabelled: BitextLike | None = None, progress: Progress | None = None) -> Self:
         """Count words and train the aligners behind the features, on the text of both; labels are never seen."""
         self.check_params()
         labelled = as_bitext(bitext)
@@ -286,7 +286,7 @@ class FeatureExtractor(Estimator):
         names = [f"pair:{a}|{b}" for a in source[:n] for b in target[:n]]
         return tuple(names + [f"source:{a}" for a in source[:m]] + [f"target:{b}" for b in target[:m]])
 
-    def transform(self, bitext: Any, links: Mapping[str, Links] | None = None) -> PairFeatures:
+    def transform(self, bitext: BitextLike, links: Mapping[str, Links] | None = None) -> PairFeatures:
         """The features of a text.
 
         Parameters
@@ -396,7 +396,12 @@ class FeatureExtractor(Estimator):
     # --- other parts
 
     def block_features(
-        self, bitext: Any, features: PairFeatures, *, max_size: int = LONGEST, averaged: Sequence[str] | None = None
+        self,
+        bitext: BitextLike,
+        features: PairFeatures,
+        *,
+        max_size: int = LONGEST,
+        averaged: Sequence[str] | None = None,
     ) -> PartFeatures:
         """Features of blocks of 2 to `max_size` words with one word; see `isogloss.tasks.align.features.blocks`.
 
@@ -416,7 +421,7 @@ class FeatureExtractor(Estimator):
             self._phrases, table.corpus, numbers, table.inside, features, max_size=max_size, averaged=averaged
         )
 
-    def link_pair_features(self, bitext: Any, features: PairFeatures) -> PartFeatures:
+    def link_pair_features(self, bitext: BitextLike, features: PairFeatures) -> PartFeatures:
         """Features of pairs of neighbouring links; see `isogloss.tasks.align.features.neighbours`.
 
         `features` are what `transform` gave for the same text. Rows of a pair are in the order of `neighbour_pairs`.
@@ -430,7 +435,7 @@ class FeatureExtractor(Estimator):
         numbers, posterior = (table.source.numbers, table.target.numbers), self._judgement(features)
         return link_pair_features(self._habits, table.corpus, numbers, table.inside, table.dice, posterior)
 
-    def fertility_features(self, bitext: Any, features: PairFeatures) -> tuple[PartFeatures, PartFeatures]:
+    def fertility_features(self, bitext: BitextLike, features: PairFeatures) -> tuple[PartFeatures, PartFeatures]:
         """Features of a further link of each source word and of each target word, one row a word.
 
         `features` are what `transform` gave for the same text.
@@ -455,12 +460,12 @@ class FeatureExtractor(Estimator):
         wanted = (CONSENSUS if "stems" in self.sets else "hmm") if self._judge == "hmm" else "model2_mean"
         return np.ascontiguousarray(features.links[:, features.column(wanted)])
 
-    def _counted(self, bitext: Any, features: PairFeatures) -> Table:
+    def _counted(self, bitext: BitextLike, features: PairFeatures) -> Table:
         if "pairs" not in self.sets:
             raise UsageError('FeatureExtractor: nothing was counted for pairs: add "pairs" to sets, and fit again')
         return self._again(bitext, features)
 
-    def _again(self, bitext: Any, features: PairFeatures) -> Table:
+    def _again(self, bitext: BitextLike, features: PairFeatures) -> Table:
         """The words of a text whose link features are known already."""
         bitext = as_bitext(bitext)
         corpus = Corpus.of(bitext, lowercase=self.lowercase, max_length=self.max_length)

@@ -151,7 +151,6 @@ class JointMorphologyParser(Estimator):
     """
 
     _kind: ClassVar[str] = "parse.joint"
-    reading_: Reading | None = None
     attributes: Sequence[str] | None = option(
         default=None, kind=(list, tuple), kw_only=False,
         help="Features to predict; all that one word in two thousand has, if not given.",

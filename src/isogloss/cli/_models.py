@@ -1,0 +1,82 @@
+"""Saved models on the command line: what each kind is used for, and the one way to load them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from isogloss.errors import ModelError, UsageError
+
+if TYPE_CHECKING:
+    from isogloss.tasks.parse import DependencyParser, JointMorphologyParser
+    from isogloss.tasks.tag import Tagger
+
+__all__ = ["USES", "Use", "header_of", "load_aligner", "load_parser", "load_tagger"]
+
+
+class Use(NamedTuple):
+    """What models of a task are called, and which command applies them."""
+
+    noun: str
+    command: str
+
+
+USES = {
+    "align": Use("an aligner", "isogloss align --model"),
+    "tag": Use("a tagger", "isogloss tag apply"),
+    "parse": Use("a parser", "isogloss parse apply"),
+}
+"""By the first part of the kinds in `isogloss.store.KINDS`."""
+
+
+def header_of(path: str, task: str) -> dict[str, Any]:
+    """The header of a saved model; one of another task is refused with the command that it is for.
+
+    Checkpoints, and kinds of later versions, pass: `store.load` has words for them.
+    """
+    from isogloss import store
+    from isogloss.cli._chunks import is_checkpoint
+
+    if is_checkpoint(path):
+        raise ModelError(f"{path}: this is a checkpoint of `isogloss align`, not a model. Continue it with --resume")
+    header = store.read_header(path)
+    kind = header["kind"]
+    found = USES.get(kind.partition(".")[0]) if kind in store.KINDS else None
+    if found is not None and found is not USES[task]:
+        raise UsageError(
+            f"{path}: this is {found.noun} ({kind}), where {USES[task].noun} is wanted. Use `{found.command}`"
+        )
+    return header
+
+
+def _load(path: str, task: str) -> Any:
+    from isogloss import store
+
+    header_of(path, task)
+    return store.load(path)
+
+
+def load_aligner(path: str, threads: int | None = None) -> Any:
+    """A saved aligner of any kind."""
+    aligner = _load(path, "align")
+    aligner.threads = threads
+    if (extractor := getattr(aligner, "extractor_", None)) is not None:
+        extractor.threads = threads
+    return aligner
+
+
+def load_parser(path: str, threads: int | None = None) -> DependencyParser | JointMorphologyParser:
+    """A saved parser of either kind."""
+    parser: DependencyParser | JointMorphologyParser = _load(path, "parse")
+    parser.threads = threads
+    return parser
+
+
+def load_tagger(path: str, threads: int | None = None) -> Tagger:
+    """A saved tagger of any kind, as one of one column or several."""
+    from isogloss.tasks.tag import Tagger
+
+    loaded = _load(path, "tag")
+    tagger = loaded if isinstance(loaded, Tagger) else Tagger.of(loaded)
+    for one in tagger.taggers.values():
+        one.threads = threads
+    return tagger
