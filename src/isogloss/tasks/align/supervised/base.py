@@ -428,7 +428,7 @@ class SupervisedAligner(Estimator, ABC):
     # --- keeping
 
     @property
-    def reading_(self) -> Reading | None:
+    def reading_(self) -> Reading | None:  # type: ignore[override]  # that of the extractor, wherever it comes from
         """The files that it learnt from and how they were read, if it learnt from files."""
         return self.extractor_.reading_
 
