@@ -144,3 +144,7 @@ def test_unknown_names_get_a_suggestion(call, words):
 
 def test_repr_has_what_differs_from_the_defaults():
     assert repr(Toy()) == "Toy()" and repr(Toy(rate=1.0, soft=True)) == "Toy(rate=1.0, soft=True)"
+
+
+def test_options_that_equal_their_defaults_are_not_shown():
+    assert repr(Toy(column="".join(["up", "os"]), rate=float("0.3"), rounds=7)) == "Toy(rounds=7)"

@@ -197,7 +197,9 @@ class Estimator:
 
     def __repr__(self) -> str:
         changed = (
-            f"{name}={value!r}" for name, value in self.get_params().items() if value is not self._options[name].default
+            f"{name}={value!r}"
+            for name, value in self.get_params().items()
+            if repr(value) != repr(self._options[name].default)
         )
         return f"{type(self).__name__}({', '.join(changed)})"
 

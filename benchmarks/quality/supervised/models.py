@@ -33,11 +33,13 @@ class Model:
     def make(self, seed: int, threads: int) -> Any:
         """A new aligner."""
         try:
-            return getattr(supervised, CLASSES[self.kind])(
+            aligner = getattr(supervised, CLASSES[self.kind])(
                 features=self.features, seed=seed, threads=threads, **dict(self.options)
             )
+            aligner.check_params()
         except (AttributeError, ParameterError, TypeError) as problem:
             raise NotYet(f"{self}: {problem}") from None
+        return aligner
 
     @property
     def feature_text(self) -> str:
