@@ -215,7 +215,8 @@ def test_a_sentence_of_five_thousand_words(place: Path, run: Callable[..., tuple
     words = [(f"w{k}", "X", k, "dep" if k else "root") for k in range(5000)]
     Treebank.of([words]).write(tmp_path / "long.conllu")
     files = [tmp_path / "long.conllu", tmp_path / "long.conllu"]
-    assert run("tag", "apply", place / "tagger", files[0], "-o", tmp_path / "tagged.conllu") == (0, "")
+    status, said = run("tag", "apply", place / "tagger", files[0], "-o", tmp_path / "tagged.conllu")
+    assert status == 0 and said.count("\n") == 1 and "is it of the same language?" in said
     assert run("parse", "score", *files, "--breakdown", "-o", tmp_path / "score") == (0, "")
     assert run("view", files[0], "--terminal", "-o", tmp_path / "drawn") == (0, "")
     assert run("view", files[0], "-o", tmp_path / "page.html") == (0, "")

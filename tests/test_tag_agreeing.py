@@ -106,7 +106,7 @@ def test_saved_combinations_are_used_and_old_models_go_on(tagger: Tagger, tmp_pa
 def test_damaged_combinations_are_refused(tagger: Tagger, change) -> None:
     parts = tagger.to_parts()
     parts["arrays"]["combinations"] = change(parts["arrays"]["combinations"])
-    with pytest.raises(ModelError, match="combinations"):
+    with pytest.raises(ModelError, match="combination"):
         Tagger.from_parts(**parts)
 
 

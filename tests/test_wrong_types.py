@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -11,16 +12,9 @@ import pytest
 from isogloss.data import Bitext, Links, TagDictionary, Treebank
 from isogloss.errors import DataError, UsageError
 from isogloss.metrics import breakdown_trees, compare_trees, score_links, score_trees
-from isogloss.tasks.align import (
-    HMMAligner,
-    ItgAligner,
-    MatchingAligner,
-    Model1Aligner,
-    Model2Aligner,
-    QuadraticAligner,
-)  # fmt: skip
 from isogloss.tasks.parse import DependencyParser, JointMorphologyParser
 from isogloss.tasks.tag import CrfTagger, DictionaryTagger, GraphTagger, ProjectedTagger, Tagger
+from isogloss.testing.fuzz import MODELS
 
 BITEXT = Bitext.of([("das Haus", "the house")])
 LINKS = Links.of([{(0, 0), (1, 1)}])
@@ -29,8 +23,9 @@ TEXT, RAGGED = BITEXT.source, BITEXT.source.ids
 TAGS = TagDictionary({"she": "PRON"})
 
 ALIGNERS: list[Callable[[], Any]] = [
-    HMMAligner, Model1Aligner, Model2Aligner, MatchingAligner, ItgAligner, QuadraticAligner,
-]  # fmt: skip
+    cache(MODELS[f"align.{kind}"]) for kind in ("hmm", "model1", "model2", "matching", "itg", "quadratic")
+]
+"""Each learns something small when it is first asked for."""
 READERS: list[Callable[[], Any]] = [
     CrfTagger, lambda: DictionaryTagger(TAGS), lambda: ProjectedTagger(TAGS), GraphTagger, lambda: Tagger(["upos"]),
     DependencyParser, JointMorphologyParser,

@@ -6,8 +6,6 @@
 0-0 1-1
 """
 
-from __future__ import annotations
-
 import isogloss._start  # noqa: F401 - first, so that Ctrl-C is no traceback while the rest is imported
 
 # isort: split

@@ -124,7 +124,7 @@ def check(
     >>> rows, columns = np.array([0, 2, 3]), np.array([4, 0, 1], np.int32)
     >>> check({"rows": rows, "columns": columns}, layout, "the table")["rows"].tolist()
     [0, 2, 3]
-    >>> check({"rows": rows, "columns": columns + 1}, layout, "the table")
+    >>> check({"rows": rows, "columns": columns + 1}, layout, "the table")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
     isogloss.errors.ModelError: the table: array 'columns' has 5 where numbers should be at most 4. ...
@@ -269,7 +269,7 @@ def number(value: Any, name: str, *, least: float = -LARGEST, most: float = LARG
     --------
     >>> number(1, "threshold", least=0, most=1)
     1.0
-    >>> number("1", "threshold")
+    >>> number("1", "threshold")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
     isogloss.errors.ModelError: 'threshold' should be a number from -1e+30 to 1e+30, not '1'. ...

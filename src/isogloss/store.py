@@ -453,7 +453,7 @@ _MALFORMED = (ArithmeticError, AttributeError, LookupError, MemoryError, Recursi
 def reading(what: str) -> Iterator[None]:
     """Around the making of an object from a saved model: whatever its contents lead to becomes a `ModelError`.
 
-    >>> with reading("the saved toy"):
+    >>> with reading("the saved toy"):  # doctest: +ELLIPSIS
     ...     {}["weights"]
     Traceback (most recent call last):
     ...

@@ -26,7 +26,6 @@ from isogloss.metrics import compare, score_links
 from isogloss.tasks.align.features import PairFeatures
 from isogloss.tasks.align.supervised.parts import take_pairs
 from isogloss.tasks.align.supervised.training import make_folds
-from isogloss.tasks.align.supervised.validation import take_links
 
 FOLDER = Path(__file__).parents[1]
 LINKS = texts.KEPT / "links"
@@ -128,9 +127,9 @@ def held_out_error(job: Job, aligner: Any, features: PairFeatures, gold: Links, 
     parts = []
     for fold in folds:
         rest = np.setdiff1d(every, fold)
-        other = job.model.make(SEED, threads).fit_features(take_pairs(features, rest), take_links(gold, rest))
+        other = job.model.make(SEED, threads).fit_features(take_pairs(features, rest), gold.take(rest))
         parts += list(other.predict_features(take_pairs(features, fold)))
-    return 100 * score_links(Links.of(parts), take_links(gold, np.concatenate(folds)), bootstrap=0).aer
+    return 100 * score_links(Links.of(parts), gold.take(np.concatenate(folds)), bootstrap=0).aer
 
 
 def scores(links: Links, reference: Links, gold: Links) -> dict[str, object]:

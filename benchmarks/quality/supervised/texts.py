@@ -26,7 +26,6 @@ from isogloss.tasks.align.features import SETS, FeatureExtractor, PairFeatures
 from isogloss.tasks.align.features.base import PartFeatures
 from isogloss.tasks.align.supervised.base import SupervisedAligner
 from isogloss.tasks.align.supervised.parts import take_pairs
-from isogloss.tasks.align.supervised.validation import take_links
 
 KEPT = Path("out/supervised")
 SOURCES = Path(isogloss.__file__).parent
@@ -85,7 +84,7 @@ class Gold:
 
     def take(self, chosen: Numbers) -> Gold:
         """Some of the pairs, in the order given."""
-        return Gold(self.split, self.numbers[chosen], self.places[chosen], take_links(self.links, chosen))
+        return Gold(self.split, self.numbers[chosen], self.places[chosen], self.links.take(chosen))
 
 
 class Benchmark:
@@ -120,7 +119,7 @@ class Benchmark:
         return Gold(self.source.test, numbers, len(self.pool) + numbers, self._gold(self.source.test, numbers))
 
     def _gold(self, split: str, numbers: Numbers) -> Links:
-        return take_links(scoring.gold(self.data.gold(split)), numbers)
+        return scoring.gold(self.data.gold(split)).take(numbers)
 
     def bitext(self, gold: Gold) -> Bitext:
         start = self.data.lines[gold.split].start
