@@ -138,7 +138,7 @@ class FeatureExtractor:
             raise ParameterError(f"FeatureExtractor: links should be names of systems, not {links!r}")
         if len(set(stems)) < len(stems) or any(isinstance(n, bool) or not isinstance(n, int) or n < 1 for n in stems):
             raise ParameterError(f"FeatureExtractor: stems should be different numbers of letters, not {stems!r}")
-        self.sets = tuple(name for name in COLUMNS if name in sets)
+        self.sets = sets
         self.links = tuple(links)
         self.dictionary, self.extra = dictionary, tuple(extra)
         self.lowercase, self.max_length, self.threads = lowercase, max_length, threads
@@ -151,6 +151,15 @@ class FeatureExtractor:
         self._phrases: Phrases | None = None
         self._habits: LinkHabits | None = None
         self.reading_: Reading | None = None
+
+    @property
+    def sets(self) -> tuple[str, ...]:
+        """The sets of features that are made, in one order however they were given."""
+        return self._sets
+
+    @sets.setter
+    def sets(self, names: Sequence[str]) -> None:
+        self._sets = tuple(name for name in COLUMNS if name in names)
 
     # --- learning
 
@@ -311,7 +320,7 @@ class FeatureExtractor:
         if {*sets} - {"blocks", "pairs"} != {*self.sets} - {"blocks", "pairs"} or not {*sets} <= {*self.sets}:
             raise UsageError(f"FeatureExtractor: only {', '.join(self.sets)} are there, and only parts can be left out")
         found = copy(self)
-        found.sets = tuple(name for name in self.sets if name in sets)
+        found.sets = sets
         found._phrases = self._phrases if "blocks" in sets else None
         found._habits = self._habits if "pairs" in sets else None
         return found
