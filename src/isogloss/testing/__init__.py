@@ -34,6 +34,7 @@ from isogloss.testing.enumerate import (
     tree_parts,
     trees,
 )
+from isogloss.testing.estimators import check_estimator, check_options
 from isogloss.testing.learners import check_gradient, check_learner
 
 __all__ = [
@@ -54,10 +55,12 @@ __all__ = [
     "chain_parts",
     "chains",
     "check_batch",
+    "check_estimator",
     "check_gradient",
     "check_k_best",
     "check_laws",
     "check_learner",
+    "check_options",
     "check_structure",
     "grandparent_parts",
     "having",

@@ -1,0 +1,168 @@
+"""`check_estimator` finds what is wrong with an estimator, and ours keep its laws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, ClassVar
+
+import pytest
+
+from isogloss import samples, store
+from isogloss.data import Bitext, TagDictionary, Text, Treebank
+from isogloss.errors import UsageError
+from isogloss.estimator import Estimator, option
+from isogloss.tasks.align import HMMAligner, ItgAligner, MatchingAligner, Model1Aligner, Model2Aligner, QuadraticAligner
+from isogloss.tasks.parse import DependencyParser, JointMorphologyParser
+from isogloss.tasks.tag import CrfTagger, DictionaryTagger, GraphTagger, ProjectedTagger, Tagger
+from isogloss.testing import check_estimator
+from isogloss.testing.fuzz.models import bitext, links, treebank
+
+
+class Toy(Estimator):
+    """Knows words, and finds those that it knows; `flaw` says what it does wrong."""
+
+    flaw: ClassVar[str] = ""
+    ignored: list[str] | None = option(default=None, kind=(list, tuple), help="Words that are passed over.")
+    least: int = option(default=1, least=1, help="How often a word has to be seen.")
+    threads: int | None = option(default=None, kind=int, least=1, kept=False, help="Cores to use.")
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        if self.flaw == "copies" and isinstance(self.ignored, list):
+            self.ignored = list(self.ignored)
+
+    def fit(self, words: list[str]) -> Any:
+        if self.flaw != "checks nothing":
+            self.check_params()
+        if self.flaw == "changes options":
+            self.least = 2
+        if self.flaw == "changes lists" and self.ignored is not None:
+            self.ignored.append("x")
+        before = getattr(self, "words_", ()) if self.flaw == "remembers" else ()
+        self.words_ = (*before, *(word for word in words if words.count(word) >= self.least))
+        if self.flaw == "threads" and self.threads == 2:
+            self.words_ = self.words_[::-1]
+        self.text_ = words
+        return None if self.flaw == "returns nothing" else self
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "words_") and self.flaw != "says nothing":
+            raise UsageError("this Toy has learnt nothing yet: call fit first")
+
+    def predict(self, words: list[str]) -> list[bool]:
+        self._check_fitted()
+        found = [word in getattr(self, "words_", ()) for word in words]
+        if self.flaw == "adds" or (self.flaw == "knows its text" and words is self.text_):
+            found.append(True)
+        return found
+
+    def save(self, path: Any) -> None:
+        self._check_fitted()
+        kept = self.words_[1:] if self.flaw == "forgets" else self.words_
+        store.save(path, kind="toy", options=self.options_, arrays={}, meta={"words": kept})
+
+    @classmethod
+    def load(cls, path: Any) -> Any:
+        saved = store.read(path, kind="toy")
+        made = cls(**({} if cls.flaw == "forgets options" else saved.options))
+        made.words_, made.text_ = tuple(saved.meta["words"]), None
+        return made
+
+
+def check_toy(flaw: str) -> None:
+    kind = type("Toy", (Toy,), {"flaw": flaw})
+    words = ["das", "Haus", "das", "Buch"]
+    check_estimator(
+        lambda **more: kind(**{"ignored": ["und"], **more}), lambda toy: toy.fit(words), ["das", "Kind"], empty=[],
+        training=words, other_fit=lambda toy: toy.fit(["ein"]),
+    )  # fmt: skip
+
+
+def test_a_right_toy_passes() -> None:
+    check_toy("")
+
+
+@pytest.mark.parametrize(
+    ("flaw", "words"),
+    [
+        ("copies", "the constructor keeps other objects"),
+        ("checks nothing", "fit, where ignored is .*: is not refused with ParameterError"),
+        ("changes options", "fit puts other objects in place of options"),
+        ("changes lists", "fit changes what it was given as an option"),
+        ("remembers", "fitted again, it knows something else"),
+        ("threads", "with 2 threads, it learns something else"),
+        ("returns nothing", "fit does not return the estimator itself"),
+        ("says nothing", "predict before fit: is not refused with UsageError"),
+        ("adds", "for a text without sentences, predict gives 1"),
+        ("knows its text", "what is loaded predicts something else"),
+        ("forgets", "what is loaded saves something else"),
+        ("forgets options", "what is loaded saves something else"),
+    ],
+)
+def test_flaws_are_found(flaw: str, words: str) -> None:
+    with pytest.raises(AssertionError, match=words):
+        check_toy(flaw)
+
+
+TREES = treebank()
+TEXT = Text.of([TREES.words(s) for s in range(len(TREES))])
+TAGGED = Treebank.from_bytes(samples.trees("en-de", "source").encode()).part(0, len(bitext()))
+WORDS = TagDictionary.of_treebank(TREES.part(0, 8))
+NEW = Treebank.of([[("Die", "DET"), ("Frau", "NOUN"), ("schläft", "VERB")], [("Unerhört", "ADJ"), ("!", "PUNCT")]])
+NEW_PAIRS = Bitext.of([("The woman sleeps .", "Die Frau schläft ."), ("Unheard of !", "Unerhört !")])
+PARSER = partial(DependencyParser, iterations=2)
+JOINT = partial(JointMorphologyParser, iterations=2, tag_iterations=2)
+
+READERS: dict[str, tuple[Callable[..., Any], Callable[[Any], Any], Callable[[Any], Any], Any]] = {
+    "CrfTagger": (partial(CrfTagger, iterations=2), lambda e: e.fit(TREES), lambda e: e.fit(TREES[:5]), TREES),
+    "DictionaryTagger": (
+        partial(DictionaryTagger, WORDS, iterations=2), lambda e: e.fit(TEXT), lambda e: e.fit(TEXT[:5]), TEXT,
+    ),
+    "ProjectedTagger": (
+        partial(ProjectedTagger, WORDS, iterations=2, min_count=1),
+        lambda e: e.fit(bitext(), TAGGED, links=links()),
+        lambda e: e.fit(bitext()[:5], TAGGED[:5], links=links()[:5]),
+        bitext().target,
+    ),
+    "GraphTagger": (
+        partial(GraphTagger, iterations=1, neighbours=2),
+        lambda e: e.fit(TREES[:5], TEXT),
+        lambda e: e.fit(TREES[:3], TEXT[:9]),
+        TEXT,
+    ),
+    "DependencyParser": (PARSER, lambda e: e.fit(TREES), lambda e: e.fit(TREES[:5]), TREES),
+    "JointMorphologyParser": (JOINT, lambda e: e.fit(TREES), lambda e: e.fit(TREES[:5]), TREES),
+}  # fmt: skip
+"""Estimator -> how it is made, taught, taught something else, and the text that it learns from."""
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_taggers_and_parsers(name: str) -> None:
+    make, fit, other, training = READERS[name]
+    check_estimator(make, fit, NEW, empty=Text.of([]), training=training, other_fit=other)
+
+
+def test_taggers_of_several_columns() -> None:
+    make = partial(Tagger, ["upos", "feats"], iterations=2)
+    check_estimator(
+        make, lambda e: e.fit(TREES), NEW, empty=Text.of([]), training=TREES, other_fit=lambda e: e.fit(TREES[:5]),
+        declared=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", [HMMAligner, Model1Aligner, Model2Aligner])
+def test_aligners_without_gold(kind: type) -> None:
+    """What they say of the text that they learnt from is documented to be more than a saved model says of it."""
+    check_estimator(
+        kind, lambda e: e.fit(bitext()), NEW_PAIRS, empty=Bitext.of([]), other_fit=lambda e: e.fit(bitext()[:5]),
+        declared=issubclass(kind, Estimator),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", [MatchingAligner, QuadraticAligner, ItgAligner])
+def test_aligners_with_gold(kind: type) -> None:
+    check_estimator(
+        partial(kind, tune=False, iterations=2), lambda e: e.fit(bitext(), links()), NEW_PAIRS, empty=Bitext.of([]),
+        other_fit=lambda e: e.fit(bitext()[:5], links()[:5]), declared=issubclass(kind, Estimator),
+    )  # fmt: skip
