@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from isogloss import store
 from isogloss._version import __version__
 from isogloss.data import Bitext, Links
-from isogloss.data.formats import as_bitext, as_links
+from isogloss.data.formats import BitextLike, as_bitext, as_links
 from isogloss.data.reading import Reading
 from isogloss.engine.threads import using_threads
 from isogloss.errors import BitextError, ParameterError, UsageError
@@ -125,7 +125,7 @@ class HMMAligner(Estimator):
         default=0.15, least=1e-6, most=0.999, help="Probability that a word has no link, before any word is looked at."
     )
     _lexicon: str | PathLike[str] | Iterable[tuple[Any, ...]] | None = option(
-        default=None, kind=object, kept=False, alias="lexicon",
+        default=None, kind=(str, PathLike, Iterable), kept=False, alias="lexicon",
         help="Word pairs known beforehand, in a file or as tuples; a weight is a pseudo-count, 10 if not given.",
     )  # fmt: skip
     max_length: int = option(
@@ -158,7 +158,6 @@ class HMMAligner(Estimator):
     dual_tolerance: float = option(default=0.01, least=0, most=1000, help="The violation at which these steps stop.")
 
     _trained_on: tuple[Bitext, Corpus, Evidence] | None = None
-    reading_: Reading | None = None
 
     def check_params(self) -> None:
         """`ParameterError` for an option that makes no sense."""
@@ -173,7 +172,7 @@ class HMMAligner(Estimator):
 
     def fit(
         self,
-        bitext: Any,
+        bitext: BitextLike,
         *,
         checkpoint: str | PathLike[str] | None = None,
         resume: bool = False,
@@ -222,7 +221,7 @@ class HMMAligner(Estimator):
         self._bitext_hash: str | None = None
         self.threshold_ = self._threshold(corpus, model, state.evidence)
 
-    def update(self, bitext: Any, *, progress: Progress | None = None) -> Self:
+    def update(self, bitext: BitextLike, *, progress: Progress | None = None) -> Self:
         """Continue on more text: what was learnt before counts as if its text were still there."""
         bitext = self._checked(bitext)
         progress = progress or QuietProgress()
@@ -249,19 +248,19 @@ class HMMAligner(Estimator):
 
     # --- applying
 
-    def predict(self, bitext: Any) -> Links:
+    def predict(self, bitext: BitextLike) -> Links:
         """Links with their posteriors; pairs that are passed over have none."""
         bitext = self._checked(bitext)
         with using_threads(self.threads):
             corpus, model, evidence = self._evidence(bitext)
             return self._links(bitext, corpus, model, evidence)
 
-    def fit_predict(self, bitext: Any, **options: Any) -> Links:
+    def fit_predict(self, bitext: BitextLike, **options: Any) -> Links:
         """`fit`, then `predict` of the same text."""
         bitext = as_bitext(bitext)
         return self.fit(bitext, **options).predict(bitext)
 
-    def predict_proba(self, bitext: Any) -> list[NDArray[np.float32]]:
+    def predict_proba(self, bitext: BitextLike) -> list[NDArray[np.float32]]:
         """The posterior of every cell, float32[n_source, n_target] for each pair; empty where a pair is passed over."""
         bitext = self._checked(bitext)
         with using_threads(self.threads):
@@ -270,7 +269,7 @@ class HMMAligner(Estimator):
         offsets = corpus.pairs.cell_offsets
         return [mean[offsets[k] : offsets[k + 1]].reshape(corpus.shape(k)) for k in range(len(corpus))]
 
-    def predict_directions(self, bitext: Any) -> tuple[list[NDArray[np.float32]], list[NDArray[np.float32]]]:
+    def predict_directions(self, bitext: BitextLike) -> tuple[list[NDArray[np.float32]], list[NDArray[np.float32]]]:
         """The posterior of every cell in each direction, forward and backward; `predict_proba` is their mean.
 
         Both are lists of float32[n_source, n_target], empty where a pair is passed over.
@@ -289,12 +288,12 @@ class HMMAligner(Estimator):
         )
         return forward, backward
 
-    def score(self, bitext: Any, gold: Links) -> AlignmentScore:
+    def score(self, bitext: BitextLike, gold: Links) -> AlignmentScore:
         """Precision, recall and AER of `predict` against gold links."""
         gold = as_links(gold)
         return score_links(self.predict(bitext), gold)
 
-    def pair_scores(self, bitext: Any) -> NDArray[np.float64]:
+    def pair_scores(self, bitext: BitextLike) -> NDArray[np.float64]:
         """How much better each side is explained by the other than by its words' frequencies: float64[n_pairs].
 
         The gain in log-probability a word, mean of both directions; above 0 for translations, near or below it for
@@ -320,7 +319,7 @@ class HMMAligner(Estimator):
         return gains
 
     def explain(
-        self, bitext: Any, pair: int, *, source: int | None = None, target: int | None = None
+        self, bitext: BitextLike, pair: int, *, source: int | None = None, target: int | None = None
     ) -> dict[str, Any]:
         """The best candidates for one word, and why it was linked or left alone; plain data."""
         bitext = self._checked(bitext)
@@ -337,7 +336,7 @@ class HMMAligner(Estimator):
         self._check_fitted()
         return entries_of(self._model, least)
 
-    def tune_threshold(self, bitext: Any, gold: Links) -> float:
+    def tune_threshold(self, bitext: BitextLike, gold: Links) -> float:
         """Set the threshold to the one with the lowest AER on a small gold set; returns it."""
         bitext = self._checked(bitext)
         with using_threads(self.threads):

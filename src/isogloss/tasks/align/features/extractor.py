@@ -115,7 +115,7 @@ class FeatureExtractor(Estimator):
         default=(), kind=(list, tuple), help="Names of links by other systems, which are given with each text."
     )
     dictionary: str | PathLike[str] | Iterable[tuple[Any, ...]] | None = option(
-        default=None, kind=object, kept=False, help="A bilingual dictionary, in a file or as tuples."
+        default=None, kind=(str, PathLike, Iterable), kept=False, help="A bilingual dictionary, in a file or as tuples."
     )
     extra: Sequence[Extra] = option(
         default=(), kind=(list, tuple), kept=False, help="Functions that make features of your own."
@@ -147,7 +147,6 @@ class FeatureExtractor(Estimator):
     _frequent: Sequence[Vocabulary] = (Vocabulary([]), Vocabulary([]))
     _phrases: Phrases | None = None
     _habits: LinkHabits | None = None
-    reading_: Reading | None = None
 
     def check_params(self) -> None:
         """`ParameterError` for an option that makes no sense."""

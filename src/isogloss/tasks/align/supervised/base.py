@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from isogloss import store
 from isogloss.data import Bitext, Links
-from isogloss.data.formats import as_bitext, as_links
+from isogloss.data.formats import BitextLike, as_bitext, as_links
 from isogloss.data.reading import Reading
 from isogloss.engine.threads import using_threads
 from isogloss.errors import LinksError, UsageError
@@ -126,7 +126,10 @@ class SupervisedAligner(Estimator, ABC):
         default=(), kind=(list, tuple), help="Names of links by other systems, which are given with each text."
     )
     dictionary: Any = option(
-        default=None, kind=object, kept=False, help="Word pairs known beforehand, in a file or as tuples."
+        default=None,
+        kind=(str, PathLike, Iterable),
+        kept=False,
+        help="Word pairs known beforehand, in a file or as tuples.",
     )
     extra: Sequence[Callable[..., Any]] = option(
         default=(), kind=(list, tuple), kept=False, help="Functions that make features of your own."
@@ -231,9 +234,9 @@ class SupervisedAligner(Estimator, ABC):
 
     def fit(
         self,
-        bitext: Any,
+        bitext: BitextLike,
         gold: Links,
-        unlabelled: Any = None,
+        unlabelled: BitextLike | None = None,
         dev: tuple[Any, Links] | None = None,
         progress: Progress | None = None,
         *,
@@ -323,7 +326,9 @@ class SupervisedAligner(Estimator, ABC):
 
     # --- applying
 
-    def predict(self, bitext: Any, *, links: Mapping[str, Links] | None = None, probability: bool = True) -> Links:
+    def predict(
+        self, bitext: BitextLike, *, links: Mapping[str, Links] | None = None, probability: bool = True
+    ) -> Links:
         """Links with their probabilities; pairs that are passed over have none.
 
         Parameters
@@ -358,12 +363,14 @@ class SupervisedAligner(Estimator, ABC):
             best = [links_above(p, self.threshold_) for p in proba if p is not None]
         return list(zip(best, proba, strict=True))
 
-    def fit_predict(self, bitext: Any, gold: Links, **options: Any) -> Links:
+    def fit_predict(self, bitext: BitextLike, gold: Links, **options: Any) -> Links:
         """`fit`, then `predict` of the same text."""
         bitext = as_bitext(bitext)
         return self.fit(bitext, gold, **options).predict(bitext, links=options.get("links"))
 
-    def predict_proba(self, bitext: Any, *, links: Mapping[str, Links] | None = None) -> list[NDArray[np.float32]]:
+    def predict_proba(
+        self, bitext: BitextLike, *, links: Mapping[str, Links] | None = None
+    ) -> list[NDArray[np.float32]]:
         """The posterior of every cell, float32[n_source, n_target] for each pair; empty where a pair is passed over."""
         found: list[NDArray[np.float32]] = []
         with using_threads(self.threads):
@@ -372,12 +379,12 @@ class SupervisedAligner(Estimator, ABC):
                 found += [p.astype(np.float32) for p in self.link_probabilities(dists)]
         return found
 
-    def score(self, bitext: Any, gold: Links, *, links: Mapping[str, Links] | None = None) -> AlignmentScore:
+    def score(self, bitext: BitextLike, gold: Links, *, links: Mapping[str, Links] | None = None) -> AlignmentScore:
         """Precision, recall and AER of `predict` against gold links."""
         gold = as_links(gold)
         return score_links(self.predict(bitext, links=links, probability=False), gold)
 
-    def pair_scores(self, bitext: Any, *, links: Mapping[str, Links] | None = None) -> NDArray[np.float64]:
+    def pair_scores(self, bitext: BitextLike, *, links: Mapping[str, Links] | None = None) -> NDArray[np.float64]:
         """The expected share of words that have a partner, from 0 to 1: float64[n_pairs].
 
         Near 1 for close translations. Not a number for pairs that are passed over.
@@ -397,7 +404,7 @@ class SupervisedAligner(Estimator, ABC):
 
     def explain(
         self,
-        bitext: Any,
+        bitext: BitextLike,
         pair: int,
         *,
         source: int | None = None,

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isogloss.data import Alignment, Bitext, Links
-from isogloss.data.formats import IsoglossWarning, as_bitext
+from isogloss.data.formats import BitextLike, IsoglossWarning, as_bitext
 from isogloss.engine.threads import using_threads
 from isogloss.errors import IsoglossError, LinksError, ParameterError, UsageError
 from isogloss.metrics import AlignmentScore, Comparison, compare, score_links
@@ -97,9 +97,9 @@ class Choice:
 
 
 def choose_aligner(
-    bitext: Any,
+    bitext: BitextLike,
     gold: Links,
-    unlabelled: Any = None,
+    unlabelled: BitextLike | None = None,
     *,
     kinds: Sequence[str] = ("matching", "quadratic", "itg"),
     folds: int = 5,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isogloss.data import Links
-from isogloss.data.formats import IsoglossWarning
+from isogloss.data.formats import BitextLike, IsoglossWarning
 from isogloss.engine.threads import using_threads
 from isogloss.errors import LinksError, ParameterError
 from isogloss.estimator import option
@@ -293,7 +293,7 @@ class ItgAligner(SupervisedAligner):
 
     def explain(
         self,
-        bitext: Any,
+        bitext: BitextLike,
         pair: int,
         *,
         source: int | None = None,

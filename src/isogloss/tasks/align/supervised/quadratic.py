@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isogloss.data import Bitext, Links
+from isogloss.data.formats import BitextLike
 from isogloss.engine.threads import run_blocks, using_threads
 from isogloss.estimator import option
 from isogloss.learners.frank_wolfe import FrankWolfe, Subgradient
@@ -281,7 +282,7 @@ empty, lowercase, max_length, seed, threads
 
     def explain(
         self,
-        bitext: Any,
+        bitext: BitextLike,
         pair: int,
         *,
         source: int | None = None,

@@ -36,7 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isogloss.data import Bitext, Links, Text
-from isogloss.data.formats import as_bitext
+from isogloss.data.formats import BitextLike, as_bitext
 from isogloss.errors import BitextError, ParameterError
 from isogloss.progress import Progress, QuietProgress
 
@@ -172,7 +172,7 @@ class Doubts:
 
 def suggest(
     aligner: Any,
-    bitext: Any,
+    bitext: BitextLike,
     n: int = 20,
     *,
     gold: Links | None = None,

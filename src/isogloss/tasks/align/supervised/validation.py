@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isogloss.data import Alignment, Links
-from isogloss.data.formats import as_bitext
+from isogloss.data.formats import BitextLike, as_bitext
 from isogloss.errors import ParameterError
 from isogloss.metrics import AlignmentScore, Comparison, compare, score_links
 from isogloss.progress import Progress, QuietProgress
@@ -56,12 +56,12 @@ class CrossValidation:
 
 def cross_validate(
     aligner: Factory,
-    bitext: Any,
+    bitext: BitextLike,
     gold: Links,
     *,
     folds: int = 5,
     seed: int = 0,
-    unlabelled: Any = None,
+    unlabelled: BitextLike | None = None,
     extractor: FeatureExtractor | None = None,
     links: Any = None,
     progress: Progress | None = None,
@@ -133,14 +133,14 @@ class CurvePoint:
 
 def learning_curve(
     aligner: Factory,
-    bitext: Any,
+    bitext: BitextLike,
     gold: Links,
     test: tuple[Any, Links],
     *,
     sizes: Sequence[int] = (25, 50, 100, 200, 400),
     repeats: int = 3,
     seed: int = 0,
-    unlabelled: Any = None,
+    unlabelled: BitextLike | None = None,
     extractor: FeatureExtractor | None = None,
     progress: Progress | None = None,
 ) -> list[CurvePoint]:
@@ -179,7 +179,7 @@ def learning_curve(
 
 def _features(
     aligner: Factory,
-    bitext: Any,
+    bitext: BitextLike,
     gold: Links,
     unlabelled: Any,
     extractor: FeatureExtractor | None,
