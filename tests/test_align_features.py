@@ -435,7 +435,7 @@ def test_dictionary(tmp_path):
     file.write_text("Haus\thouse\nhaus\thome\nCafé\tcoffee house\nüber\tover\n", encoding="utf-8")
     bitext = Bitext.of([(["das", "Haus", "Über"], ["the", "House", "home", "over"]), (["haus"], ["home"])])
     for dictionary in (file, [("Haus", "house"), ("haus", "home"), ("Café", "coffee house"), ("uber", "OVER")]):
-        extractor = FeatureExtractor(sets=(), dictionary=dictionary).fit(bitext)
+        extractor = FeatureExtractor(sets=(), lexicon=dictionary).fit(bitext)
         features = FeatureExtractor.from_arrays(extractor.arrays()).transform(bitext)
         assert features.link_names == (
             "bias", "dictionary", "dictionary_only_in_row", "dictionary_only_in_column",

@@ -43,6 +43,7 @@ class Diagonal:
     calls: ClassVar[list[tuple[Any, ...]]] = []
     known_words_ = (KnownWords(Vocabulary([]), np.zeros(0, np.int64)),) * 2
     reading_ = None
+    supervised = False
 
     def __init__(self, *, threshold: Any = "auto", max_length: int = 1000, **options: Any) -> None:
         self.threshold, self.max_length = threshold, max_length

@@ -167,7 +167,7 @@ def test_gold_that_cannot_be_used(
         (["matching", "source", "target", "gold", "--save", "m", "--trainer", "adam"], "trainer should be one of"),
         (["matching", "source", "target", "gold", "--save", "m", "--missed", "-1"], "--missed"),
         (["matching", "source", "target", "gold", "--save", "m", "--threshold", "2"], "between 0 and 1"),
-        (["matching", "source", "target", "gold", "--save", "m", "--dictionary", "no"], "no such file"),
+        (["matching", "source", "target", "gold", "--save", "m", "--lexicon", "no"], "no such file"),
         (["matching", "source", "target", "gold", "--save", "m", "--links", "diagonal"], "a name and a file"),
         (["matching", "source", "target", "gold", "--save", "m", *["--links", "a=diagonal"] * 2], "given twice"),
         (["matching", "source", "target", "gold", "--save", "m", "--option", "depth=3"], "has no such option"),

@@ -146,7 +146,7 @@ class Alignments:
 
     def _predict(self, aligner: Any, bitext: Bitext, others: Mapping[str, Links], systems: Mapping[str, str]) -> Links:
         """The links of a part; of a supervised model, probabilities only if they are to be written."""
-        if not hasattr(aligner, "feature_weights"):
+        if not aligner.supervised:
             links: Links = aligner.predict(bitext)
             return links
         start = self.tally.pairs

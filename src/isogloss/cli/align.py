@@ -318,9 +318,8 @@ def _loaded(path: str, options: dict[str, Any]) -> Any:
     from isogloss import store
 
     fitted = load_aligner(path, options.get("threads"))
-    supervised = hasattr(fitted, "feature_weights")
     changes = {name: value for name, value in options.items() if name not in ("threads", "threshold")}
-    if supervised:
+    if fitted.supervised:
         _limit(fitted, changes, path)
     elif changes:
         saved = store.read(path)

@@ -111,7 +111,7 @@ def _of_model(path: str, least: float) -> Iterable[Row]:
     if not os.path.exists(path):
         raise UsageError(f"{path}: no such model. A text needs its translation and its links: SOURCE TARGET LINKS")
     aligner = load_aligner(path)
-    if not hasattr(aligner, "lexicon"):
+    if aligner.supervised:
         raise UsageError(
             f"{path}: a {type(aligner).__name__} keeps no lexicon. Find links with it (`isogloss align --model`), and "
             "count those: isogloss lexicon SOURCE TARGET LINKS"

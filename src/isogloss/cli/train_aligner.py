@@ -102,9 +102,9 @@ def command(
         list[str] | None,
         typer.Option("--dev-links", metavar="NAME=FILE", help="The same for the text of --dev."),
     ] = None,
-    dictionary: Annotated[
+    lexicon: Annotated[
         str | None,
-        typer.Option("--dictionary", metavar="FILE", help="Word pairs, as a feature: source, tab, target on a line."),
+        typer.Option("--lexicon", metavar="FILE", help="Word pairs, as a feature: source, tab, target on a line."),
     ] = None,
     threads: Threads = None,
     json: Json = False,
@@ -219,7 +219,7 @@ def command(
     options: dict[str, Any] = {
         "features": None if features is None else tuple(part.strip() for part in features.split(",") if part.strip()),
         "links": tuple(named) or None,
-        "dictionary": dictionary,
+        "lexicon": lexicon,
         "trainer": trainer,
         "missed": missed,
         "iterations": iterations,
@@ -246,10 +246,10 @@ def command(
 
         store.check_place(save)  # before the work
     with compiling(f"train-{kind}", quiet, "a minute"):
-        if dictionary is not None:
+        if lexicon is not None:
             from isogloss.tasks.align.lexicon import read_lexicon
 
-            options["dictionary"] = list(read_lexicon(dictionary))  # a wrong file should not cost a training
+            options["lexicon"] = list(read_lexicon(lexicon))  # a wrong file should not cost a training
         own = _own_options(option)
         aligner = None if kind == AUTO else _new(kind, options, own)
         options = _for_all_kinds(options, own) if kind == AUTO else {}

@@ -403,7 +403,7 @@ def _read(files: _Files, reading: dict[str, Any]) -> _Shown:
 def _supervised(path: str, named: dict[str, str]) -> Any:
     """A model that can say what features add."""
     aligner = load_aligner(path)
-    if not hasattr(aligner, "feature_weights"):
+    if not aligner.supervised:
         raise UsageError(
             f"--model {path}: a {type(aligner).__name__} has no features to speak of. Give a model of "
             "`isogloss train-aligner`"

@@ -88,6 +88,8 @@ class HMMAligner(Estimator):
     """
 
     _kind: ClassVar[str] = "hmm"
+    supervised: ClassVar[bool] = False
+    """Whether gold links are learnt from."""
     constraint: str = option(default="agreement", choices=CONSTRAINTS, help="What training asks of the two directions.")
     decode_constraint: str | None = option(
         default=None, choices=(None, *CONSTRAINTS),

@@ -99,7 +99,7 @@ def _aligner(name: str, **options: Any) -> Any:
 def _supervised(name: str, **options: Any) -> Any:
     from isogloss.tasks import align
 
-    options = {"tune": False, "iterations": 2, "dictionary": LEXICON} | options
+    options = {"tune": False, "iterations": 2, "lexicon": LEXICON} | options
     return getattr(align, name)(**options).fit(bitext(), links())
 
 

@@ -70,8 +70,8 @@ class FeatureExtractor(Estimator):
         of links, but count what `block_features`, and `link_pair_features` and `fertility_features`, need.
     links : sequence of str
         Names of other systems' links, which `transform` is then given: features ``links:<name>``.
-    dictionary : path or iterable of (source, target), optional
-        A bilingual dictionary, a pair of words on a line between tabs. Compared without case, accents and script;
+    lexicon : path or iterable of (source, target), optional
+        Word pairs that are known, a pair of words on a line between tabs. Compared without case, accents and script;
         entries of several words are passed over.
     extra : sequence of functions
         ``f(view: PairView) -> array[n_source, n_target]``, or a dict of such arrays by name: features ``extra:<name>``.
@@ -114,8 +114,11 @@ class FeatureExtractor(Estimator):
     links: Sequence[str] = option(
         default=(), kind=(list, tuple), help="Names of links by other systems, which are given with each text."
     )
-    dictionary: str | PathLike[str] | Iterable[tuple[Any, ...]] | None = option(
-        default=None, kind=(str, PathLike, Iterable), kept=False, help="A bilingual dictionary, in a file or as tuples."
+    lexicon: str | PathLike[str] | Iterable[tuple[Any, ...]] | None = option(
+        default=None,
+        kind=(str, PathLike, Iterable),
+        kept=False,
+        help="Word pairs that are known, in a file or as tuples.",
     )
     extra: Sequence[Extra] = option(
         default=(), kind=(list, tuple), kept=False, help="Functions that make features of your own."
@@ -189,7 +192,7 @@ class FeatureExtractor(Estimator):
                 )
             self.statistics_ = Statistics.of(corpus)
             self._known = Known.of(corpus)
-            self._dictionary = None if self.dictionary is None else _dictionary(self.dictionary)
+            self._dictionary = None if self.lexicon is None else _dictionary(self.lexicon)
             size = max(self.lexical_pairs, self.lexical_words) if "lexical" in self.sets else 0
             self._frequent = [Vocabulary(self.statistics_.frequent(side, size)) for side in ("source", "target")]
             self._extra_names = self._names_of_extra(labelled)

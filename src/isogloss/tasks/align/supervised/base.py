@@ -53,7 +53,7 @@ class SupervisedAligner(Estimator, ABC):
         Sets of features, see `isogloss.tasks.align.features.SETS`.
     links : sequence of str
         Names of links by other systems, which `fit` and `predict` are then given as `links={name: Links}`.
-    dictionary : path or iterable of (source, target[, weight]), optional
+    lexicon : path or iterable of (source, target[, weight]), optional
         Word pairs known beforehand.
     extra : sequence of functions
         Features of your own, ``f(view: PairView) -> array[n_source, n_target]``; `load` needs them again.
@@ -109,6 +109,8 @@ class SupervisedAligner(Estimator, ABC):
     """
 
     _kind: ClassVar[str]
+    supervised: ClassVar[bool] = True
+    """Whether gold links are learnt from."""
     DEFAULTS: ClassVar[Mapping[str, Setting]]
     """Of each trainer, of which the first is the default; the rest of the grid is around it."""
     REGULARISATION: ClassVar[Mapping[str, tuple[float, ...]]] = {}
@@ -125,7 +127,7 @@ class SupervisedAligner(Estimator, ABC):
     links: Sequence[str] = option(
         default=(), kind=(list, tuple), help="Names of links by other systems, which are given with each text."
     )
-    dictionary: Any = option(
+    lexicon: Any = option(
         default=None,
         kind=(str, PathLike, Iterable),
         kept=False,
@@ -315,7 +317,7 @@ class SupervisedAligner(Estimator, ABC):
     def new_extractor(self) -> FeatureExtractor:
         """An extractor with the options of this aligner, not fitted yet."""
         return FeatureExtractor(
-            self.features, links=self.links, dictionary=self.dictionary, extra=self.extra, lowercase=self.lowercase,
+            self.features, links=self.links, lexicon=self.lexicon, extra=self.extra, lowercase=self.lowercase,
             max_length=self.max_length, threads=self.threads,
         )  # fmt: skip
 

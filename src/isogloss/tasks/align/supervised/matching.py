@@ -95,7 +95,7 @@ class MatchingAligner(SupervisedAligner):
         The first two find the largest margin, a problem with one optimum: with a penalty for large weights, of which
         `regularisation` is the size; or, as published, by stopping early. MIRA takes one pair after the other with
         loss augmentation that rises. The averaged perceptron, which knows no costs, is the baseline.
-    features, links, dictionary, extra, missed, spurious, iterations, regularisation, targets, threshold, tune, folds, \
+    features, links, lexicon, extra, missed, spurious, iterations, regularisation, targets, threshold, tune, folds, \
 empty, lowercase, max_length, seed, threads
         See `SupervisedAligner`.
 

@@ -79,7 +79,7 @@ class QuadraticAligner(SupervisedAligner):
         The first finds the largest margin; see `MatchingAligner`.
     missed : float, optional
         Chosen by cross-validation unless given; with `pairs`, for the same aligner without them.
-    features, links, dictionary, extra, spurious, iterations, regularisation, targets, threshold, tune, folds, \
+    features, links, lexicon, extra, spurious, iterations, regularisation, targets, threshold, tune, folds, \
 empty, lowercase, max_length, seed, threads
         See `SupervisedAligner`.
 
