@@ -21,6 +21,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a job that a shel
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.fixture(autouse=True)
+def silent_compiling(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands in this process do not say that they compile, whatever the cache has; some tests look at the cache."""
+    if request.module.__name__ not in ("test_engine", "test_warm_up"):
+        monkeypatch.setattr(cache, "cold", lambda job="kernels": False)
+
+
 class Answer(NamedTuple):
     """What a command line gives."""
 
@@ -33,9 +40,8 @@ Call = Callable[..., Answer]
 
 
 @pytest.fixture
-def isogloss(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Call:
-    """Run a command line in this process; that kernels are compiled is not said, whether they are or not."""
-    monkeypatch.setattr(cache, "cold", lambda job="kernels": False)
+def isogloss(capfd: pytest.CaptureFixture[str]) -> Call:
+    """Run a command line in this process."""
 
     def call(*arguments: str | Path | int) -> Answer:
         capfd.readouterr()
