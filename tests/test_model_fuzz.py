@@ -84,6 +84,18 @@ def test_every_array_is_declared(model: str, saved: Callable[[str], Path]) -> No
             load(replace(whole, arrays={**whole.arrays, array: other}))
 
 
+@pytest.mark.parametrize("model", ["align.matching", "align.quadratic", "align.itg"])
+def test_a_lexicon_cannot_point_outside_of_its_words(model: str, saved: Callable[[str], Path], tmp_path: Path) -> None:
+    """Kernels write where these numbers say: such a model, its checksum right, once ended the process."""
+    whole = store.read(saved(model))
+    rows, columns = (whole.arrays[f"extractor.dictionary/{name}"] for name in ("rows", "columns"))
+    for name, wrong in (("columns", columns + 10**6), ("columns", columns - 10**6), ("rows", rows * 10**6)):
+        arrays = whole.arrays | {f"extractor.dictionary/{name}": wrong}
+        store.save(tmp_path / "crafted", kind=whole.kind, options=whole.options, arrays=arrays, meta=whole.meta)
+        with pytest.raises(ModelError, match=f"crafted.*dictionary/{name}"):
+            store.load(tmp_path / "crafted")
+
+
 def test_every_kind_is_tried() -> None:
     assert {model.partition("/")[0] for model in MODELS} == set(store.KINDS)
 
