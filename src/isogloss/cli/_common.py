@@ -21,7 +21,6 @@ import typer
 from typer.core import TyperCommand
 
 from isogloss.cli._frame import say, warn
-from isogloss.cli._memory import as_remembered, reading_of
 from isogloss.engine.numba_cache import compile_seconds
 from isogloss.errors import UsageError
 from isogloss.places import is_written_directly, prove
@@ -56,7 +55,6 @@ __all__ = [
     "is_standard_output",
     "progress_for",
     "read_gold",
-    "reading_options",
     "say",
     "two",
     "warn",
@@ -227,41 +225,6 @@ LinksFormat = Annotated[
     str,
     choice("pharaoh", "naacl", "giza", option="--links-format", help="How links are written."),
 ]
-
-
-def reading_options(
-    *,
-    format: str = "auto",
-    encoding: str = "utf-8",
-    source_encoding: str | None = None,
-    target_encoding: str | None = None,
-    errors: str = "strict",
-    tokenise: str | None = None,
-    normalise: str | None = None,
-    columns: str | None = None,
-    languages: str | None = None,
-    model: str | None = None,
-    source: str | None = None,
-) -> dict[str, Any]:
-    """The options of a command as `read_bitext` and `stream_bitext` take them.
-
-    With a saved model, the text `source` is read as that of the model was, unless something else is said; see
-    `as_remembered`.
-    """
-    asked = {
-        "tokenise": tokenise,
-        "normalise": normalise,
-        "languages": None if languages is None else two(str, "--languages en,fr")(languages),
-    }
-    return {
-        "format": format,
-        "encoding": encoding,
-        "source_encoding": source_encoding,
-        "target_encoding": target_encoding,
-        "errors": errors,
-        "columns": None if columns is None else two(int, "--columns 0,1")(columns),
-        **as_remembered(asked, reading_of(model), model, source),
-    }
 
 
 def read_gold(path: str, text: Bitext | Callable[[int], Bitext | None]) -> Links:

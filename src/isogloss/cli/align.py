@@ -11,30 +11,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from isogloss.cli._common import (
-    Columns,
-    Encoding,
-    Errors,
-    Format,
-    Languages,
     LinksFormat,
-    Normalise,
     Output,
     Quiet,
     Source,
-    SourceEncoding,
     Stopwatch,
     Target,
-    TargetEncoding,
     Threads,
-    Tokenise,
     check_output,
     choice,
     compiling,
     is_standard_output,
-    reading_options,
 )
 from isogloss.cli._memory import Look
 from isogloss.cli._models import load_aligner
+from isogloss.cli._reading import ReadingOptions, with_reading
 from isogloss.cli._systems import NamedLinks, check_needed, job_of, named_files
 from isogloss.errors import UsageError
 
@@ -61,6 +52,7 @@ def _threshold(value: str | None) -> str | None:
     return value
 
 
+@with_reading
 def command(
     source: Source,
     target: Target = None,
@@ -171,15 +163,8 @@ def command(
         int | None,
         typer.Option("--seed", metavar="N", rich_help_panel=MODEL, help="Of everything that is drawn at random; 0."),
     ] = None,
-    format: Format = "auto",
-    encoding: Encoding = "utf-8",
-    source_encoding: SourceEncoding = None,
-    target_encoding: TargetEncoding = None,
-    errors: Errors = "strict",
-    tokenise: Tokenise = None,
-    normalise: Normalise = None,
-    columns: Columns = None,
-    languages: Languages = None,
+    *,
+    asked: ReadingOptions,
 ) -> None:
     """Link the words of a parallel text, and write a line `source-target ...` for every pair, counted from 0.
 
@@ -214,19 +199,7 @@ def command(
         from isogloss import store
 
         store.check_place(save)
-    reading = reading_options(
-        format=format,
-        encoding=encoding,
-        source_encoding=source_encoding,
-        target_encoding=target_encoding,
-        errors=errors,
-        tokenise=tokenise,
-        normalise=normalise,
-        columns=columns,
-        languages=languages,
-        model=model,
-        source=source,
-    )
+    reading = asked.of(model, source)
     with compiling(job_of(model), quiet):
         from isogloss.cli._alignment import Alignments
 

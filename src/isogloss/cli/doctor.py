@@ -21,10 +21,10 @@ from isogloss.cli._common import (
     Tokenise,
     check_output,
     compiling,
-    reading_options,
     write_json,
     write_result,
 )
+from isogloss.cli._reading import ReadingOptions
 from isogloss.errors import DataError, UsageError
 
 __all__ = ["command"]
@@ -70,7 +70,7 @@ def command(
         return
     if source is None:
         raise UsageError("doctor: what is to be looked at? Give SOURCE and TARGET, or --environment")
-    reading = reading_options(
+    reading = ReadingOptions(
         format=format,
         encoding=encoding,
         source_encoding=source_encoding,
@@ -78,7 +78,7 @@ def command(
         tokenise=tokenise,
         columns=columns,
         languages=languages,
-    )
+    ).of()
     with compiling("doctor", quiet, "10 s"):
         from isogloss.tasks.align.doctor import examine
 

@@ -9,30 +9,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from isogloss.cli._common import (
-    Columns,
-    Encoding,
-    Errors,
-    Format,
     Json,
-    Languages,
-    Normalise,
     Quiet,
     Source,
-    SourceEncoding,
     Target,
-    TargetEncoding,
     Threads,
-    Tokenise,
     check_output,
     compiling,
     progress_for,
-    reading_options,
     say,
     write_json,
     write_result,
 )
 from isogloss.cli._memory import Look
 from isogloss.cli._models import load_aligner
+from isogloss.cli._reading import ReadingOptions, with_reading
 from isogloss.errors import UsageError
 
 if TYPE_CHECKING:
@@ -44,6 +35,7 @@ __all__ = ["command"]
 _STREAMED = 10_000
 
 
+@with_reading
 def command(
     source: Source,
     target: Target = None,
@@ -84,15 +76,8 @@ def command(
     threads: Threads = None,
     json: Json = False,
     quiet: Quiet = False,
-    format: Format = "auto",
-    encoding: Encoding = "utf-8",
-    source_encoding: SourceEncoding = None,
-    target_encoding: TargetEncoding = None,
-    errors: Errors = "strict",
-    tokenise: Tokenise = None,
-    normalise: Normalise = None,
-    columns: Columns = None,
-    languages: Languages = None,
+    *,
+    asked: ReadingOptions,
 ) -> None:
     """Drop sentence pairs that are not translations of each other.
 
@@ -109,19 +94,7 @@ def command(
         raise UsageError(f"-o: both sides would be written to {output[0]}; give two names")
     for path in (*(output or ()), scores):
         check_output(path, [source, target])
-    reading = reading_options(
-        format=format,
-        encoding=encoding,
-        source_encoding=source_encoding,
-        target_encoding=target_encoding,
-        errors=errors,
-        tokenise=tokenise,
-        normalise=normalise,
-        columns=columns,
-        languages=languages,
-        model=model,
-        source=source,
-    )
+    reading = asked.of(model, source)
     with compiling("align", quiet):
         from isogloss.tasks.align.filtering import PairFacts, judge
 

@@ -11,24 +11,15 @@ from typing import Annotated, Any
 import typer
 
 from isogloss.cli._common import (
-    Columns,
-    Encoding,
-    Errors,
-    Format,
-    Languages,
-    Normalise,
     Output,
     Quiet,
-    SourceEncoding,
-    TargetEncoding,
-    Tokenise,
     check_output,
     compiling,
-    reading_options,
     say,
     write_result,
 )
 from isogloss.cli._models import load_aligner
+from isogloss.cli._reading import ReadingOptions, with_reading
 from isogloss.errors import UsageError
 
 __all__ = ["command"]
@@ -38,6 +29,7 @@ Row = tuple[str, str, float, float, float]
 _NAMES = ("source", "target", "target_given_source", "source_given_target", "count")
 
 
+@with_reading
 def command(
     model: Annotated[
         str, typer.Argument(metavar="MODEL|SOURCE", show_default=False, help="A saved model; or a source text, with:")
@@ -63,15 +55,8 @@ def command(
     tsv: Annotated[bool, typer.Option("--tsv", help="Columns between tabs, with a heading; the default.")] = False,
     json: Annotated[bool, typer.Option("--json", help="A JSON object in each line.")] = False,
     quiet: Quiet = False,
-    format: Format = "auto",
-    encoding: Encoding = "utf-8",
-    source_encoding: SourceEncoding = None,
-    target_encoding: TargetEncoding = None,
-    errors: Errors = "strict",
-    tokenise: Tokenise = "space",
-    normalise: Normalise = None,
-    columns: Columns = None,
-    languages: Languages = None,
+    *,
+    asked: ReadingOptions,
 ) -> None:
     """Write a probabilistic lexicon: of a saved model, or counted from a text and its links.
 
@@ -84,17 +69,7 @@ def command(
     if null and target is None:
         raise UsageError("--null counts words without links, which needs a text and its links: SOURCE TARGET LINKS")
     check_output(output, [model, target, links])
-    reading = reading_options(
-        format=format,
-        encoding=encoding,
-        source_encoding=source_encoding,
-        target_encoding=target_encoding,
-        errors=errors,
-        tokenise=tokenise,
-        normalise=normalise,
-        columns=columns,
-        languages=languages,
-    )
+    reading = asked.of()
     with compiling("lexicon", quiet, "10 s"):
         if target is None:
             rows = _of_model(model, least)

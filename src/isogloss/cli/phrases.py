@@ -7,28 +7,20 @@ from typing import Annotated
 import typer
 
 from isogloss.cli._common import (
-    Columns,
-    Encoding,
-    Errors,
-    Format,
-    Languages,
-    Normalise,
     Output,
     Quiet,
-    SourceEncoding,
-    TargetEncoding,
-    Tokenise,
     check_output,
     compiling,
     progress_for,
-    reading_options,
     say,
 )
+from isogloss.cli._reading import ReadingOptions, with_reading
 from isogloss.errors import UsageError
 
 __all__ = ["command"]
 
 
+@with_reading
 def command(
     source: Annotated[
         str, typer.Argument(metavar="SOURCE", show_default=False, help="Source text; or one file with both sides.")
@@ -46,15 +38,8 @@ def command(
         int, typer.Option("--least-count", metavar="N", min=1, help="Leave out pairs that occur less often.")
     ] = 1,
     quiet: Quiet = False,
-    format: Format = "auto",
-    encoding: Encoding = "utf-8",
-    source_encoding: SourceEncoding = None,
-    target_encoding: TargetEncoding = None,
-    errors: Errors = "strict",
-    tokenise: Tokenise = "space",
-    normalise: Normalise = None,
-    columns: Columns = None,
-    languages: Languages = None,
+    *,
+    asked: ReadingOptions,
 ) -> None:
     """Write a phrase table, as Moses reads it, from a text and its links.
 
@@ -66,17 +51,7 @@ def command(
     if files.count("-") > 1:
         raise UsageError("standard input can be one of the files only")
     check_output(output, files)
-    reading = reading_options(
-        format=format,
-        encoding=encoding,
-        source_encoding=source_encoding,
-        target_encoding=target_encoding,
-        errors=errors,
-        tokenise=tokenise,
-        normalise=normalise,
-        columns=columns,
-        languages=languages,
-    )
+    reading = asked.of()
     with compiling("phrases", quiet, "20 s"):
         from isogloss.data.formats import read_bitext, read_links
         from isogloss.tasks.translate import write_phrases

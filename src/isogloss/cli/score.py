@@ -7,26 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from isogloss.cli._common import (
-    Columns,
-    Encoding,
-    Errors,
-    Format,
     Json,
-    Languages,
-    Normalise,
     Output,
     Quiet,
     Seed,
-    SourceEncoding,
-    TargetEncoding,
-    Tokenise,
     check_output,
     choice,
     compiling,
-    reading_options,
     write_json,
     write_result,
 )
+from isogloss.cli._reading import ReadingOptions, with_reading
 from isogloss.errors import LinksError, UsageError
 
 if TYPE_CHECKING:
@@ -38,6 +29,7 @@ __all__ = ["command"]
 _HELD_LINKS = ("auto", "pharaoh", "naacl", "giza")
 
 
+@with_reading
 def command(
     links: Annotated[str, typer.Argument(metavar="LINKS", show_default=False, help="The links to score.")],
     gold: Annotated[
@@ -79,15 +71,8 @@ def command(
     gold_format: Annotated[
         str, choice(*_HELD_LINKS, option="--gold-format", panel="Reading", help="How GOLD is written.")
     ] = "auto",
-    format: Format = "auto",
-    encoding: Encoding = "utf-8",
-    source_encoding: SourceEncoding = None,
-    target_encoding: TargetEncoding = None,
-    errors: Errors = "strict",
-    tokenise: Tokenise = "space",
-    normalise: Normalise = None,
-    columns: Columns = None,
-    languages: Languages = None,
+    *,
+    asked: ReadingOptions,
 ) -> None:
     """Score links against gold: precision, recall, balanced F and AER, in percent, with 95% intervals.
 
@@ -102,17 +87,7 @@ def command(
     with compiling("score", quiet, "10 s"):
         from isogloss.data.formats import read_bitext
 
-        reading = reading_options(
-            format=format,
-            encoding=encoding,
-            source_encoding=source_encoding,
-            target_encoding=target_encoding,
-            errors=errors,
-            tokenise=tokenise,
-            normalise=normalise,
-            columns=columns,
-            languages=languages,
-        )
+        reading = asked.of()
         bitext = None if source_file is None else read_bitext(source_file, target_file, **reading)
         base = index_base if index_base == "auto" else int(index_base)
         files = _Files(bitext, gold, {"format": gold_format, "index_base": base})

@@ -8,32 +8,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from isogloss.cli._common import (
-    Columns,
-    Encoding,
-    Errors,
-    Format,
     Json,
-    Languages,
-    Normalise,
     Output,
     Quiet,
     Source,
-    SourceEncoding,
     Target,
-    TargetEncoding,
     Threads,
-    Tokenise,
     check_output,
     compiling,
     progress_for,
     read_gold,
-    reading_options,
     say,
     write_json,
     write_result,
 )
 from isogloss.cli._memory import Look
 from isogloss.cli._models import load_aligner
+from isogloss.cli._reading import ReadingOptions, with_reading
 from isogloss.cli._systems import NamedLinks, check_needed, job_of, named_files, read_named
 from isogloss.errors import BitextError, UsageError
 
@@ -44,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
+@with_reading
 def command(
     source: Source,
     target: Target = None,
@@ -70,15 +62,8 @@ def command(
     threads: Threads = None,
     json: Json = False,
     quiet: Quiet = False,
-    format: Format = "auto",
-    encoding: Encoding = "utf-8",
-    source_encoding: SourceEncoding = None,
-    target_encoding: TargetEncoding = None,
-    errors: Errors = "strict",
-    tokenise: Tokenise = None,
-    normalise: Normalise = None,
-    columns: Columns = None,
-    languages: Languages = None,
+    *,
+    asked: ReadingOptions,
 ) -> None:
     """Say which sentences to align by hand next: those with most expected errors about words not seen yet.
 
@@ -94,19 +79,7 @@ def command(
     if model is None and named:
         raise UsageError("--links: without --model nothing can use them")
     check_output(output, [source, target, gold, *named.values()])
-    reading = reading_options(
-        format=format,
-        encoding=encoding,
-        source_encoding=source_encoding,
-        target_encoding=target_encoding,
-        errors=errors,
-        tokenise=tokenise,
-        normalise=normalise,
-        columns=columns,
-        languages=languages,
-        model=model,
-        source=source,
-    )
+    reading = asked.of(model, source)
     with compiling(job_of(model), quiet):
         from isogloss.data.formats import read_bitext
         from isogloss.tasks.align.supervised.suggest import suggest

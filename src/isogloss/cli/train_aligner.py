@@ -8,30 +8,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from isogloss.cli._common import (
-    Columns,
-    Encoding,
-    Errors,
-    Format,
     Json,
-    Languages,
-    Normalise,
     Quiet,
     Seed,
-    SourceEncoding,
-    TargetEncoding,
     Threads,
-    Tokenise,
     choice,
     compiling,
     progress_for,
     read_gold,
-    reading_options,
     say,
     warn,
     write_json,
 )
 from isogloss.cli._gold import check_dev, dev_files, joined_text, labelled_pairs, links_of, read_dev, read_text
 from isogloss.cli._raw import warn_if_raw
+from isogloss.cli._reading import ReadingOptions, with_reading
 from isogloss.cli._systems import NamedLinks, named_files
 from isogloss.errors import LinksError, UsageError
 
@@ -65,6 +56,7 @@ def _threshold(value: str | None) -> str | None:
     return value
 
 
+@with_reading
 def command(
     kind: Annotated[
         str,
@@ -190,15 +182,8 @@ def command(
         ),
     ] = None,
     seed: Seed = 0,
-    format: Format = "auto",
-    encoding: Encoding = "utf-8",
-    source_encoding: SourceEncoding = None,
-    target_encoding: TargetEncoding = None,
-    errors: Errors = "strict",
-    tokenise: Tokenise = "space",
-    normalise: Normalise = None,
-    columns: Columns = None,
-    languages: Languages = None,
+    *,
+    asked: ReadingOptions,
 ) -> None:
     """Learn to align from sentences that were aligned by hand; fifty to a hundred are enough to begin with.
 
@@ -230,17 +215,7 @@ def command(
     }
     options = {name: value for name, value in options.items() if value is not None}
     options |= {"empty": empty, "tune": tune, "seed": seed}
-    reading = reading_options(
-        format=format,
-        encoding=encoding,
-        source_encoding=source_encoding,
-        target_encoding=target_encoding,
-        errors=errors,
-        tokenise=tokenise,
-        normalise=normalise,
-        columns=columns,
-        languages=languages,
-    )
+    reading = asked.of()
     if save is not None:
         from isogloss import store
 

@@ -13,26 +13,19 @@ import typer
 
 from isogloss.cli._common import (
     READING,
-    Columns,
-    Encoding,
-    Errors,
-    Normalise,
     Output,
     Quiet,
-    SourceEncoding,
-    TargetEncoding,
-    Tokenise,
     check_output,
     choice,
     compiling,
     is_standard_output,
     read_gold,
-    reading_options,
     say,
     two,
     write_result,
 )
 from isogloss.cli._models import load_aligner
+from isogloss.cli._reading import ReadingOptions, with_reading
 from isogloss.cli._systems import NamedLinks, check_needed, job_of, named_files, read_named
 from isogloss.cli._view_trees import FORMATS, is_treebank, view_trees
 from isogloss.errors import BitextError, UsageError
@@ -123,6 +116,7 @@ Languages = Annotated[
 ]
 
 
+@with_reading
 def command(
     source: Source,
     target: Target = None,
@@ -139,14 +133,8 @@ def command(
     title: Title = None,
     quiet: Quiet = False,
     format: Format = "auto",
-    encoding: Encoding = "utf-8",
-    source_encoding: SourceEncoding = None,
-    target_encoding: TargetEncoding = None,
-    errors: Errors = "strict",
-    tokenise: Tokenise = None,
-    normalise: Normalise = None,
-    columns: Columns = None,
-    languages: Languages = None,
+    *,
+    asked: ReadingOptions,
 ) -> None:
     """Look at links, or at trees: one HTML page that needs no network, or drawings in the terminal.
 
@@ -158,15 +146,17 @@ def command(
     """
     lines = [*(line or ()), *(sentence or ())] or None
     if is_treebank(source, format):
-        _refuse_for_trees(source, links=links, model=model, systems=systems, normalise=normalise, columns=columns,
-                          languages=languages, source_encoding=source_encoding, target_encoding=target_encoding,
-                          tokenise=tokenise)  # fmt: skip
+        _refuse_for_trees(
+            source, links=links, model=model, systems=systems, normalise=asked.normalise, columns=asked.columns,
+            languages=asked.languages, source_encoding=asked.source_encoding, target_encoding=asked.target_encoding,
+            tokenise=asked.tokenise,
+        )  # fmt: skip
         files = [path for path in (source, target, gold, other) if path is not None]
         if len(files) > 2:
             raise UsageError(f"view: two treebanks can be drawn side by side, not {len(files)}: {', '.join(files)}")
         return view_trees(
             files, output=output, limit=limit, terminal=terminal, sentences=lines, title=title, quiet=quiet,
-            format=format, encoding=encoding, errors=errors,
+            format=format, encoding=asked.encoding, errors=asked.errors,
         )  # fmt: skip
     if target is None:
         if source != "-" and not os.path.exists(source):
@@ -178,22 +168,10 @@ def command(
     named = named_files(systems)
     texts = _Files(source, None if links is None else target, target if links is None else links, gold, other)
     _check(texts, named, model, output)
-    reading = reading_options(
-        format=format,
-        encoding=encoding,
-        source_encoding=source_encoding,
-        target_encoding=target_encoding,
-        errors=errors,
-        tokenise=tokenise,
-        normalise=normalise,
-        columns=columns,
-        languages=languages,
-        model=model,
-        source=source,
-    )
+    reading = asked.of(model, source)
     with compiling("view" if model is None else job_of(model), quiet, "10 s" if model is None else "30 s"):
         shown = _read(texts, reading)
-        shown.languages = None if languages is None else two(str, "--languages en,fr")(languages)
+        shown.languages = None if asked.languages is None else two(str, "--languages en,fr")(asked.languages)
         if model is not None:
             shown.aligner = _supervised(model, named)
             shown.systems = read_named(named, shown.bitext) or None
