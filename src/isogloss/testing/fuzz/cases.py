@@ -147,10 +147,10 @@ def _use_aligner(aligner: Any) -> None:
     _check(aligner.pair_scores(text).shape == (len(text),), "pair_scores has another length than the text")
     for pair, words in ((1, {"source": 0}), (4, {"target": 1}), (3, {"source": 0})):
         aligner.explain(text, pair, **words)
-    if hasattr(aligner, "lexicon"):
+    if not aligner.supervised:
         for entry in islice(aligner.lexicon(least=0.0), _LISTED):
             _check(isinstance(entry.source, str) and isinstance(entry.target, str), f"lexicon gives {entry!r}")
-    if hasattr(aligner, "feature_weights"):
+    if aligner.supervised:
         _check(all(isinstance(name, str) for name in aligner.feature_weights()), "a feature has no name")
     aligner.score(models.bitext(), models.links())
 

@@ -127,12 +127,10 @@ class SupervisedAligner(Estimator, ABC):
     links: Sequence[str] = option(
         default=(), kind=(list, tuple), help="Names of links by other systems, which are given with each text."
     )
-    lexicon: Any = option(
-        default=None,
-        kind=(str, PathLike, Iterable),
-        kept=False,
-        help="Word pairs known beforehand, in a file or as tuples.",
-    )
+    _lexicon: Any = option(
+        default=None, kind=(str, PathLike, Iterable), kept=False, alias="lexicon",
+        help="Word pairs, in a file or as tuples.",
+    )  # fmt: skip
     extra: Sequence[Callable[..., Any]] = option(
         default=(), kind=(list, tuple), kept=False, help="Functions that make features of your own."
     )
@@ -317,7 +315,7 @@ class SupervisedAligner(Estimator, ABC):
     def new_extractor(self) -> FeatureExtractor:
         """An extractor with the options of this aligner, not fitted yet."""
         return FeatureExtractor(
-            self.features, links=self.links, lexicon=self.lexicon, extra=self.extra, lowercase=self.lowercase,
+            self.features, links=self.links, lexicon=self._lexicon, extra=self.extra, lowercase=self.lowercase,
             max_length=self.max_length, threads=self.threads,
         )  # fmt: skip
 
