@@ -136,7 +136,7 @@ Output = Annotated[
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Nothing on stderr but warnings and errors.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, for programs.")]
-Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Of everything that is drawn at random.")]
+Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the random number generator.")]
 Threads = Annotated[
     int | None,
     typer.Option("--threads", metavar="N", min=1, help="How many; all cores without it. The result is the same."),
@@ -164,7 +164,7 @@ SourceEncoding = Annotated[
         "--source-encoding",
         metavar="NAME",
         rich_help_panel=READING,
-        help="Of SOURCE, where it is another; of two files.",
+        help="Encoding of SOURCE, if it is not that of --encoding; for two files.",
     ),
 ]
 TargetEncoding = Annotated[
@@ -173,7 +173,7 @@ TargetEncoding = Annotated[
         "--target-encoding",
         metavar="NAME",
         rich_help_panel=READING,
-        help="Of TARGET, where it is another; of two files.",
+        help="Encoding of TARGET, if it is not that of --encoding; for two files.",
     ),
 ]
 Errors = Annotated[
@@ -209,7 +209,7 @@ Columns = Annotated[
         "--columns",
         metavar="A,B",
         rich_help_panel=READING,
-        help="Which columns, from 0, hold source and target; to be said where there are more than two.",
+        help="Which columns, from 0, hold source and target; needed where there are more than two.",
     ),
 ]
 Languages = Annotated[
@@ -218,7 +218,7 @@ Languages = Annotated[
         "--languages",
         metavar="A,B",
         rich_help_panel=READING,
-        help="Of a TMX file: which two, as `en,fr`; to be said where it has more.",
+        help="The two languages to take from a TMX file, as `en,fr`; needed where it has more.",
     ),
 ]
 LinksFormat = Annotated[

@@ -118,7 +118,7 @@ Factors = Annotated[
         metavar="A,B",
         rich_help_panel=LEARNING,
         show_default=False,
-        help="Of order 2, some of grand, siblings, valence, crossing; all without it.",
+        help="Larger parts to score at order 2: some of grand, siblings, valence, crossing; all without it.",
     ),
 ]
 Constraint = Annotated[
@@ -134,7 +134,9 @@ Constraint = Annotated[
 ]
 Rounds = Annotated[
     int,
-    typer.Option("--rounds", metavar="N", min=1, rich_help_panel=LEARNING, help="Of belief propagation, at most."),
+    typer.Option(
+        "--rounds", metavar="N", min=1, rich_help_panel=LEARNING, help="Maximum number of rounds of belief propagation."
+    ),
 ]
 Prune = Annotated[
     float,

@@ -161,7 +161,7 @@ def command(
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option("--seed", metavar="N", rich_help_panel=MODEL, help="Of everything that is drawn at random; 0."),
+        typer.Option("--seed", metavar="N", rich_help_panel=MODEL, help="Seed of the random number generator; 0."),
     ] = None,
     *,
     asked: ReadingOptions,

@@ -72,7 +72,7 @@ Model = Annotated[
     typer.Option(
         "--model",
         metavar="MODEL",
-        help="Of `train-aligner`: say which features decided, where systems differ or gold does.",
+        help="A model by `train-aligner`: say which features decided, where systems differ or gold does.",
     ),
 ]
 Limit = Annotated[
