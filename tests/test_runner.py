@@ -276,6 +276,16 @@ def test_a_wrong_place_is_refused_before_any_work(tmp_path: Path) -> None:
     assert learner.steps == 0
 
 
+def test_a_crafted_checkpoint_is_refused(tmp_path: Path) -> None:
+    """Its checksum is right, and its contents are not what the learner wrote."""
+    run(Walk(), Walk().start(), iterations=1, checkpoint=tmp_path / "c")
+    saved = store.read(tmp_path / "c")
+    for arrays, meta in (({}, saved.meta), (saved.arrays, {**saved.meta, "learner": None})):
+        store.save(tmp_path / "c", kind=saved.kind, options=saved.options, arrays=arrays, meta=meta)
+        with pytest.raises(ModelError, match="c: this checkpoint is damaged"):
+            run(Walk(), Walk().start(), iterations=2, checkpoint=tmp_path / "c", resume=True)
+
+
 def test_a_damaged_checkpoint_is_refused(tmp_path: Path) -> None:
     run(Walk(), Walk().start(), iterations=1, checkpoint=tmp_path / "c")
     (tmp_path / "c" / "model.safetensors").write_bytes(b"")

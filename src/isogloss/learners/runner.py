@@ -332,17 +332,15 @@ class _Loop(Generic[S]):
             return
         saved = store.read(self.checkpoint, kind=store.CHECKPOINT)
         _check_same(self.checkpoint, saved.options, self.fingerprint)
+        name = saved.meta.get("name")
+        if name != self.name or saved.meta.get("first") != self.first:
+            raise _another_run(self.checkpoint, f"it is of {name!r}, not {self.name!r}")
         with store.named(self.checkpoint), store.reading("this checkpoint"):
-            self._take(saved)
+            columns = {name: saved.arrays.pop(name) for name in list(saved.arrays) if name.startswith(_TRACE)}
+            self.trace = {name.removeprefix(_TRACE): column.tolist() for name, column in columns.items()}
+            self.state = cast(Resumable, self.learner).restore(saved.arrays, saved.meta["learner"])
+            self.told_to_stop = bool(saved.meta["told_to_stop"])
         self.kept = self.done
-
-    def _take(self, saved: store.Saved) -> None:
-        if saved.meta["name"] != self.name or saved.meta["first"] != self.first:
-            raise _another_run(Path(self.checkpoint or ""), f"it is of {saved.meta['name']!r}, not {self.name!r}")
-        columns = {name: saved.arrays.pop(name) for name in list(saved.arrays) if name.startswith(_TRACE)}
-        self.trace = {name.removeprefix(_TRACE): column.tolist() for name, column in columns.items()}
-        self.state = cast(Resumable, self.learner).restore(saved.arrays, saved.meta["learner"])
-        self.told_to_stop = bool(saved.meta["told_to_stop"])
 
     # --- words
 
