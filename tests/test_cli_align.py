@@ -503,7 +503,7 @@ def test_help_names_the_defaults(isogloss: Call) -> None:
     assert f"{defaults['constraint']} without it" in words
     assert f"{defaults['threshold']}, the default" in words
     assert f"{defaults['symmetrise']} (default)" in words
-    assert f"are skipped; {defaults['max_length']}." in words and f"at random; {defaults['seed']}." in words
+    assert f"are skipped; {defaults['max_length']}." in words and f"number generator; {defaults['seed']}." in words
 
 
 def test_links_of_a_saved_model_may_be_chosen_anew(isogloss: Call, trained: Path) -> None:
