@@ -6,7 +6,7 @@ a label. Scores of labels are sums over the attributes of a position; they are n
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -17,8 +17,11 @@ from isogloss.data.ragged import Ragged
 from isogloss.engine.threads import run_blocks, using_threads
 from isogloss.errors import ModelError, ParameterError
 from isogloss.learners._vectors import dot
+from isogloss.learners.gradients import Gradient
+from isogloss.learners.models import Model
 from isogloss.learners.sparse import ENTRIES_PER_BLOCK, ROWS_PER_BLOCK, Sparse
-from isogloss.structures import FactoredChain, FactoredChains
+from isogloss.structures import Chain, Chains, FactoredChain, FactoredChains
+from isogloss.structures.batch import Batch
 from isogloss.structures.factored_chain import StepCounts
 
 __all__ = ["ChainModel", "LabelPairs", "NodeFeatures"]
@@ -188,7 +191,7 @@ class _Target(NamedTuple):
     totals: Array
 
 
-class ChainModel:
+class ChainModel(Model):
     """A conditional random field: one chain for each sentence, with scores of labels from attributes.
 
     The weights are those of `features`, then transitions [k, k] (order 2: transitions [k, k, k] and pairs [k, k]), and,
@@ -287,6 +290,31 @@ class ChainModel:
         """The chain of one sentence; its parts are labels at positions."""
         return self.distributions(weights, np.array([item]))[0]
 
+    def batch(self, weights: NDArray[Any], items: Integers) -> Chains:
+        """The chains of some sentences with all steps written out, so that every weight is of some part."""
+        chains = self.distributions(weights, items)
+        return Chain.batch([chains[s].chain.scores for s in range(len(items))])
+
+    def gradient(self, items: Integers, batch: Batch[Any], values: Array, *, least: float = 0.0) -> Gradient:
+        """Σ value · features over the steps of `batch`."""
+        each, found = batch.scores.like(np.where(np.abs(values) > least, values, 0.0)), []
+        for at, item in enumerate(items.tolist()):
+            steps, n = each[at], int(self.lengths[item])
+            nodes = steps.sum(axis=tuple(range(1, self.order + 1)))
+            tables = [steps[self.order :].sum(axis=0)]
+            if self.order == 2:
+                tables.append(steps[1:2].sum(axis=(0, 1)) + steps[2:].sum(axis=(0, 1)))
+            if self.ends:
+                tables += [nodes[:1].sum(axis=0), nodes[-1:].sum(axis=0)]
+            rows = np.arange(int(self._starts[item]), int(self._starts[item]) + n)
+            numbers, slope = self.support(items[at : at + 1]), self._scratch
+            if n:
+                self.features.add_totals(nodes, slope[: self.features.n_weights], rows)
+            slope[self.features.n_weights :] = np.concatenate([table.ravel() for table in tables])
+            found.append((numbers, slope[numbers]))
+            slope[numbers] = 0.0
+        return Gradient.of(found)
+
     def _rows(self, items: Integers) -> Integers:
         lengths = self.lengths[items]
         ends = np.cumsum(lengths)
@@ -359,6 +387,26 @@ class ChainModel:
 
     # --- sums
 
+    def likelihood(
+        self, weights: NDArray[Any], target: Any, items: Integers, share: float = 1.0, *, least: float = 0.0
+    ) -> tuple[float, Gradient]:
+        """share · Σ (E_target[score] − log Z) of some sentences, and its gradient."""
+        if not isinstance(target, _Target):
+            return super().likelihood(weights, target, items, share, least=least)
+        return self._listed(lambda out: self.add_likelihood(weights, target, out, items, share), items)
+
+    def log_partition(self, weights: NDArray[Any], items: Integers, share: float = 1.0) -> tuple[float, Gradient]:
+        """share · Σ log Z of some sentences, and its gradient."""
+        return self._listed(lambda out: self.add_log_partition(weights, out, items, share), items)
+
+    def _listed(self, add: Callable[[Array], float], items: Integers) -> tuple[float, Gradient]:
+        """What is added to a vector over all weights, as lists."""
+        slope = self._scratch
+        value, numbers = add(slope), self.support(items)
+        gradient = Gradient.of([(numbers, slope[numbers])])
+        slope[numbers] = 0.0
+        return value, gradient
+
     def _add(self, nodes: Array, steps: Array, out: Array, rows: Integers | None, share: float) -> None:
         own = self.features.n_weights
         if len(nodes):
@@ -386,9 +434,11 @@ class ChainModel:
         return share * float((inside.log_partition() - chains.log_partition()).sum())
 
     def add_likelihood(
-        self, weights: Array, target: _Target, out: Array, items: Integers | None, share: float
+        self, weights: Array, target: Any, out: Array, items: Integers | None, share: float
     ) -> float:
         """share · Σ (E_target[score] − log Z), and its gradient."""
+        if not isinstance(target, _Target):
+            return super().add_likelihood(weights, target, out, items, share)
         if items is None:
             out += share * target.totals
             return share * dot(weights, target.totals) + self.add_log_partition(weights, out, None, -share)

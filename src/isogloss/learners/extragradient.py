@@ -148,7 +148,7 @@ class Extragradient:
         costs_of_parts = np.concatenate([np.zeros(0), *(np.ravel(cost.parts) for cost in costs)])
         if costs_of_parts.shape != base.shape:
             raise ParameterError("Extragradient: the costs should be shaped like the scores of the structures")
-        self._gold = model.gold(targets)
+        self._gold = model.gold(targets).values
         self._augmented = base + costs_of_parts
         self._constant = sum(cost.constant for cost in costs) - float(base @ self._gold)
         self._polytopes = _Polytopes(model, tolerance)

@@ -4,7 +4,8 @@ r"""Conditional likelihood of log-linear models over any structure: with gold, l
     L(w) = \sum_i \log p_w(\text{target}_i \mid x_i), \qquad
     \nabla L = \sum_i E[f \mid x_i, \text{target}_i] - E[f \mid x_i]
 
-A `Likelihood` is an objective; `Lbfgs`, `AdaGrad` and `Sgd` raise it, with l1 and l2 penalties of their own.
+A `Likelihood` is an objective; `Lbfgs`, `AdaGrad`, `Ftrl` and `Sgd` raise it, with l1 and l2 penalties of their own.
+With a projection in place of a target it is that of posterior regularisation.
 
 References
 ----------
@@ -14,20 +15,24 @@ Supervised ITG Models, ACL 2009, section 4 (latent targets). He, Gillenwater and
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from isogloss.errors import ParameterError
 from isogloss.learners.chain_model import ChainModel, LabelPairs, NodeFeatures
-from isogloss.learners.models import LinearModel, Model
-from isogloss.learners.optimisers import AdaGrad, Info, Lbfgs, Objective, Sgd
+from isogloss.learners.gradients import Gradient
+from isogloss.learners.models import LinearModel, Model, Target, Wanted
+from isogloss.learners.optimisers import AdaGrad, Ftrl, Info, Lbfgs, Objective, Sgd
+from isogloss.learners.posterior import Outcome
+from isogloss.structures.batch import Batch
 
 __all__ = [
     "AdaGrad",
     "ChainModel",
+    "Ftrl",
     "Info",
     "LabelPairs",
     "Lbfgs",
@@ -44,8 +49,37 @@ Array = NDArray[np.float64]
 Items = NDArray[np.int64]
 
 
+Project = Callable[[Items, Batch[Any]], Any]
+TARGETS = ("gold", "soft", "within", "target", "project")
+
+
+class Projected:
+    """What a projection of the model's own posteriors is like: the target of posterior regularisation.
+
+    Parameters
+    ----------
+    project : callable
+        Given items and the batch of their distributions: a batch, or the outcome of `regularise` or `project` of it.
+    """
+
+    def __init__(self, project: Project) -> None:
+        self.project = project
+
+    def wanted(self, items: Items, batch: Batch[Any]) -> Wanted:
+        """Marginals of the projection; Σ log Z − KL(q‖p) − R of the minibatch counts for its first item."""
+        found, values = self.project(items, batch), np.zeros(len(items))
+        if isinstance(found, Outcome):
+            values[:1] = found.bound
+            found = found.q
+            marginals = np.asarray(found.marginals())
+        else:
+            values[:] = found.log_partition()
+            marginals = found.marginals().values
+        return Wanted(np.ravel(marginals), values)
+
+
 class Likelihood:
-    r"""The conditional log-likelihood of a model's items; give one of `gold`, `soft` and `within`.
+    r"""The conditional log-likelihood of a model's items, with one of several kinds of targets.
 
     Parameters
     ----------
@@ -58,8 +92,16 @@ class Likelihood:
     within : Model
         The same model with fewer structures allowed, such as those that agree with what is known of an item:
         :math:`\sum_i \log p(y \in Y_i \mid x_i) = \sum_i \log Z_{Y_i} - \log Z`. Not concave.
+    target : Target
+        Anything that says what some items should be like, given their distributions.
+    project : callable
+        From items and the batch of their distributions to the nearest that meets constraints, such as ``lambda items,
+        batch: regularise(batch, features, AtMost(b))``: :math:`-\sum_i \min_q KL(q \| p_w) + R(E_q[f])`, posterior
+        regularisation, whose gradient is :math:`E_q[f] - E[f]`. Constraints that span items span those of a minibatch.
     share : float
         What the sum is multiplied with, such as the weight α of items without gold.
+    least : float
+        In minibatches, parts whose posterior is this close to what it should be are left alone.
 
     Examples
     --------
@@ -75,29 +117,61 @@ class Likelihood:
     """
 
     def __init__(
-        self, model: Model, *, gold: Any = None, soft: Any = None, within: Model | None = None, share: float = 1.0
+        self,
+        model: Model,
+        *,
+        gold: Any = None,
+        soft: Any = None,
+        within: Model | None = None,
+        target: Target | None = None,
+        project: Project | None = None,
+        share: float = 1.0,
+        least: float = 0.0,
     ) -> None:
-        given = [name for name, target in (("gold", gold), ("soft", soft), ("within", within)) if target is not None]
+        kinds = dict(zip(TARGETS, (gold, soft, within, target, project), strict=True))
+        given = [name for name, kind in kinds.items() if kind is not None]
         if len(given) != 1:
-            raise ParameterError(f"Likelihood: give one of gold, soft and within, not {' and '.join(given) or 'none'}")
+            raise ParameterError(
+                f"Likelihood: give one of {', '.join(TARGETS[:-1])} and {TARGETS[-1]}, not "
+                f"{' and '.join(given) or 'none'}"
+            )
         if not 0 <= share < np.inf:
             raise ParameterError(f"Likelihood: share should be 0 or more, not {share!r}")
         if within is not None and (len(within) != len(model) or within.n_weights != model.n_weights):
             raise ParameterError("Likelihood: within should have the items and the weights of the model")
-        self.model, self.restricted, self.share = model, within, share
+        self.model, self.restricted, self.share, self.least = model, within, share, least
         self._latent = _same_scores(model, within)
-        self._target = model.gold(gold) if gold is not None else model.soft(soft) if soft is not None else None
+        self._target: Any = target
+        if gold is not None:
+            self._target = model.gold(gold)
+        elif soft is not None:
+            self._target = model.soft(soft)
+        elif project is not None:
+            self._target = Projected(project)
 
     @property
     def n_weights(self) -> int:
         return self.model.n_weights
 
+    @property
+    def dtype(self) -> DTypeLike:
+        """Of weights."""
+        return self.model.dtype
+
     def __len__(self) -> int:
         return len(self.model)
 
-    def support(self, items: Items) -> NDArray[np.int64]:
+    def support(self, items: Items) -> NDArray[np.int64] | None:
         """The weights that the items depend on."""
         return self.model.support(items)
+
+    def gradient(self, weights: NDArray[Any], items: Items) -> tuple[float, Gradient]:
+        """The log-likelihood of some items times the share, and its gradient as lists."""
+        if self.restricted is None:
+            return self.model.likelihood(weights, self._target, items, self.share, least=self.least)
+        above, up = self.restricted.log_partition(weights, items, self.share)
+        below, down = self.model.log_partition(weights, items, -self.share)
+        return above + below, Gradient.joined([up, down])
 
     def add_gradient(self, weights: Array, out: Array, items: Items | None = None) -> float:
         """The log-likelihood of the items, or of all, times the share; its gradient is added to `out`."""
@@ -142,9 +216,21 @@ class Total:
         each = [(one, items[which == i] - self._offsets[i]) for i, one in enumerate(self.objectives)]
         return [(one, some) for one, some in each if len(some)]
 
-    def support(self, items: Items) -> NDArray[np.int64]:
+    @property
+    def dtype(self) -> DTypeLike:
+        """Of weights."""
+        return getattr(self.objectives[0], "dtype", np.float64)
+
+    def support(self, items: Items) -> NDArray[np.int64] | None:
         """The weights that the items depend on."""
-        return np.unique(np.concatenate([one.support(some) for one, some in self._split(items)]))
+        each = [one.support(some) for one, some in self._split(items)]
+        listed = [one for one in each if one is not None]
+        return np.unique(np.concatenate(listed)) if len(listed) == len(each) else None
+
+    def gradient(self, weights: NDArray[Any], items: Items) -> tuple[float, Gradient]:
+        """The value of some items, and its gradient as lists."""
+        each = [one.gradient(weights, some) for one, some in self._split(items)]
+        return sum(value for value, _ in each), Gradient.joined([gradient for _, gradient in each])
 
     def add_gradient(self, weights: Array, out: Array, items: Items | None = None) -> float:
         """The value of the items, or of all; its gradient is added to `out`."""

@@ -1,72 +1,234 @@
-"""Models whose scores are linear in weights: what the feature-based learners work on.
+r"""Models whose scores are linear in weights: what the feature-based learners work on.
 
-`LinearModel` takes structures of any kind, one for each item, and features of all their parts. For taggers,
-`isogloss.learners.chain_model.ChainModel` does the same without writing out the parts.
+A `Model` is a scorer with a batch of structures. It says two things of some of its items: their distributions under
+given weights, and what a vector over the parts of these distributions adds to the gradient. Everything that learners
+ask follows from these two, so that likelihood, margins, risk and posterior regularisation work on any of them, a few
+items at a time or all together.
+
+`LinearModel` has a stored row of features for every part; `isogloss.learners.chain_model.ChainModel` is for taggers
+over whole corpora; `isogloss.features.scorer` walks templates whenever it is asked and stores nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from isogloss.data.rows import gathered
 from isogloss.errors import ParameterError
+from isogloss.learners.gradients import Gradient
 from isogloss.learners.sparse import Sparse
 from isogloss.structures import Stack, Structure
 from isogloss.structures.base import kept
-from isogloss.structures.batch import Batch
+from isogloss.structures.batch import Batch, Listed, run_sentences
 
-__all__ = ["LinearModel", "Model"]
+__all__ = ["Gold", "LinearModel", "Model", "Soft", "Target", "Wanted", "item_sums", "pieces", "run_sums"]
 
 Array = NDArray[np.float64]
 Items = NDArray[np.int64]
 Structures = Batch[Any] | Sequence[Structure]
+PIECE = 256
+"""Items whose distributions are in memory together when a learner asks for all."""
 
 
-class Model(Protocol):
-    """What learners ask of a model: a distribution for each item, whose log scores are linear in the weights.
+class Wanted(NamedTuple):
+    """What some items should be like, over the parts of their distributions.
 
-    `items` are numbers of items, None for all. Gradients are added to `out`, which has room for all weights.
+    Parameters
+    ----------
+    parts : float64[n_parts]
+        Expected parts: 1 and 0 where the right structure is known.
+    values : float64[n_items], optional
+        log of what the target has of the sum over structures: the score of the right structure, or log Z of those that
+        agree with what is known. Without it, Σ parts · scores.
     """
 
+    parts: Array
+    values: Array | None = None
+
+
+@runtime_checkable
+class Target(Protocol):
+    """What is known of the items of a model; asked for a few of them at a time."""
+
+    def wanted(self, items: Items, batch: Batch[Any], /) -> Wanted:
+        """Of these items, whose distributions `batch` has."""
+        ...
+
+
+class Gold:
+    """The right structure of each item."""
+
+    def __init__(self, structures: Sequence[Any]) -> None:
+        self.structures = structures
+
+    def __len__(self) -> int:
+        return len(self.structures)
+
+    def wanted(self, items: Items, batch: Batch[Any]) -> Wanted:
+        """The parts of the right structures."""
+        return Wanted(batch.parts([self.structures[s] for s in items.tolist()]).values)
+
+
+class Soft:
+    """Expected parts of each item: arrays shaped like its scores, or distributions, whose marginals are taken."""
+
+    def __init__(self, expected: Sequence[Any]) -> None:
+        self.expected = expected
+
+    def __len__(self) -> int:
+        return len(self.expected)
+
+    def wanted(self, items: Items, batch: Batch[Any]) -> Wanted:
+        """The expected parts."""
+        each = (self.expected[s] for s in items.tolist())
+        flat = [np.ravel(q.marginals() if hasattr(q, "marginals") else q) for q in each]
+        return Wanted(np.concatenate([np.zeros(0), *flat]))
+
+
+class Model(ABC):
+    """A scorer with structures: log scores of the parts of each item, linear in the weights.
+
+    A subclass says how many weights and items there are and writes `batch` and `gradient`; the other methods follow.
+    Those that a subclass can do faster, it may write itself. `items` are numbers of items. What is called a gradient
+    points to where scores rise.
+
+    Examples
+    --------
+    A coin that is thrown once or twice, with a weight for each side; see also "a model of your own" in the docs.
+
+    >>> from isogloss.structures import FactoredChains
+    >>> class Coin(Model):
+    ...     n_weights = 2
+    ...     def __len__(self):
+    ...         return 2
+    ...     def batch(self, weights, items):
+    ...         return FactoredChains([np.tile(weights, (s + 1, 1)) for s in items], np.zeros((2, 2)))
+    ...     def gradient(self, items, batch, values, *, least=0.0):
+    ...         each = batch.scores.like(values)
+    ...         return Gradient.of([([0, 1], each[k].sum(axis=0)) for k in range(len(items))])
+    >>> value, gradient = Coin().likelihood(np.zeros(2), Gold([[0], [0, 1]]), np.array([0, 1]))
+    >>> round(value, 3), gradient.merged()[1].round(3).tolist()
+    (-2.079, [0.5, -0.5])
+    """
+
+    dtype: ClassVar[DTypeLike] = np.float64
+    """Of weights: float32 where there are many millions of them."""
+
+    # --- what a subclass writes
+
     @property
+    @abstractmethod
     def n_weights(self) -> int: ...
 
-    def __len__(self) -> int: ...
+    @abstractmethod
+    def __len__(self) -> int:
+        """How many items there are."""
 
-    def support(self, items: Items, /) -> NDArray[np.int64]:
-        """The weights that the items depend on, each once."""
-        ...
+    @abstractmethod
+    def batch(self, weights: NDArray[Any], items: Items, /) -> Batch[Any]:
+        """The distributions of some items."""
 
-    def distribution(self, weights: Array, item: int, /) -> Structure:
+    @abstractmethod
+    def gradient(self, items: Items, batch: Batch[Any], values: Array, /, *, least: float = 0.0) -> Gradient:
+        """Σ value · features over the parts of `batch`, which is of these items; values up to `least` count as 0."""
+
+    # --- what follows
+
+    def distribution(self, weights: NDArray[Any], item: int) -> Structure:
         """The distribution of one item."""
-        ...
+        found: Structure = self.batch(weights, np.array([item], np.int64))[0]
+        return found
 
-    def difference(self, item: int, first: Any, second: Any, /) -> tuple[NDArray[np.int64], Array]:
+    def support(self, items: Items) -> NDArray[np.int64] | None:
+        """The weights that the items depend on, each once; None where to list them would take too long."""
+        batch = self.batch(self._zeros, items)
+        return self.gradient(items, batch, np.ones(len(batch.scores.values))).support()
+
+    def difference(self, item: int, first: Any, second: Any) -> tuple[NDArray[np.int64], Array]:
         """Features of one structure less those of another: numbers of features, each once, and how much of each."""
-        ...
+        items = np.array([item], np.int64)
+        batch = self.batch(self._zeros, items)
+        return self.gradient(items, batch, batch.parts([first]).values - batch.parts([second]).values).merged()
 
-    def gold(self, structures: Any, /) -> Any:
-        """Right structures, one for each item, as a target for `add_likelihood`."""
-        ...
+    @cached_property
+    def _zeros(self) -> NDArray[Any]:
+        return kept(np.zeros(self.n_weights, self.dtype))
 
-    def soft(self, expected: Any, /) -> Any:
-        """Distributions or expected parts, one for each item, as a target for `add_likelihood`."""
-        ...
+    def gold(self, structures: Sequence[Any]) -> Any:
+        """Right structures, one for each item, as a target."""
+        return self._one_each(Gold(structures))
 
-    def add_likelihood(self, weights: Array, target: Any, out: Array, items: Items | None, share: float, /) -> float:
-        """share · Σ (E_target[score] − log Z); its gradient share · Σ (E_target[f] − E[f])."""
-        ...
+    def soft(self, expected: Any) -> Any:
+        """Distributions or expected parts, one for each item, as a target."""
+        return self._one_each(Soft(expected))
 
-    def add_log_partition(self, weights: Array, out: Array, items: Items | None, share: float, /) -> float:
-        """share · Σ log Z; its gradient share · Σ E[f]."""
-        ...
+    def _one_each(self, target: Any) -> Any:
+        if len(target) != len(self):
+            raise ParameterError(f"{self!r}: {len(target)} targets were given; give one for each item")
+        return target
+
+    def likelihood(
+        self, weights: NDArray[Any], target: Any, items: Items, share: float = 1.0, *, least: float = 0.0
+    ) -> tuple[float, Gradient]:
+        """share · Σ (E_target[score] − log Z) of some items, and its gradient share · Σ (E_target[f] − E[f])."""
+        batch = self.batch(weights, items)
+        marginals, wanted = batch.marginals().values, target.wanted(items, batch)
+        found = wanted.values
+        if found is None:
+            found = item_sums(batch, wanted.parts)
+        value = share * (float(np.sum(found)) - float(batch.log_partition().sum()))
+        return value, self.gradient(items, batch, share * (wanted.parts - marginals), least=least)
+
+    def log_partition(self, weights: NDArray[Any], items: Items, share: float = 1.0) -> tuple[float, Gradient]:
+        """share · Σ log Z of some items, and its gradient share · Σ E[f]."""
+        batch = self.batch(weights, items)
+        value = share * float(batch.log_partition().sum())
+        return value, self.gradient(items, batch, share * batch.marginals().values)
+
+    def add_likelihood(self, weights: Array, target: Any, out: Array, items: Items | None, share: float) -> float:
+        """`likelihood` of some items, or of all; the gradient is added to `out`, which has room for all weights."""
+        return self._added(lambda some: self.likelihood(weights, target, some, share), out, items)
+
+    def add_log_partition(self, weights: Array, out: Array, items: Items | None, share: float) -> float:
+        """`log_partition` of some items, or of all; the gradient is added to `out`."""
+        return self._added(lambda some: self.log_partition(weights, some, share), out, items)
+
+    def _added(self, part: Callable[[Items], tuple[float, Gradient]], out: Array, items: Items | None) -> float:
+        total = 0.0
+        for some in pieces(len(self), items):
+            value, gradient = part(some)
+            gradient.add_to(out)
+            total += value
+        return total
 
 
-class LinearModel:
+def pieces(n: int, items: Items | None, size: int = PIECE) -> Iterator[Items]:
+    """Items, all if None, a few at a time and in order."""
+    every = np.arange(n) if items is None else items
+    return (every[start : start + size] for start in range(0, len(every), size))
+
+
+def item_sums(batch: Batch[Any], parts: Array) -> Array:
+    """float64[n_items]: Σ parts · scores of each item, where parts that are not there may be forbidden."""
+    terms = np.where(parts != 0, parts * np.where(parts != 0, batch.scores.values, 0.0), 0.0)
+    return run_sums(terms, batch.scores.offsets)
+
+
+def run_sums(values: Array, offsets: NDArray[np.int64]) -> Array:
+    """float64[n]: sums of consecutive runs of values; runs may be empty."""
+    out, some = np.zeros(len(offsets) - 1), np.diff(offsets) > 0
+    if some.any():
+        out[some] = np.add.reduceat(values, offsets[:-1][some])
+    return out
+
+
+class LinearModel(Model):
     r"""Any structures, whose parts are scored by features: :math:`scores = base + F w`.
 
     Parameters
@@ -88,12 +250,8 @@ class LinearModel:
 
     def __init__(self, structures: Structures, features: Sparse) -> None:
         self.structures, self.features = structures, features
-        if isinstance(structures, Batch):
-            self._base, self._offsets = structures.scores.values, structures.scores.offsets
-        else:
-            scores = [dist.scores for dist in structures]
-            self._base = np.concatenate([np.zeros(0), *(np.ravel(array) for array in scores)])
-            self._offsets = np.concatenate([[0], np.cumsum([array.size for array in scores])]).astype(np.int64)
+        self._all: Batch[Any] = structures if isinstance(structures, Batch) else Listed(structures)
+        self._base, self._offsets = self._all.scores.values, self._all.scores.offsets
         if features.n_rows != self._offsets[-1]:
             raise ParameterError(
                 f"LinearModel: the structures have {self._offsets[-1]} parts and the features {features.n_rows} rows"
@@ -117,37 +275,51 @@ class LinearModel:
 
     def distributions(self, weights: ArrayLike) -> Batch[Any] | list[Structure]:
         """One for each item, as a batch if the model was made with one."""
-        scores = self._base + self.features.scores(weights)
-        if isinstance(self.structures, Batch):
-            return self.structures.with_scores(self.structures.scores.like(kept(scores)))
-        return [self._scored(s, scores[a:b]) for s, a, b in self._ranges(None)]
+        found = self._all.with_scores(self._all.scores.like(kept(self._base + self.features.scores(weights))))
+        return found if isinstance(self.structures, Batch) else [found[s] for s in range(len(self))]
 
     def distribution(self, weights: ArrayLike, item: int) -> Structure:
         """The distribution of one item."""
         a, b = int(self._offsets[item]), int(self._offsets[item + 1])
-        return self._scored(item, self._base[a:b] + self.features.scores(weights, a, b))
-
-    def _scored(self, item: int, scores: Array) -> Structure:
-        dist: Any = self.structures[item]
+        dist: Any = self._all[item]
+        scores = self._base[a:b] + self.features.scores(weights, a, b)
         scored: Structure = dist.with_scores(scores.reshape(dist.scores.shape))
         return scored
 
-    def _ranges(self, items: Items | None) -> Iterable[tuple[int, int, int]]:
-        """(item, first part, last part + 1)."""
-        chosen = range(len(self)) if items is None else items
-        return ((int(s), int(self._offsets[s]), int(self._offsets[s + 1])) for s in chosen)
+    def batch(self, weights: NDArray[Any], items: Items) -> Batch[Any]:
+        """The distributions of some items."""
+        from isogloss.learners._numba.rows import score_rows
+
+        F, some = self.features, self._all.take(items)
+        scores = some.scores.values.copy()
+        given = (self._offsets[items], some.scores.offsets, F.indptr, F.indices, F.values, F.dense)
+        run_sentences(score_rows, len(items), *given, weights, scores)
+        return some.with_scores(some.scores.like(kept(scores)))
+
+    def gradient(self, items: Items, batch: Batch[Any], values: Array, *, least: float = 0.0) -> Gradient:
+        """Σ value · row of features over the parts of `batch`."""
+        from isogloss.learners._numba.rows import count_entries, emit_rows
+
+        F, counts = self.features, np.empty(len(items), np.int64)
+        parts = (self._offsets[items], batch.scores.offsets, F.indptr)
+        run_sentences(count_entries, len(items), *parts, F.dense.shape[1], values, least, counts)
+        ends = np.cumsum(counts)
+        places = ends - counts
+        numbers, out = np.empty(int(counts.sum()), np.int32), np.empty(int(counts.sum()))
+        given = (*parts, F.indices, F.values, F.dense, F.n_indicators, values, least, places, numbers, out)
+        run_sentences(emit_rows, len(items), *given)
+        return Gradient(places, ends, numbers, out)
 
     def support(self, items: Items) -> NDArray[np.int64]:
         """The features that fire on some part of the items."""
-        return self.features.support((a, b) for _, a, b in self._ranges(items))
+        return self.features.support((int(self._offsets[s]), int(self._offsets[s + 1])) for s in items)
 
     def difference(self, item: int, first: Any, second: Any) -> tuple[NDArray[np.int64], Array]:
         """Features of `first` less those of `second`, two structures for one item."""
-        dist: Any = self.structures[item]
+        dist: Any = self._all[item]
         parts = np.ravel(dist.parts(first) - dist.parts(second))
         a, b = int(self._offsets[item]), int(self._offsets[item + 1])
-        at = self.features.support([(a, b)], parts)
-        scratch = self._scratch
+        at, scratch = self.features.support([(a, b)], parts), self._scratch
         self.features.add_totals(parts, scratch, a, b)
         much = scratch[at]
         scratch[at] = 0.0
@@ -157,15 +329,14 @@ class LinearModel:
     def _scratch(self) -> Array:
         return np.zeros(self.n_weights)
 
-    # --- targets: float64[n_parts]
+    # --- targets
 
-    def gold(self, structures: Sequence[Any]) -> Array:
+    def gold(self, structures: Sequence[Any]) -> _Parts:
         """The parts of right structures, one for each item."""
         self._one_each(structures)
-        dists: Any = self.structures
-        return self._checked([dists[s].parts(structures[s]) for s in range(len(self))])
+        return self._checked([self._all[s].parts(structures[s]) for s in range(len(self))])
 
-    def soft(self, expected: Any) -> Array:
+    def soft(self, expected: Any) -> _Parts:
         """Expected parts: arrays shaped like the scores of each item, or distributions, whose marginals are taken."""
         if isinstance(expected, Stack):
             return self._checked(list(expected))
@@ -173,57 +344,48 @@ class LinearModel:
             return self._checked(list(expected.marginals()))
         return self._checked([q.marginals() if hasattr(q, "marginals") else q for q in self._one_each(expected)])
 
-    def _one_each(self, given: Sequence[Any]) -> Sequence[Any]:
-        if len(given) != len(self):
-            raise ParameterError(f"{self!r}: {len(given)} targets were given; give one for each item")
-        return given
-
-    def _checked(self, parts: Sequence[ArrayLike]) -> Array:
+    def _checked(self, parts: Sequence[ArrayLike]) -> _Parts:
         flat = [np.ravel(np.asarray(array, np.float64)) for array in parts]
-        for s, a, b in self._ranges(None):
+        for s in range(len(self)):
+            a, b = int(self._offsets[s]), int(self._offsets[s + 1])
             if len(flat[s]) != b - a:
                 raise ParameterError(f"{self!r}: item {s} has {b - a} parts, and its target {len(flat[s])}")
             if (flat[s][self._base[a:b] == -np.inf] > 0).any():
                 raise ParameterError(f"{self!r}: the target of item {s} has parts that are forbidden")
-        return np.concatenate([np.zeros(0), *flat])
+        return _Parts(np.concatenate([np.zeros(0), *flat]), self._offsets)
 
-    # --- sums
+    # --- all items together: features are walked by columns, on threads
 
-    def _solved(self, weights: Array, items: Items | None) -> tuple[Array, Array, Array]:
-        """Scores and marginals of the items' parts, one after the other, and log Z of each item."""
-        if items is None and isinstance(self.structures, Batch):
-            dists: Any = self.distributions(weights)
-            return dists.scores.values, dists.marginals().values, dists.log_partition()
-        scores, marginals, values = [], [], []
-        whole = self.features.scores(weights) + self._base if items is None else None
-        for s, a, b in self._ranges(items):
-            dist = self.distribution(weights, s) if whole is None else self._scored(s, whole[a:b])
-            scores.append(np.ravel(dist.scores))
-            marginals.append(np.ravel(dist.marginals()))
-            values.append(dist.log_partition())
-        return np.concatenate([np.zeros(0), *scores]), np.concatenate([np.zeros(0), *marginals]), np.array(values)
-
-    def _add(self, residual: Array, out: Array, items: Items | None) -> None:
-        if items is None:
-            self.features.add_totals(residual, out)
-            return
-        at = 0
-        for _, a, b in self._ranges(items):
-            self.features.add_totals(residual[at : at + b - a], out, a, b)
-            at += b - a
-
-    def add_likelihood(self, weights: Array, target: Array, out: Array, items: Items | None, share: float) -> float:
-        """share · Σ (target · scores − log Z), and its gradient."""
-        scores, marginals, values = self._solved(weights, items)
-        wanted = target
-        if items is not None:
-            wanted = np.concatenate([np.zeros(0), *(target[a:b] for _, a, b in self._ranges(items))])
-        self._add(share * (wanted - marginals), out, items)
-        used = wanted > 0
-        return share * (float(wanted[used] @ scores[used]) - float(values.sum()))
+    def add_likelihood(self, weights: Array, target: Any, out: Array, items: Items | None, share: float) -> float:
+        """share · Σ (target · scores − log Z) of some items, or of all; its gradient is added to `out`."""
+        if items is not None or not isinstance(target, _Parts):
+            return super().add_likelihood(weights, target, out, items, share)
+        scores, marginals, values = self._solved(weights)
+        self.features.add_totals(share * (target.values - marginals), out)
+        used = target.values > 0
+        return share * (float(target.values[used] @ scores[used]) - float(values.sum()))
 
     def add_log_partition(self, weights: Array, out: Array, items: Items | None, share: float) -> float:
-        """share · Σ log Z, and its gradient."""
-        _, marginals, values = self._solved(weights, items)
-        self._add(share * marginals, out, items)
+        """share · Σ log Z of some items, or of all; its gradient is added to `out`."""
+        if items is not None:
+            return super().add_log_partition(weights, out, items, share)
+        _, marginals, values = self._solved(weights)
+        self.features.add_totals(share * marginals, out)
         return share * float(values.sum())
+
+    def _solved(self, weights: Array) -> tuple[Array, Array, Array]:
+        """Scores and marginals of all parts, one after the other, and log Z of each item."""
+        scores = kept(self._base + self.features.scores(weights))
+        dists = self._all.with_scores(self._all.scores.like(scores))
+        return scores, dists.marginals().values, dists.log_partition()
+
+
+class _Parts(NamedTuple):
+    """Expected parts of all items of a `LinearModel`, one after the other."""
+
+    values: Array
+    offsets: NDArray[np.int64]
+
+    def wanted(self, items: Items, batch: Batch[Any]) -> Wanted:
+        """Those of some items."""
+        return Wanted(self.values[gathered(self.offsets, items)[1]])

@@ -3,24 +3,27 @@ r"""Optimisers as learners: they raise an objective that is a sum over items, le
 .. math:: \max_w\; \sum_i \ell_i(w) - \tfrac12 \lambda_2 \|w\|_2^2 - \lambda_1 \|w\|_1
 
 `Lbfgs` looks at all items in each step and is exact; with an l1 penalty it becomes OWL-QN, whose weights are 0 to the
-bit where they should be. `AdaGrad` and `Sgd` look at a few items at a time, in an order that the seed decides; a step
-is one pass. All are `init` + `step`, with states that hold everything and can be kept in checkpoints.
+bit where they should be. `AdaGrad`, `Ftrl` and `Sgd` look at a few items at a time, in an order that the seed decides,
+through lists of the weights that these depend on; a step is one pass. All are `init` + `step`, with states that hold
+everything and can be kept in checkpoints.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isogloss.engine.threads import using_threads
+from isogloss.engine.threads import run_blocks, using_threads
 from isogloss.errors import ParameterError
 from isogloss.learners._search import search
 from isogloss.learners._vectors import dot, summed
+from isogloss.learners.gradients import Gradient
 
-__all__ = ["AdaGrad", "Info", "Lbfgs", "LbfgsState", "Objective", "Sgd", "StochasticState", "WholeObjective"]
+__all__ = ["AdaGrad", "Ftrl", "Info", "Lbfgs", "LbfgsState", "Objective", "Sgd", "StochasticState", "WholeObjective"]
 
 Array = NDArray[np.float64]
 Items = NDArray[np.int64]
@@ -38,11 +41,15 @@ class Objective(Protocol):
         ...
 
     def add_gradient(self, weights: Array, out: Array, items: Items | None = None, /) -> float:
-        """The value of the given items together, or of all; their gradient is added to `out`."""
+        """The value of the given items together, or of all; their gradient is added to `out`. For `Lbfgs`."""
         ...
 
-    def support(self, items: Items, /) -> NDArray[np.int64]:
-        """The weights on which the given items depend, each once: where their gradient may differ from 0."""
+    def gradient(self, weights: NDArray[Any], items: Items, /) -> tuple[float, Gradient]:
+        """The value of the given items together, and their gradient as lists. For all that take a few at a time."""
+        ...
+
+    def support(self, items: Items, /) -> NDArray[np.int64] | None:
+        """The weights on which the given items depend, each once; None where to list them would take too long."""
         ...
 
 
@@ -62,12 +69,18 @@ class WholeObjective(ABC):
     @abstractmethod
     def add_gradient(self, weights: Array, out: Array, items: Items | None = None, /) -> float: ...
 
+    def gradient(self, weights: NDArray[Any], items: Items, /) -> tuple[float, Gradient]:
+        """Value and gradient, as of one item."""
+        slope = np.zeros(self.n_weights)
+        value = self.add_gradient(np.asarray(weights, np.float64), slope)
+        return value, Gradient.whole(slope)
+
 
 class Info(NamedTuple):
     """What a person wants to watch."""
 
     objective: float
-    """Penalised. `Lbfgs`: of the weights arrived at. `AdaGrad`, `Sgd`: items as they were met on the way."""
+    """Penalised. `Lbfgs`: of the weights arrived at. The others: items as they were met on the way."""
     gradient: float = float("nan")
     """`Lbfgs`: the largest entry of the gradient at the weights arrived at, |·|; 0 at an optimum."""
     evaluations: int = 0
@@ -277,89 +290,218 @@ def _direction(steepest: Array, moves: tuple[Array, ...], changes: tuple[Array, 
 
 
 class StochasticState(NamedTuple):
-    """What the next pass of `AdaGrad` or `Sgd` needs."""
+    """What the next pass needs.
 
-    weights: Array
+    Parameters
+    ----------
+    weights : float64[n] or float32[n]
+    iteration : int
+        Passes.
+    memory : same[n, 4]
+        What steps remember of each weight, see `isogloss.learners._numba.steps`.
+    steps : int
+        Steps that the mean is over.
+    """
+
+    weights: NDArray[Any]
     iteration: int
-    squares: Array
-    """`AdaGrad`: the sum of the squares of all gradients so far; empty for `Sgd`."""
+    memory: NDArray[Any]
+    steps: int = 0
+
+    @property
+    def average(self) -> NDArray[Any]:
+        """The mean of the weights after each step; the weights themselves before the first."""
+        from isogloss.learners._numba.steps import averaged
+
+        if not self.steps:
+            return self.weights
+        out = np.empty_like(self.weights)
+        averaged(0, 1, self.weights.dtype.type(self.steps), self.weights, self.memory, out)
+        return out
+
+    def dump(self) -> Dumped:
+        """For checkpoints."""
+        meta = {"iteration": self.iteration, "steps": self.steps}
+        return {"weights": self.weights, "memory": self.memory}, meta
+
+    @classmethod
+    def restored(cls, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> StochasticState:
+        """The inverse of `dump`."""
+        return cls(arrays["weights"], meta["iteration"], arrays["memory"], meta["steps"])
+
+    @classmethod
+    def fresh(cls, weights: NDArray[Any]) -> StochasticState:
+        """Before the first pass."""
+        from isogloss.learners._numba.steps import MEMORY
+
+        return cls(weights, 0, np.zeros((len(weights), MEMORY), weights.dtype))
+
+    def moving(self, *, in_place: bool, afresh: bool) -> StochasticState:
+        """A state whose arrays may be written to, and whose mean begins anew if it should."""
+        from isogloss.learners._numba.steps import LAST, TOTALS
+
+        weights, memory = (self.weights, self.memory) if in_place else (self.weights.copy(), self.memory.copy())
+        if afresh:
+            memory[:, TOTALS] = memory[:, LAST] = 0
+        return StochasticState(weights, self.iteration, memory, 0 if afresh else self.steps)
 
 
-class _Stochastic(ABC):
-    """One pass over the items in an order of its own; penalties reach weights when an item next depends on them."""
+class Passing(ABC):
+    """What learners that look at a few items at a time share: the order of a pass, the mean, progress, checkpoints.
 
-    def __init__(self, objective: Objective, *, l1: float, l2: float, rate: float, batch: int, seed: int) -> None:
+    Parameters
+    ----------
+    n : int
+        Items.
+    batch : int
+        Items that are looked at with the same weights.
+    seed : int
+        Seed of the order of items, which is another in each pass.
+    average_from : int
+        The pass, counted from 0, with which the mean of the weights begins: the first passes are far from where the
+        others are.
+    in_place : bool
+        Write to the arrays of the state that a step is given, which saves the memory of a second copy.
+    within : callable, optional
+        Told during a pass how much of it is done, from 0 to 1.
+    """
+
+    shuffle = True
+
+    def __init__(
+        self,
+        n: int,
+        *,
+        batch: int,
+        seed: int,
+        average_from: int = 0,
+        in_place: bool = False,
+        within: Callable[[float], object] | None = None,
+    ) -> None:
+        if batch < 1:
+            raise ParameterError(f"{type(self).__name__}: batch should be a positive number of items, not {batch!r}")
+        self.n, self.batch, self.seed = n, batch, seed
+        self.average_from, self.in_place, self.within = average_from, in_place, within
+
+    def minibatches(self, iteration: int) -> Any:
+        """(number, items) of each minibatch of a pass, in an order that the seed and the pass decide."""
+        order = np.arange(self.n)
+        if self.shuffle:
+            order = np.random.default_rng([self.seed, iteration]).permutation(self.n)
+        for number, start in enumerate(range(0, self.n, self.batch)):
+            if self.within is not None and number % 16 == 0:
+                self.within(start / self.n)
+            yield number, order[start : start + self.batch]
+
+    def begun(self, state: StochasticState) -> StochasticState:
+        """The state that a pass moves on."""
+        return state.moving(in_place=self.in_place, afresh=state.iteration == self.average_from > 0)
+
+    @property
+    def n_batches(self) -> int:
+        """How many a pass has."""
+        return -(-self.n // self.batch)
+
+    def dump(self, state: StochasticState) -> Dumped:
+        """For checkpoints."""
+        return state.dump()
+
+    def restore(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> StochasticState:
+        """The inverse of `dump`."""
+        return StochasticState.restored(arrays, meta)
+
+
+class _Stochastic(Passing):
+    """Steps along gradients; penalties reach weights when an item next depends on them.
+
+    Of objectives that do not list what items depend on (`support` is None), penalties reach all weights after a pass.
+    """
+
+    def __init__(self, objective: Objective, *, l1: float, l2: float, rate: float, **passing: Any) -> None:
         place = type(self).__name__
         _penalties(place, l1, l2)
         if not 0 < rate < np.inf:
             raise ParameterError(f"{place}: rate should be a positive number, not {rate!r}")
-        if batch < 1:
-            raise ParameterError(f"{place}: batch should be a positive number of items, not {batch!r}")
-        self.objective, self.l1, self.l2 = objective, l1, l2
-        self.rate, self.batch, self.seed = rate, batch, seed
+        super().__init__(len(objective), **passing)
+        self.objective, self.l1, self.l2, self.rate = objective, l1, l2, rate
 
     def init(self, weights: ArrayLike | None = None) -> StochasticState:
         """The state before the first pass, at the given weights or at 0."""
-        return StochasticState(_start(self.objective, weights, type(self).__name__), 0, self._squares())
-
-    def _squares(self) -> Array:
-        return np.zeros(0)
+        start = _start(self.objective, weights, type(self).__name__)
+        return StochasticState.fresh(start.astype(getattr(self.objective, "dtype", np.float64), copy=False))
 
     def step(self, state: StochasticState) -> tuple[StochasticState, Info]:
         """One pass over all items, in an order that the seed and the iteration decide."""
         with using_threads():  # asked for once, not for every item
-            return self._pass(state)
+            return self._pass(self.begun(state))
 
     def _pass(self, state: StochasticState) -> tuple[StochasticState, Info]:
-        n = len(self.objective)
-        weights, squares = state.weights.copy(), state.squares.copy()
-        order = np.random.default_rng([self.seed, state.iteration]).permutation(n)
-        schedule = self._schedule(state.iteration)
-        gradient, value = np.zeros(len(weights)), 0.0
-        last = np.zeros(len(weights), np.int64)  # batches whose penalties each weight has had
-        for now, start in enumerate(range(0, n, self.batch)):
-            items = order[start : start + self.batch]
-            at = self.objective.support(items)
-            self._penalise(weights, squares, at, last, now, schedule)
-            value += self.objective.add_gradient(weights, gradient, items)
-            slope = gradient[at]
-            gradient[at] = 0.0
-            self._move(weights, squares, at, slope, now, schedule)
-        self._penalise(weights, squares, np.arange(len(weights)), last, self._batches, schedule)
-        penalty = 0.5 * self.l2 * dot(weights, weights) + self.l1 * float(np.abs(weights).sum())
+        weights, memory, steps, value = state.weights, state.memory, state.steps, 0.0
+        prepared = self._prepare(state)
+        for number, items in self.minibatches(state.iteration):
+            if prepared.penalised:
+                at = self.objective.support(items)
+                if at is not None:
+                    self._penalise(prepared, number, at, weights, memory)
+            gained, gradient = self.objective.gradient(weights, items)
+            value += gained
+            self._move(prepared, number, steps, gradient, weights, memory)
+            steps += 1
+        if prepared.penalised:
+            self._penalise(prepared, self.n_batches, None, weights, memory)
+        penalty = 0.0
+        if self.l1 or self.l2:
+            size = weights.astype(np.float64, copy=False)
+            penalty = 0.5 * self.l2 * dot(size, size) + self.l1 * float(np.abs(size).sum())
         info = Info(value - penalty, evaluations=1, nonzero=int(np.count_nonzero(weights)))
-        return StochasticState(weights, state.iteration + 1, squares), info
+        return StochasticState(weights, state.iteration + 1, memory, steps), info
 
-    @property
-    def _batches(self) -> int:
-        """How many a pass has; each has an equal share of the penalty."""
-        return -(-len(self.objective) // self.batch)
+    def _prepare(self, state: StochasticState) -> _Pass:
+        """What a pass needs to know of all its minibatches."""
+        penalised = bool(self.l1 or self.l2)
+        return _Pass(penalised, np.zeros(len(state.weights) if penalised else 0, np.int64), np.zeros((2, 0)))
 
-    def _schedule(self, iteration: int) -> Array:
-        """What a pass needs to know of all its batches."""
-        return np.zeros(0)
-
-    @abstractmethod
-    def _penalise(self, weights: Array, squares: Array, at: Items, last: Items, now: int, schedule: Array) -> None:
-        """Bring the penalties of the weights `at` from batch ``last[at]`` up to batch `now`."""
+    def _penalise(
+        self, prepared: _Pass, now: int, at: Items | None, weights: NDArray[Any], memory: NDArray[Any]
+    ) -> None:  # fmt: skip
+        """Bring the penalties of the weights `at`, or of all, up to minibatch `now`."""
+        raise NotImplementedError
 
     @abstractmethod
-    def _move(self, weights: Array, squares: Array, at: Items, slope: Array, now: int, schedule: Array) -> None:
-        """One step up from the weights `at`."""
+    def _move(
+        self, prepared: _Pass, now: int, steps: int, gradient: Gradient, weights: NDArray[Any], memory: NDArray[Any]
+    ) -> None:  # fmt: skip
+        """One step up."""
 
-    def dump(self, state: StochasticState) -> Dumped:
-        """For checkpoints."""
-        return {"weights": state.weights, "squares": state.squares}, {"iteration": state.iteration}
 
-    def restore(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> StochasticState:
-        """The inverse of `dump`."""
-        return StochasticState(arrays["weights"], meta["iteration"], arrays["squares"])
+class _Pass(NamedTuple):
+    """What a pass keeps for itself."""
+
+    penalised: bool
+    last: Items
+    """Minibatches whose penalties each weight has had."""
+    schedule: Array
+
+
+NONE = np.zeros(0, np.int64)
+
+
+def _lists(gradient: Gradient) -> tuple[NDArray[Any], ...]:
+    return gradient.places, gradient.ends, gradient.numbers, gradient.values
+
+
+def _blocks(gradient: Gradient, threads: int) -> int:
+    """Any number of blocks gives the same; few entries are not worth a thread."""
+    return threads if len(gradient.numbers) > FEW else 1
+
+
+FEW = 1 << 13
 
 
 class AdaGrad(_Stochastic):
     r"""Steps that shrink for each weight as its gradients add up, with exact l1 and l2 proximal steps.
 
-    .. math:: s_j \mathrel{+}= g_j^2, \quad h_j = \sqrt{\delta + s_j} / \eta, \quad
+    .. math:: s_j \mathrel{+}= g_j^2, \quad h_j = (\sqrt{\delta + s_j} + \varphi) / \eta, \quad
         w_j \leftarrow \operatorname{sign}(u_j) \frac{(|u_j| - \lambda_1 r / h_j)_+}{1 + \lambda_2 r / h_j},
         \quad u_j = w_j + g_j / h_j
 
@@ -372,12 +514,12 @@ class AdaGrad(_Stochastic):
     l1, l2 : float
     rate : float
         η, about how far a weight moves in its first steps.
-    batch : int
-        Items in a step.
-    seed : int
-        Of the order of items, anew for each pass.
     damping : float
         δ.
+    floor : float
+        φ: with it, weights whose gradient is faint stay small, in place of moving by a whole step.
+    batch, seed, average_from, in_place, within
+        As for `Passing`.
 
     References
     ----------
@@ -395,32 +537,105 @@ class AdaGrad(_Stochastic):
         batch: int = 1,
         seed: int = 0,
         damping: float = 1e-4,
+        floor: float = 0.0,
+        average_from: int = 0,
+        in_place: bool = False,
+        within: Callable[[float], object] | None = None,
     ) -> None:
-        super().__init__(objective, l1=l1, l2=l2, rate=rate, batch=batch, seed=seed)
-        if not damping > 0:
-            raise ParameterError(f"AdaGrad: damping should be positive, not {damping!r}")
-        self.damping = damping
+        super().__init__(
+            objective, l1=l1, l2=l2, rate=rate, batch=batch, seed=seed, average_from=average_from, in_place=in_place,
+            within=within,
+        )  # fmt: skip
+        if not (damping >= 0 and floor >= 0):
+            raise ParameterError(f"AdaGrad: damping and floor should be 0 or more, not {damping!r}, {floor!r}")
+        self.damping, self.floor = damping, floor
 
-    def _squares(self) -> Array:
-        return np.zeros(self.objective.n_weights)
+    def _penalise(
+        self, prepared: _Pass, now: int, at: Items | None, weights: NDArray[Any], memory: NDArray[Any]
+    ) -> None:  # fmt: skip
+        from isogloss.learners._numba.steps import penalise_adagrad
 
-    def _penalise(self, weights: Array, squares: Array, at: Items, last: Items, now: int, schedule: Array) -> None:
-        if not (self.l1 or self.l2):
-            return
-        times = now - last[at]
-        last[at] = now
-        step = self.rate / max(1, self._batches) / np.sqrt(self.damping + squares[at])
-        shrink = 1 / (1 + self.l2 * step)
-        all_of_it = shrink**times
-        # Σ_{i=1..times} shrink^i, also where shrink is 1 or so near that the closed form loses its digits.
-        near = (1 - shrink) * times < 1e-6
-        ladder = np.where(near, times, shrink * (1 - all_of_it) / np.where(near, 1.0, 1 - shrink))
-        size = np.maximum(np.abs(weights[at]) * all_of_it - self.l1 * step * ladder, 0.0)
-        weights[at] = np.copysign(size, weights[at])
+        r = 1 / max(1, self.n_batches)
+        given = (at is not None, NONE if at is None else at, now, self.rate, self.damping, self.floor)
+        penalise_adagrad(0, 1, *given, self.l1 * r, self.l2 * r, prepared.last, weights, memory)
 
-    def _move(self, weights: Array, squares: Array, at: Items, slope: Array, now: int, schedule: Array) -> None:
-        squares[at] += slope**2
-        weights[at] += self.rate * slope / np.sqrt(self.damping + squares[at])
+    def _move(
+        self, prepared: _Pass, now: int, steps: int, gradient: Gradient, weights: NDArray[Any], memory: NDArray[Any]
+    ) -> None:  # fmt: skip
+        from isogloss.learners._numba.steps import adagrad
+
+        real = weights.dtype.type
+        given = (real(steps), real(self.rate), real(self.damping), real(self.floor), weights, memory)
+        with using_threads() as threads:
+            run_blocks(adagrad, _blocks(gradient, threads), *_lists(gradient), *given)
+
+
+class Ftrl(_Stochastic):
+    r"""FTRL-Proximal: AdaGrad's steps, with l1 and l2 penalties that count once for every step, in closed form.
+
+    .. math:: z_j \mathrel{+}= g_j + \sigma_j w_j, \quad \sigma_j = (s_j' - s_j) / \eta, \quad
+        w_j = \operatorname{sign}(z_j)\, (|z_j| - \lambda_1)_+ \big/ \big((1 + s_j') / \eta + \lambda_2\big),
+        \quad s_j = \sqrt{\textstyle\sum g_j^2}
+
+    l1 leaves few weights that are not 0, and costs nothing for weights that no item depends on.
+
+    Parameters
+    ----------
+    objective : Objective
+    rate : float
+        η.
+    l1, l2 : float
+        λ₁ and λ₂, of the sum of all steps so far.
+    batch, seed, in_place, within
+        As for `Passing`.
+
+    References
+    ----------
+    McMahan et al., Ad Click Prediction: a View from the Trenches, KDD 2013, algorithm 1.
+    """
+
+    def __init__(
+        self,
+        objective: Objective,
+        *,
+        l1: float = 0.0,
+        l2: float = 0.0,
+        rate: float = 0.1,
+        batch: int = 1,
+        seed: int = 0,
+        in_place: bool = False,
+        within: Callable[[float], object] | None = None,
+    ) -> None:
+        super().__init__(
+            objective, l1=l1, l2=l2, rate=rate, batch=batch, seed=seed, in_place=in_place, within=within
+        )  # fmt: skip
+
+    def init(self, weights: ArrayLike | None = None) -> StochasticState:
+        """The state before the first pass, at the given weights or at 0."""
+        from isogloss.learners._numba.steps import TOTALS
+
+        state = super().init(weights)
+        size = np.abs(state.weights) * (1 / self.rate + self.l2) + self.l1  # z of these weights, had they been reached
+        state.memory[:, TOTALS] = np.where(state.weights == 0, 0, np.copysign(size, state.weights))
+        return state
+
+    def _prepare(self, state: StochasticState) -> _Pass:
+        return _Pass(False, NONE, np.zeros((2, 0)))  # steps have their penalties in them
+
+    def _move(
+        self, prepared: _Pass, now: int, steps: int, gradient: Gradient, weights: NDArray[Any], memory: NDArray[Any]
+    ) -> None:  # fmt: skip
+        from isogloss.learners._numba.steps import ftrl
+
+        real = weights.dtype.type
+        given = (real(self.rate), real(self.l1), real(self.l2), weights, memory)
+        with using_threads() as threads:
+            run_blocks(ftrl, _blocks(gradient, threads), *_lists(gradient), *given)
+
+    def step(self, state: StochasticState) -> tuple[StochasticState, Info]:
+        """One pass over all items; nothing is averaged."""
+        after, info = super().step(state)
+        return after._replace(steps=0), info
 
 
 class Sgd(_Stochastic):
@@ -430,13 +645,13 @@ class Sgd(_Stochastic):
     ----------
     objective : Objective
     l2 : float
-        For l1 take `AdaGrad` or `Lbfgs`.
+        For l1 take `AdaGrad`, `Ftrl` or `Lbfgs`.
     rate : float
     decay : float, optional
         ``rate * l2`` unless given, which makes steps fall as 1/(λt) and is best for strongly concave objectives; 1
         where there is no penalty.
-    batch, seed
-        As for `AdaGrad`.
+    batch, seed, average_from, in_place, within
+        As for `Passing`.
 
     References
     ----------
@@ -452,20 +667,37 @@ class Sgd(_Stochastic):
         decay: float | None = None,
         batch: int = 1,
         seed: int = 0,
+        average_from: int = 0,
+        in_place: bool = False,
+        within: Callable[[float], object] | None = None,
     ) -> None:
-        super().__init__(objective, l1=0.0, l2=l2, rate=rate, batch=batch, seed=seed)
+        super().__init__(
+            objective, l1=0.0, l2=l2, rate=rate, batch=batch, seed=seed, average_from=average_from, in_place=in_place,
+            within=within,
+        )  # fmt: skip
         self.decay = decay if decay is not None else (rate * l2 if l2 else 1.0)
 
-    def _schedule(self, iteration: int) -> Array:
-        """float64[2, n_batches + 1]: the length of each step, and the log of all that l2 has taken before it."""
-        lengths = self.rate / (1 + self.decay * (iteration + np.arange(self._batches + 1) / max(1, self._batches)))
-        taken = -np.log1p(self.l2 / max(1, self._batches) * lengths)
-        return np.stack([lengths, np.cumsum(taken) - taken])
+    def _prepare(self, state: StochasticState) -> _Pass:
+        """With the length of each step, and the log of all that l2 has taken before it: float64[2, n_batches + 1]."""
+        many = self.n_batches
+        lengths = self.rate / (1 + self.decay * (state.iteration + np.arange(many + 1) / max(1, many)))
+        taken = -np.log1p(self.l2 / max(1, many) * lengths)
+        return super()._prepare(state)._replace(schedule=np.stack([lengths, np.cumsum(taken) - taken]))
 
-    def _penalise(self, weights: Array, squares: Array, at: Items, last: Items, now: int, schedule: Array) -> None:
-        if self.l2:
-            weights[at] *= np.exp(schedule[1, now] - schedule[1, last[at]])
-            last[at] = now
+    def _penalise(
+        self, prepared: _Pass, now: int, at: Items | None, weights: NDArray[Any], memory: NDArray[Any]
+    ) -> None:  # fmt: skip
+        from isogloss.learners._numba.steps import penalise_sgd
 
-    def _move(self, weights: Array, squares: Array, at: Items, slope: Array, now: int, schedule: Array) -> None:
-        weights[at] += schedule[0, now] * slope
+        given = (at is not None, NONE if at is None else at, now, prepared.schedule[1])
+        penalise_sgd(0, 1, *given, prepared.last, weights)
+
+    def _move(
+        self, prepared: _Pass, now: int, steps: int, gradient: Gradient, weights: NDArray[Any], memory: NDArray[Any]
+    ) -> None:  # fmt: skip
+        from isogloss.learners._numba.steps import sgd
+
+        real = weights.dtype.type
+        given = (real(steps), real(prepared.schedule[0, now]), weights, memory)
+        with using_threads() as threads:
+            run_blocks(sgd, _blocks(gradient, threads), *_lists(gradient), *given)

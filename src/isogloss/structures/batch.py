@@ -15,12 +15,22 @@ from typing import Any, Generic, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from isogloss.data.rows import gathered, row_numbers
 from isogloss.engine.threads import run_blocks, using_threads
 from isogloss.errors import ParameterError
-from isogloss.structures.base import Array, Distribution, InfeasibleError, checked_scores, expected, kept, numbers
+from isogloss.structures.base import (
+    Array,
+    Distribution,
+    InfeasibleError,
+    Structure,
+    checked_scores,
+    expected,
+    kept,
+    numbers,
+)
 from isogloss.structures.semiring import DRAW, LOG, MAX, Semiring
 
-__all__ = ["Batch", "ProgramBatch", "Stack", "run_sentences"]
+__all__ = ["Batch", "Listed", "One", "ProgramBatch", "Stack", "run_sentences"]
 
 Y = TypeVar("Y")
 PIECES = 4  # of a batch for each thread, so that none waits long for another
@@ -84,6 +94,11 @@ class Stack:
         """Other values in arrays of the same shapes."""
         return Stack(values, self.offsets, self.shapes)
 
+    def take(self, items: NDArray[np.int64]) -> Stack:
+        """Some of the arrays, by their numbers, in that order; a copy."""
+        offsets, places = gathered(self.offsets, items)
+        return Stack(kept(self.values[places]), offsets, self.shapes[items])
+
     def __len__(self) -> int:
         return len(self.shapes)
 
@@ -111,8 +126,8 @@ def run_sentences(kernel: Callable[..., object], count: int, *args: Any) -> None
 class Batch(ABC, Generic[Y]):
     """Many distributions; the methods of `Distribution`, each with one answer for every sentence.
 
-    A subclass sets `scores` and writes `__getitem__`, `_solve`, `argmax`, `sample` and `_remake`. Where some sentence
-    allows nothing, `InfeasibleError` names the first.
+    A subclass sets `scores` and writes `__getitem__`, `_solve`, `argmax`, `sample` and `_remake`, and `_take` if it can
+    do better than a list of its sentences. Where some sentence allows nothing, `InfeasibleError` names the first.
     """
 
     scores: Stack
@@ -136,6 +151,26 @@ class Batch(ABC, Generic[Y]):
     @abstractmethod
     def _remake(self, scores: Stack) -> Self:
         """The same sentences and options under other scores of the same shapes."""
+
+    @staticmethod
+    def of(structures: Sequence[Structure]) -> Listed:
+        """Structures of any kind as a batch, each worked on by its own methods, one after the other."""
+        return Listed(structures)
+
+    def take(self, items: ArrayLike) -> Batch[Y]:
+        """Some of the sentences, by their numbers, in that order: what a minibatch is made of.
+
+        Examples
+        --------
+        >>> from isogloss.structures import Chain
+        >>> many = Chain.batch([np.zeros((n, 2, 2)) for n in range(4)])
+        >>> np.exp(many.take([3, 1]).log_partition()).round(6).tolist()
+        [8.0, 2.0]
+        """
+        return self._take(row_numbers(items, len(self), type(self).__name__))
+
+    def _take(self, items: NDArray[np.int64]) -> Batch[Y]:
+        return Listed([self[s] for s in items.tolist()])
 
     def __len__(self) -> int:
         return len(self.scores)
@@ -260,3 +295,102 @@ class ProgramBatch(Batch[Y]):
         values, grad = self._sweep(DRAW, rng.random(int(starts[-1])), starts)
         self._refuse_infeasible(values)
         return self._structures(grad)
+
+
+class Listed(Batch[Any]):
+    """Structures of any kind, with all the methods of a batch: those of each structure, one after the other.
+
+    For structures that have no kernels for many sentences, such as one of your own, or `Flat`.
+
+    Examples
+    --------
+    >>> from isogloss.structures import Chain, ProjectiveTree
+    >>> both = Batch.of([Chain(np.zeros((2, 3, 3))), ProjectiveTree(np.zeros((3, 3)))])
+    >>> np.exp(both.log_partition()).round(6).tolist(), both.marginals().values.shape
+    ([9.0, 3.0], (27,))
+    """
+
+    def __init__(self, structures: Sequence[Any]) -> None:
+        self.structures = list(structures)
+        each = [np.asarray(one.scores, np.float64) for one in self.structures]
+        rank = max((array.ndim for array in each), default=1)
+        same = all(array.ndim == rank for array in each)
+        if not same:  # arrays of different ranks lie side by side as vectors
+            rank = 1
+        shapes = [array.shape if same else (array.size,) for array in each]
+        sizes = [array.size for array in each]
+        self.scores = Stack(
+            kept(np.concatenate([np.zeros(0), *(array.ravel() for array in each)])),
+            np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+            np.array(shapes, np.int64).reshape(len(each), rank),
+        )
+
+    def __getitem__(self, s: int) -> Any:
+        return self.structures[s]
+
+    def _solve(self) -> tuple[Array, Stack]:
+        values, marginals = np.empty(len(self)), np.zeros(len(self.scores.values))
+        for s, one in enumerate(self.structures):
+            try:
+                values[s] = one.log_partition()
+                marginals[self.scores.offsets[s] : self.scores.offsets[s + 1]] = np.ravel(one.marginals())
+            except InfeasibleError:
+                values[s] = -np.inf
+        return values, self.scores.like(marginals)
+
+    def argmax(self) -> list[Any]:
+        """The best structure of each sentence."""
+        return [self._named(s, one.argmax) for s, one in enumerate(self.structures)]
+
+    def sample(self, rng: np.random.Generator) -> list[Any]:
+        """One structure for each sentence."""
+        return [self._named(s, one.sample, rng) for s, one in enumerate(self.structures)]
+
+    def parts(self, structures: Sequence[Any]) -> Stack:
+        """Parts of one structure for each sentence, laid out as `scores`."""
+        given = zip(self.structures, self._one_each(structures), strict=True)
+        return self.scores.like(np.concatenate([np.zeros(0), *(np.ravel(one.parts(y)) for one, y in given)]))
+
+    def _remake(self, scores: Stack) -> Self:
+        new = ((one, scores[s]) for s, one in enumerate(self.structures))
+        return type(self)([one.with_scores(array.reshape(one.scores.shape)) for one, array in new])
+
+    def _take(self, items: NDArray[np.int64]) -> Listed:
+        return Listed([self.structures[s] for s in items.tolist()])
+
+
+class One(Distribution[Y]):
+    """A sentence of a batch whose kernels work on many: a batch of one, with the methods of a single structure."""
+
+    def __init__(self, batch: Batch[Y]) -> None:
+        if len(batch) != 1:
+            raise ParameterError(f"One: a batch of one sentence is needed, not {batch!r}")
+        self.batch, self.scores = batch, batch.scores[0]
+
+    def __repr__(self) -> str:
+        return f"One({self.batch!r})"
+
+    def _solve(self) -> tuple[float, Array]:
+        return float(self.batch.log_partition()[0]), self.batch.marginals()[0]
+
+    def argmax(self) -> Y:
+        """The best structure."""
+        return self.batch.argmax()[0]
+
+    def sample(self, rng: np.random.Generator) -> Y:
+        """One structure drawn from the distribution."""
+        return self.batch.sample(rng)[0]
+
+    def parts(self, y: Any) -> Array:
+        """1 for each part that the structure `y` has, 0 elsewhere, shaped like `scores`."""
+        return self.batch.parts([y])[0]
+
+    def k_best(self, k: int) -> list[tuple[float, Y]]:
+        """The `k` best structures with their scores."""
+        return self.batch.k_best(k)[0]
+
+    def _read(self, parts: Array) -> Y:
+        return self.batch.from_parts([parts])[0]
+
+    def _remake(self, scores: Array) -> Self:
+        return type(self)(self.batch.with_scores(self.batch.scores.like(scores.ravel())))

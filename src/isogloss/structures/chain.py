@@ -331,6 +331,12 @@ class Chains(ProgramBatch[Labels]):
         made.scores = made._covered(scores)
         return made
 
+    def _take(self, items: NDArray[np.int64]) -> Chains:
+        made = type(self).__new__(type(self))
+        made.masks = None if self.masks is None else [self.masks[s] for s in items.tolist()]
+        made.scores = self.scores.take(items)
+        return made
+
     def node_marginals(self) -> Stack:
         """float64[n, k] for each sentence: posterior of each label at each position."""
         nodes = [self._nodes(block) for block in self.marginals()]

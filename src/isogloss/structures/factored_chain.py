@@ -135,6 +135,9 @@ class FactoredChains(Batch[Labels]):
         made._steps, made.scores = self._steps, scores
         return made
 
+    def _take(self, items: NDArray[np.int64]) -> FactoredChains:
+        return self._remake(self.scores.take(items))
+
     # --- the program
 
     def _sweep(self, semiring: Semiring, u: Array) -> tuple[Array, Array, Array]:

@@ -162,6 +162,9 @@ class Itgs(Batch[Links]):
     def _remake(self, scores: Stack) -> Self:
         return type(self)([one.with_scores(new) for one, new in zip(self._structures, scores, strict=True)])
 
+    def _take(self, items: NDArray[np.int64]) -> Itgs:
+        return Itgs([self._structures[s] for s in items.tolist()])
+
     def with_parts(self, parts: Iterable[Sequence[ArrayLike]]) -> Self:
         """The same pairs with other scores of all kinds of parts, as `Itg.with_part_scores`."""
         new = zip(self._structures, parts, strict=True)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isogloss.errors import ParameterError
 from isogloss.structures.base import Array, InfeasibleError, kept
-from isogloss.structures.batch import Batch, Stack, run_sentences
+from isogloss.structures.batch import Batch, One, Stack, run_sentences
 from isogloss.structures.heads import Heads
 from isogloss.structures.tree_parts import Candidates, TreeParts
 
@@ -98,14 +98,21 @@ class LoopyTrees(Batch[Heads]):
         """All links of sentences with these lengths."""
         return cls(TreeParts.of(Candidates.all(lengths), families), scores, **options)
 
-    def __getitem__(self, s: int) -> NoReturn:
-        raise ParameterError("LoopyTrees: sentences are worked on together; take marginals() and look at one of them")
+    def __getitem__(self, s: int) -> One[Heads]:
+        """Sentence *s* alone, over the same parts."""
+        return One(self.take([s]))
+
+    def _over(self, parts: TreeParts, scores: Array) -> Self:
+        return type(self)(
+            parts, scores, constraint=self.constraint, single_root=self.single_root, iterations=self.iterations,
+            tolerance=self.tolerance,
+        )  # fmt: skip
 
     def _remake(self, scores: Stack) -> Self:
-        return type(self)(
-            self.layout, scores.values, constraint=self.constraint, single_root=self.single_root,
-            iterations=self.iterations, tolerance=self.tolerance,
-        )  # fmt: skip
+        return self._over(self.layout, scores.values)
+
+    def _take(self, items: NDArray[np.int64]) -> Self:
+        return self._over(self.layout.take(items), self.scores.take(items).values)
 
     @cached_property
     def _run(self) -> tuple[Array, Array, NDArray[np.int64], Array]:

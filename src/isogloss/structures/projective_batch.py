@@ -146,6 +146,11 @@ class ProjectiveTrees(ProgramBatch[Heads]):
         cls = type(self)
         return cls(scores, single_root=self.single_root, siblings=self.siblings, grandparents=self.grandparents)
 
+    def _take(self, items: NDArray[np.int64]) -> ProjectiveTrees:
+        kinds = (None if stack is None else stack.take(items) for stack in (self.siblings, self.grandparents))
+        more = dict(zip(KINDS, kinds, strict=True))
+        return ProjectiveTrees(self.scores.take(items), single_root=self.single_root, **more)
+
     def _all_kinds(self, semiring: Semiring, u: Array, starts: NDArray[np.int64]) -> tuple[Array, list[Array]]:
         return sweep(semiring, self.scores, self.siblings, self.grandparents, self.single_root, u, starts)
 

@@ -213,6 +213,9 @@ class SpanningTrees(Batch[Heads]):
     def _remake(self, scores: Stack) -> Self:
         return type(self)(scores, single_root=self.single_root)
 
+    def _take(self, items: NDArray[np.int64]) -> SpanningTrees:
+        return self._remake(self.scores.take(items))
+
     def _solve(self) -> tuple[Array, Stack]:
         values, marginals, self._in_logs = _solve(self)
         refused = np.flatnonzero(np.isnan(values))

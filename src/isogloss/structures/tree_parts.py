@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from isogloss.data.rows import gathered
 from isogloss.errors import ParameterError
 from isogloss.structures.base import Array
 from isogloss.structures.batch import Stack, run_sentences
@@ -173,6 +174,19 @@ class TreeParts:
         run_sentences(lay_out, len(chosen), chosen, *given, *layout)
         ordered = tuple(name for name in FAMILIES if has[name])
         return cls(ordered, lengths, *layout, begins)
+
+    def take(self, items: Places) -> TreeParts:
+        """The parts of some sentences, by their numbers, in that order; as `of` lists them."""
+        link_offsets, links = gathered(self.link_offsets, items)
+        pair_offsets, pairs = gathered(self.pair_offsets, items)
+        run_offsets, runs = gathered(self.run_offsets, items)
+        begins = self.begins[items]
+        shifts = _offsets(begins[:, 5] - begins[:, 0])[:-1] - begins[:, 0]
+        return TreeParts(
+            self.families, self.lengths[items], link_offsets, pair_offsets, run_offsets, self.head[links],
+            self.child[links], self.upper[pairs], self.lower[pairs], self.run_starts[runs], self.run_links[links],
+            begins + shifts[:, None],
+        )  # fmt: skip
 
     def __len__(self) -> int:
         return len(self.lengths)

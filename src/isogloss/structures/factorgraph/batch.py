@@ -39,6 +39,9 @@ class FactorGraphs(Batch[NDArray[np.int64]]):
     def _remake(self, scores: Stack) -> Self:
         return type(self)(graph.with_scores(scores[s]) for s, graph in enumerate(self.graphs))
 
+    def _take(self, items: NDArray[np.int64]) -> FactorGraphs:
+        return FactorGraphs(self.graphs[s] for s in items.tolist())
+
     def _solve(self) -> tuple[Array, Stack]:
         values, marginals = np.empty(len(self)), self.scores.like(np.zeros(len(self.scores.values)))
         for s, graph in enumerate(self.graphs):

@@ -105,6 +105,13 @@ class Matchings(Batch[Links]):
         new.__dict__.update({name: getattr(self, name) for name in kept_fields} | {"scores": scores})
         return new
 
+    def _take(self, items: NDArray[np.int64]) -> Matchings:
+        new, chosen = self._remake(self.scores.take(items)), items.tolist()
+        for name in ("source_null", "target_null", "_steps", "_pairs", "_least"):
+            each = getattr(self, name)
+            setattr(new, name, None if each is None else [each[s] for s in chosen])
+        return new
+
     def clamp(self, structures: Sequence[Any]) -> Self:
         """The distributions in which these sets of links alone are allowed; see `Matching.clamp`."""
         each = [self[s].clamp(y) for s, y in enumerate(self._one_each(structures))]

@@ -1,0 +1,202 @@
+"""Steps of weights along sparse gradients, the same whatever the number of threads: one of each kind for all learners.
+
+A gradient is a list of (number of a weight, value), see `isogloss.learners.gradients`; it points to where the objective
+rises. Block *b* of *blocks* owns the weights with number ≡ b, so that every weight sees its values in the order of the
+items. Weights are float32 or float64, and so is the memory beside them, four numbers for each weight.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from isogloss.structures._numba.lanes import prefetch
+
+__all__ = [
+    "GRADIENT", "LAST", "MEMORY", "SQUARES", "TOTALS", "adagrad", "add_entries", "averaged", "ftrl", "ftrl_step",
+    "margin_step", "penalise_adagrad", "penalise_sgd", "sgd",
+]  # fmt: skip
+
+GRADIENT, SQUARES, TOTALS, LAST = 0, 1, 2, 3
+"""Columns of the memory of a weight: its gradient within a minibatch, Σ g² so far, and, for the mean, the sum of all
+earlier values and the step they reach to. `ftrl` has √Σ g² and z in place of Σ g² and the sum of values."""
+MEMORY = 4
+AHEAD = 12
+"""How many entries ahead memory is asked for: weights are met in no order."""
+
+
+@njit(cache=True, nogil=True)
+def add_entries(block, blocks, places, ends, numbers, values, share, out):
+    """Add share · the entries of all items to a dense vector."""
+    for k in range(len(places)):
+        for j in range(places[k], ends[k]):
+            if numbers[j] % blocks == block:
+                out[numbers[j]] += share * values[j]
+
+
+@njit(cache=True, nogil=True)
+def _collect(block, blocks, places, ends, numbers, values, memory):
+    """Sum the entries of a minibatch by weight."""
+    for k in range(len(places)):
+        for j in range(places[k], ends[k]):
+            if j + AHEAD < ends[k]:
+                prefetch(memory, MEMORY * np.int64(numbers[j + AHEAD]))
+            if numbers[j] % blocks == block:
+                memory[numbers[j], GRADIENT] += values[j]
+
+
+@njit(cache=True, nogil=True)
+def _counted(weight, step, i, memory):
+    """Take the weight into the sum of its values up to this step."""
+    memory[i, TOTALS] += weight * (step - memory[i, LAST])
+    memory[i, LAST] = step
+
+
+@njit(cache=True, nogil=True)
+def adagrad(block, blocks, places, ends, numbers, values, step, rate, damping, floor, weights, memory):
+    r"""One step up the sum of the gradients of a minibatch, each weight with a length of its own.
+
+    .. math:: w_i \leftarrow w_i + \eta\, g_i / (\sqrt{\delta + \textstyle\sum g_i^2} + floor)
+    """
+    _collect(block, blocks, places, ends, numbers, values, memory)
+    for k in range(len(places)):
+        for j in range(places[k], ends[k]):
+            i = numbers[j]
+            if j + AHEAD < ends[k]:
+                prefetch(memory, MEMORY * np.int64(numbers[j + AHEAD]))
+                prefetch(weights, np.int64(numbers[j + AHEAD]))
+            if i % blocks != block or memory[i, GRADIENT] == 0:
+                continue
+            g = memory[i, GRADIENT]
+            memory[i, GRADIENT] = 0
+            memory[i, SQUARES] += g * g
+            _counted(weights[i], step, i, memory)
+            weights[i] += rate * g / (np.sqrt(damping + memory[i, SQUARES]) + floor)
+
+
+@njit(cache=True, nogil=True)
+def penalise_adagrad(block, blocks, some, numbers, now, rate, damping, floor, l1, l2, last, weights, memory):
+    r"""The proximal steps that weights have waited for since batch ``last[i]``, all at once, up to batch `now`.
+
+    With step length h = rate / (√(δ + Σ g²) + floor), which stays as it is while no gradient comes, t steps of
+    :math:`w \leftarrow sign(w) (|w| - \lambda_1 h)_+ / (1 + \lambda_2 h)` are
+
+    .. math:: |w| \leftarrow \big(|w| s^t - \lambda_1 h\, (s + s^2 + \dots + s^t)\big)_+, \qquad s = 1 / (1 + \lambda_2 h)
+
+    `some`: the weights listed in `numbers`, else all.
+    """
+    many = len(numbers) if some else len(weights)
+    for j in range(many):
+        i = numbers[j] if some else j
+        if i % blocks != block:
+            continue
+        times = np.float64(now - last[i])
+        last[i] = now
+        size = abs(np.float64(weights[i]))
+        if times == 0 or size == 0:
+            continue
+        length = rate / (np.sqrt(damping + np.float64(memory[i, SQUARES])) + floor)
+        if not length < np.inf:  # no gradient ever came: it would be where it began
+            continue
+        shrink = 1.0 / (1.0 + l2 * length)
+        all_of_it = shrink**times
+        ladder = times  # where shrink is 1, or so near that the closed form loses its digits
+        if (1.0 - shrink) * times >= 1e-6:
+            ladder = shrink * (1.0 - all_of_it) / (1.0 - shrink)
+        size = max(size * all_of_it - l1 * length * ladder, 0.0)
+        weights[i] = size if weights[i] > 0 else -size
+
+
+@njit(cache=True, nogil=True)
+def sgd(block, blocks, places, ends, numbers, values, step, length, weights, memory):
+    """One step of one length for all weights."""
+    _collect(block, blocks, places, ends, numbers, values, memory)
+    for k in range(len(places)):
+        for j in range(places[k], ends[k]):
+            i = numbers[j]
+            if i % blocks != block or memory[i, GRADIENT] == 0:
+                continue
+            g = memory[i, GRADIENT]
+            memory[i, GRADIENT] = 0
+            _counted(weights[i], step, i, memory)
+            weights[i] += length * g
+
+
+@njit(cache=True, nogil=True)
+def penalise_sgd(block, blocks, some, numbers, now, taken, last, weights):
+    """What l2 takes between batch ``last[i]`` and batch `now`; ``taken[b]`` is the log of all it took before b."""
+    many = len(numbers) if some else len(weights)
+    for j in range(many):
+        i = numbers[j] if some else j
+        if i % blocks == block:
+            weights[i] *= np.exp(taken[now] - taken[last[i]])
+            last[i] = now
+
+
+@njit(cache=True, nogil=True)
+def ftrl_step(slope, weight, size, total, rate, l1, l2):
+    r"""A weight, √Σ g² and z after one more gradient, by FTRL-Proximal: AdaGrad's step, with l1 and l2 in closed form.
+
+    .. math:: z \leftarrow z + g + \sigma w,\quad \sigma = (s' - s) / \eta,\quad s' = \sqrt{s^2 + g^2}, \qquad
+        w = \operatorname{sign}(z)\, (|z| - \lambda_1)_+ \big/ \big((1 + s') / \eta + \lambda_2\big)
+
+    References
+    ----------
+    McMahan et al., Ad Click Prediction, KDD 2013, algorithm 1, with β = 1 and the signs of ascent.
+    """
+    after = np.sqrt(size * size + slope * slope)
+    total = total + slope + (after - size) / rate * weight
+    over = abs(total) - l1
+    if over > 0:
+        much = over / ((np.float32(1) + after) / rate + l2)
+        return (much if total > 0 else -much), after, total
+    return weight * np.float32(0), after, total
+
+
+@njit(cache=True, nogil=True)
+def ftrl(block, blocks, places, ends, numbers, values, rate, l1, l2, weights, memory):
+    """One step of FTRL-Proximal along the sum of the gradients of a minibatch."""
+    _collect(block, blocks, places, ends, numbers, values, memory)
+    for k in range(len(places)):
+        for j in range(places[k], ends[k]):
+            i = numbers[j]
+            if i % blocks != block or memory[i, GRADIENT] == 0:
+                continue
+            g = memory[i, GRADIENT]
+            memory[i, GRADIENT] = 0
+            made = ftrl_step(g, weights[i], memory[i, SQUARES], memory[i, TOTALS], rate, l1, l2)
+            weights[i], memory[i, SQUARES], memory[i, TOTALS] = made
+
+
+@njit(cache=True, nogil=True)
+def margin_step(places, ends, numbers, values, step, lacks, most, weights, memory):
+    """Steps of MIRA, item by item: as long as is needed for the margin to be the loss, and at most `most`.
+
+    ``lacks[k]`` is the hinge at the weights that the item was searched with; where `most` is 0, all steps have length 1
+    (the perceptron). `values` are overwritten.
+    """
+    for k in range(len(places)):
+        if places[k] == ends[k]:
+            continue
+        for j in range(places[k], ends[k]):
+            memory[numbers[j], GRADIENT] += values[j]
+        size = 0.0
+        for j in range(places[k], ends[k]):  # every weight once: the first visit takes its value and clears it
+            i = numbers[j]
+            size += np.float64(memory[i, GRADIENT]) * memory[i, GRADIENT]
+            values[j], memory[i, GRADIENT] = memory[i, GRADIENT], 0
+        length = 1.0
+        if most > 0:
+            length = min(most, lacks[k] / size) if size > 0 and lacks[k] > 0 else 0.0
+        for j in range(places[k], ends[k]):
+            if values[j] != 0 and length != 0:
+                i = numbers[j]
+                _counted(weights[i], step, i, memory)
+                weights[i] += length * values[j]
+
+
+@njit(cache=True, nogil=True)
+def averaged(block, blocks, step, weights, memory, out):
+    """The mean of the weights over all steps so far."""
+    for i in range(block * len(weights) // blocks, (block + 1) * len(weights) // blocks):
+        out[i] = (memory[i, TOTALS] + weights[i] * (step - memory[i, LAST])) / max(1, step)

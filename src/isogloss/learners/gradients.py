@@ -1,0 +1,106 @@
+"""`Gradient`: what a few items add to the gradient of weights, as lists that kernels walk.
+
+A minibatch touches a small part of the weights of a large model; a dense vector of all of them would cost more than the
+minibatch itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isogloss.engine.threads import run_blocks, using_threads
+
+__all__ = ["Gradient"]
+
+_LISTS = ("numbers", "values")
+FEW = 1 << 14
+"""Entries, up to which handing them to threads would take longer than adding them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Gradient:
+    """Of some items, one after the other; a weight may occur any number of times.
+
+    Parameters
+    ----------
+    places, ends : int64[n_items]
+        Entries ``places[k] … ends[k] - 1`` are those of the k-th item. There may be gaps between items.
+    numbers : int32[room] or int64[room]
+        Numbers of weights.
+    values : float32[room] or float64[room]
+        What each entry adds to the derivative by its weight.
+
+    Examples
+    --------
+    >>> of_two = Gradient.of([([0, 2, 0], [1.0, 2.0, 3.0]), ([1], [5.0])])
+    >>> of_two.merged()
+    (array([0, 1, 2]), array([4., 5., 2.]))
+    """
+
+    places: NDArray[np.int64]
+    ends: NDArray[np.int64]
+    numbers: NDArray[Any]
+    values: NDArray[Any]
+
+    @classmethod
+    def of(cls, items: list[tuple[Any, Any]]) -> Gradient:
+        """Of lists of numbers and values, one pair for each item; for tests and small work."""
+        lengths = [len(numbers) for numbers, _ in items]
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        numbers = np.concatenate([np.zeros(0, np.int64), *(np.asarray(n, np.int64) for n, _ in items)])
+        values = np.concatenate([np.zeros(0), *(np.asarray(v, np.float64) for _, v in items)])
+        return cls(offsets[:-1], offsets[1:], numbers, values)
+
+    @classmethod
+    def whole(cls, slope: NDArray[np.float64]) -> Gradient:
+        """A dense gradient as that of one item."""
+        used = np.flatnonzero(slope)
+        return cls(np.zeros(1, np.int64), np.array([len(used)], np.int64), used, slope[used])
+
+    @classmethod
+    def joined(cls, several: Sequence[Gradient]) -> Gradient:
+        """One after the other, as of more items."""
+        rooms = np.cumsum([0, *(len(one.numbers) for one in several)])
+        places, ends = (
+            np.concatenate([getattr(one, name) + room for one, room in zip(several, rooms, strict=False)])
+            for name in ("places", "ends")
+        )
+        return cls(places, ends, *(np.concatenate([getattr(one, name) for one in several]) for name in _LISTS))
+
+    def __len__(self) -> int:
+        """How many items there are."""
+        return len(self.places)
+
+    @property
+    def n_entries(self) -> int:
+        return int((self.ends - self.places).sum())
+
+    def add_to(self, out: NDArray[np.float64], share: float = 1.0) -> None:
+        """Add share · the sum over all items to a vector over all weights, the same on any number of threads."""
+        from isogloss.learners._numba.steps import add_entries
+
+        given = (self.places, self.ends, self.numbers, self.values, float(share), out)
+        with using_threads() as threads:
+            run_blocks(add_entries, threads if self.n_entries > FEW else 1, *given)
+
+    def merged(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The sum over all items: numbers of weights, each once and ascending, and values."""
+        from isogloss.learners._numba.steps import add_entries
+
+        at = self.support()
+        sums = np.zeros(len(at))
+        numbers = np.searchsorted(at, self.numbers)  # what lies in gaps is not looked at
+        add_entries(0, 1, self.places, self.ends, numbers, self.values, 1.0, sums)
+        return at, sums
+
+    def support(self) -> NDArray[np.int64]:
+        """Numbers of all weights that occur, each once and ascending."""
+        lengths = self.ends - self.places
+        starts = np.cumsum(lengths) - lengths
+        used = np.arange(int(lengths.sum())) + np.repeat(self.places - starts, lengths)
+        return np.unique(self.numbers[used]).astype(np.int64)
