@@ -23,7 +23,7 @@ from isogloss.tasks.parse import DependencyParser
 from isogloss.tasks.parse.cutting import LONGEST, cut
 from isogloss.tasks.parse.explaining import features_of_link
 from isogloss.tasks.parse.inference import best_trees
-from isogloss.tasks.parse.training import OBJECTIVES
+from isogloss.tasks.parse.training import TRAINERS
 from isogloss.tasks.parse.words import encode
 
 
@@ -32,7 +32,7 @@ def parser(trees: Treebank) -> DependencyParser:
     return DependencyParser(iterations=6).fit(trees, trees)
 
 
-@pytest.mark.parametrize("trainer", list(OBJECTIVES))
+@pytest.mark.parametrize("trainer", list(TRAINERS))
 @pytest.mark.parametrize("projective", [True, False])
 @pytest.mark.parametrize("order", [1, 2])
 def test_a_small_treebank_is_learnt_by_heart(trees: Treebank, trainer: str, projective: bool, order: int) -> None:

@@ -433,9 +433,7 @@ class ChainModel(Model):
         self._add(nodes, self._steps(inside.counts()) - self._steps(chains.counts()), out, rows, share)
         return share * float((inside.log_partition() - chains.log_partition()).sum())
 
-    def add_likelihood(
-        self, weights: Array, target: Any, out: Array, items: Integers | None, share: float
-    ) -> float:
+    def add_likelihood(self, weights: Array, target: Any, out: Array, items: Integers | None, share: float) -> float:
         """share · Σ (E_target[score] − log Z), and its gradient."""
         if not isinstance(target, _Target):
             return super().add_likelihood(weights, target, out, items, share)

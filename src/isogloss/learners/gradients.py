@@ -17,7 +17,6 @@ from isogloss.engine.threads import run_blocks, using_threads
 
 __all__ = ["Gradient"]
 
-_LISTS = ("numbers", "values")
 FEW = 1 << 14
 """Entries, up to which handing them to threads would take longer than adding them."""
 
@@ -63,14 +62,19 @@ class Gradient:
         return cls(np.zeros(1, np.int64), np.array([len(used)], np.int64), used, slope[used])
 
     @classmethod
-    def joined(cls, several: Sequence[Gradient]) -> Gradient:
-        """One after the other, as of more items."""
-        rooms = np.cumsum([0, *(len(one.numbers) for one in several)])
-        places, ends = (
-            np.concatenate([getattr(one, name) + room for one, room in zip(several, rooms, strict=False)])
-            for name in ("places", "ends")
-        )
-        return cls(places, ends, *(np.concatenate([getattr(one, name) for one in several]) for name in _LISTS))
+    def joined(cls, several: Sequence[Gradient], shifts: Sequence[int] | None = None) -> Gradient:
+        """One after the other, as of more items, without gaps; numbers of the i-th are moved by ``shifts[i]``."""
+        from isogloss.learners._numba.steps import pack
+
+        room = sum(one.n_entries for one in several)
+        kind = np.result_type(*(one.values.dtype for one in several))
+        highest = np.result_type(*(one.numbers.dtype for one in several))
+        numbers, values, to = np.empty(room, highest), np.empty(room, kind), 0
+        bounds = [np.empty((len(one), 2), np.int64) for one in several]
+        for one, own, shift in zip(several, bounds, shifts or [0] * len(several), strict=True):
+            to = pack(one.places, one.ends, one.numbers, one.values, shift, to, own, numbers, values)
+        places, ends = np.ascontiguousarray(np.concatenate(bounds).T)
+        return cls(places, ends, numbers, values)
 
     def __len__(self) -> int:
         """How many items there are."""

@@ -1,12 +1,13 @@
 r"""Margin learning over any structure: averaged perceptron and MIRA, with loss augmentation and annealing.
 
-Both look at one item after the other. The best structure under the present weights, made worse by its loss,
+Both look at one item after the other, or at a few with the same weights. The best structure under the present weights,
+made worse by its loss,
 
 .. math:: \hat y = \arg\max_y\; w \cdot f(x, y) + \lambda\, \ell(y),
 
 is compared with the target; MIRA changes the weights as little as it takes for the target to win by a margin of the
 loss. Losses are linear in the parts, so that loss augmentation is `with_scores(scores + cost)`. A step is one pass over
-the items; predict with `State.average`.
+the items; predict with the `average` of its state.
 
 References
 ----------
@@ -18,8 +19,8 @@ the class). Taskar, Lacoste-Julien and Klein, EMNLP 2005 (weighted Hamming loss)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,12 +28,16 @@ from numpy.typing import ArrayLike, NDArray
 from isogloss.engine.threads import using_threads
 from isogloss.errors import ParameterError
 from isogloss.learners._region import Region
-from isogloss.learners.models import Model
+from isogloss.learners.models import Model, item_sums, run_sums
+from isogloss.learners.optimisers import Passing, StochasticState
 from isogloss.structures import Structure
+from isogloss.structures.base import kept
+from isogloss.structures.batch import Batch
 
-__all__ = ["Cost", "Info", "Mira", "Perceptron", "State", "hamming", "hildreth", "nearest"]
+__all__ = ["Cost", "Info", "Mira", "Perceptron", "Rivals", "hamming", "hildreth", "nearest"]
 
 Array = NDArray[np.float64]
+Items = NDArray[np.int64]
 Features = tuple[NDArray[np.int64], Array]
 
 
@@ -83,20 +88,51 @@ def nearest(dist: Structure, cost: Cost) -> Any:
     return dist.with_scores(np.where(dist.scores == -np.inf, -np.inf, -cost.parts)).argmax()
 
 
-class State(NamedTuple):
-    """What the next pass needs."""
+class Targets(Protocol):
+    """What items should be like, and what their structures cost, given the distributions of a few of them."""
 
-    weights: Array
-    iteration: int
-    late: Array
-    """Σ of all changes, each times the number of items met before it."""
-    met: int
-    """Items met in all passes."""
+    def rivals(self, items: Items, batch: Batch[Any], augmentation: float, /) -> Rivals:
+        """The best structures when every cost counts `augmentation` times, beside what is right."""
+        ...
 
-    @property
-    def average(self) -> Array:
-        """The mean of the weights after each item: what to predict with."""
-        return self.weights - self.late / max(1, self.met)
+
+class Rivals(NamedTuple):
+    """Targets and the structures found in their place, of a few items.
+
+    Parameters
+    ----------
+    parts : float64[n_parts]
+        Parts of the targets less those of the structures found.
+    losses : float64[n_items]
+        Losses of the structures found.
+    """
+
+    parts: Array
+    losses: Array
+
+
+class GoldTargets:
+    """One right structure for each item, and the loss of all others."""
+
+    def __init__(self, targets: Sequence[Any], costs: Sequence[Cost] | None) -> None:
+        self.targets, self.costs = targets, costs
+
+    def rivals(self, items: Items, batch: Batch[Any], augmentation: float) -> Rivals:
+        """Found by one search of the whole batch."""
+        chosen = items.tolist()
+        target = batch.parts([self.targets[s] for s in chosen]).values
+        costs = np.zeros(len(target))
+        if self.costs is not None:
+            costs = np.concatenate([np.zeros(0), *(np.ravel(self.costs[s].parts) for s in chosen)])
+        harder = batch
+        if augmentation:
+            harder = batch.with_scores(batch.scores.like(kept(batch.scores.values + augmentation * costs)))
+        found = batch.parts(harder.argmax()).values
+        difference = target - found
+        if self.costs is None:
+            return Rivals(difference, (run_sums(np.abs(difference), batch.scores.offsets) > 0).astype(np.float64))
+        constants = np.array([self.costs[s].constant for s in chosen], np.float64)
+        return Rivals(difference, constants + run_sums(costs * found, batch.scores.offsets))
 
 
 class Info(NamedTuple):
@@ -112,61 +148,77 @@ class Info(NamedTuple):
     """λ in this pass."""
 
 
-class Perceptron:
+class Perceptron(Passing):
     """The averaged structured perceptron: where the structure found is not the target, add their difference.
 
     Parameters
     ----------
     model : Model
         Such as `LinearModel` or `ChainModel`.
-    targets : sequence of structures
-        One for each item.
+    targets : sequence of structures, or Targets
+        One for each item; or what says for a few items at a time what is right and what was found.
     costs : sequence of Cost, optional
         The loss of each item; without it, the loss is 1 for whatever is not the target and cannot augment.
     augmentation : (float, float)
         λ in the first pass, and in pass number `passes` and later; linear in between.
     passes : int
         Over which λ rises.
+    batch : int
+        Items that are searched with the same weights, all at once and on threads; their steps follow one by one.
     seed : int
-        Of the order of items, anew for each pass.
+        Seed of the order of items, which is another in each pass.
     shuffle : bool
         False keeps the items in order.
     lower, upper : float or float64[n_weights], optional
         Bounds of the weights, such as 0 as `lower` of weights that may not be negative. After each update the weights
-        are moved to the nearest that keep them.
+        are moved to the nearest that keep them. Items are then looked at one by one.
+    average_from, in_place, within
+        As for `isogloss.learners.optimisers.Passing`.
     """
 
     def __init__(
         self,
         model: Model,
-        targets: Sequence[Any],
+        targets: Sequence[Any] | Targets,
         costs: Sequence[Cost] | None = None,
         *,
         augmentation: tuple[float, float] = (0.0, 0.0),
         passes: int = 15,
+        batch: int = 1,
         seed: int = 0,
         shuffle: bool = True,
         lower: ArrayLike | None = None,
         upper: ArrayLike | None = None,
+        average_from: int = 0,
+        in_place: bool = False,
+        within: Callable[[float], object] | None = None,
     ) -> None:
         place = type(self).__name__
-        for name, given in (("targets", targets), ("costs", costs)):
-            if given is not None and len(given) != len(model):
-                raise ParameterError(f"{place}: {len(given)} {name} for {len(model)} items")
-        if costs is None and any(augmentation):
+        super().__init__(
+            len(model), batch=batch, seed=seed, average_from=average_from, in_place=in_place, within=within
+        )
+        given = hasattr(targets, "rivals")
+        for name, each in (("targets", None if given else targets), ("costs", costs)):
+            if each is not None and len(each) != len(model):  # type: ignore[arg-type]
+                raise ParameterError(f"{place}: {len(each)} {name} for {len(model)} items")  # type: ignore[arg-type]
+        if costs is None and any(augmentation) and not given:
             raise ParameterError(f"{place}: augmentation needs costs; make them with hamming(dist.parts(target))")
         if min(augmentation) < 0 or passes < 1:
             raise ParameterError(f"{place}: augmentation should be 0 or more and passes positive")
-        self.model, self.targets, self.costs = model, targets, costs
-        self.augmentation, self.passes, self.seed, self.shuffle = augmentation, passes, seed, shuffle
+        self.model, self.costs = model, costs
+        self.targets: Any = targets
+        self.augmentation, self.passes, self.shuffle = augmentation, passes, shuffle
         self.region = Region(place, model.n_weights, lower, upper)
+        self._known: Any = targets if given else GoldTargets(self.targets, costs)
+        self._together = given or (batch > 1 and not self.region.bounded)
 
-    def init(self, weights: ArrayLike | None = None) -> State:
+    def init(self, weights: ArrayLike | None = None) -> StochasticState:
         """The state before the first pass, at the given weights or at 0, or the nearest within the bounds."""
-        start = np.zeros(self.model.n_weights) if weights is None else np.array(weights, np.float64)
+        dtype = getattr(self.model, "dtype", np.float64)
+        start = np.zeros(self.model.n_weights, dtype) if weights is None else np.array(weights, dtype)
         if start.shape != (self.model.n_weights,):
             raise ParameterError(f"{type(self).__name__}.init: weights should be {self.model.n_weights} numbers")
-        return State(np.array(self.region.clip(start)), 0, np.zeros(len(start)), 0)
+        return StochasticState.fresh(np.array(self.region.clip(start)))
 
     def schedule(self, iteration: int) -> float:
         """λ of a pass, counted from 0.
@@ -183,26 +235,62 @@ class Perceptron:
         risen = min(1.0, iteration / (self.passes - 1)) if self.passes > 1 else 1.0
         return first + (last - first) * risen
 
-    def step(self, state: State) -> tuple[State, Info]:
+    def step(self, state: StochasticState) -> tuple[StochasticState, Info]:
         """One pass over all items, in an order that the seed and the iteration decide."""
         with using_threads():  # asked for once, not for every item
-            return self._pass(state)
+            return self._pass(self.begun(state))
 
-    def _pass(self, state: State) -> tuple[State, Info]:
-        weights, late, met = state.weights.copy(), state.late.copy(), state.met
-        n, augmentation = len(self.model), self.schedule(state.iteration)
-        order = np.random.default_rng([self.seed, state.iteration]).permutation(n) if self.shuffle else np.arange(n)
-        lacking, loss, updates = 0.0, 0.0, 0
-        for item in order:
-            lack, suffered, changes = self._look(weights, int(item), augmentation)
-            lacking += lack
-            loss += suffered
-            updates += bool(changes)
-            for at, much in self._bounded(weights, changes):
-                weights[at] = self.region.clip_at(at, weights[at] + much)
-                late[at] += met * much
-            met += 1
-        return State(weights, state.iteration + 1, late, met), Info(-lacking, loss, updates, augmentation)
+    def _pass(self, state: StochasticState) -> tuple[StochasticState, Info]:
+        augmentation, steps = self.schedule(state.iteration), state.steps
+        seen = np.zeros(3)  # what was lacking, losses, items that changed the weights
+        for _, items in self.minibatches(state.iteration):
+            if self._together:
+                seen += self._step_together(state, items, augmentation, steps)
+                steps += 1
+                continue
+            for item in items.tolist():
+                seen += self._step_alone(state, item, augmentation, steps)
+                steps += 1
+        lacking, loss, updates = seen.tolist()
+        after = StochasticState(state.weights, state.iteration + 1, state.memory, steps)
+        return after, Info(-lacking, loss, int(updates), augmentation)
+
+    def _step_together(self, state: StochasticState, items: Items, augmentation: float, steps: int) -> Array:
+        """Steps of a few items that were searched with the same weights."""
+        from isogloss.learners._numba.steps import margin_step
+
+        batch = self.model.batch(state.weights, items)
+        found = self._known.rivals(items, batch, augmentation)
+        gained = item_sums(batch, found.parts)
+        gradient, real = self.model.gradient(items, batch, found.parts), state.weights.dtype.type
+        lacks = self._margin(found.losses, augmentation) - gained
+        lists = (gradient.places, gradient.ends, gradient.numbers, gradient.values)
+        margin_step(*lists, real(steps), lacks, self._longest(), state.weights, state.memory)
+        wrong = run_sums(np.abs(found.parts), batch.scores.offsets) > 0
+        return np.array([np.maximum(lacks, 0.0).sum(), found.losses.sum(), (wrong & self._moves(lacks)).sum()])
+
+    def _margin(self, losses: Array, augmentation: float) -> Array:
+        """By how much targets should win."""
+        return augmentation * losses
+
+    def _longest(self) -> float:
+        """The longest step; 0 for steps of length 1, whatever is lacking."""
+        return 0.0
+
+    def _moves(self, lacks: Array) -> NDArray[np.bool_]:
+        """Whether a wrong structure changes the weights."""
+        return np.ones(len(lacks), np.bool_)
+
+    def _step_alone(self, state: StochasticState, item: int, augmentation: float, steps: int) -> Array:
+        from isogloss.learners._numba.steps import LAST, TOTALS
+
+        weights, memory = state.weights, state.memory
+        lack, suffered, changes = self._look(weights, item, augmentation)
+        for at, much in self._bounded(weights, changes):
+            memory[at, TOTALS] += weights[at] * (steps - memory[at, LAST])
+            memory[at, LAST] = steps
+            weights[at] = self.region.clip_at(at, weights[at] + much)
+        return np.array([lack, suffered, float(bool(changes))])
 
     def _bounded(self, weights: Array, changes: list[Features]) -> list[Features]:
         """The same changes, or as one that ends within the bounds."""
@@ -236,14 +324,6 @@ class Perceptron:
         wrong = not np.array_equal(dist.parts(found), dist.parts(self.targets[item]))
         return max(0.0, lack), self._loss(dist, item, found), [(at, much)] if wrong and much.any() else []
 
-    def dump(self, state: State) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-        """For checkpoints."""
-        return {"weights": state.weights, "late": state.late}, {"iteration": state.iteration, "met": state.met}
-
-    def restore(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> State:
-        """The inverse of `dump`."""
-        return State(arrays["weights"], meta["iteration"], arrays["late"], meta["met"])
-
 
 class Mira(Perceptron):
     r"""The margin-infused relaxed algorithm: the least change of weights by which the target wins by its margin.
@@ -255,12 +335,13 @@ class Mira(Perceptron):
 
     Parameters
     ----------
-    model, targets, passes, seed, shuffle, lower, upper
+    model, targets, passes, batch, seed, shuffle, lower, upper, average_from, in_place, within
         As for `Perceptron`. With bounds, the margin holds after an update only where they do not stand in its way.
     costs : sequence of Cost
         The loss ℓ of each item.
     k : int
-        How many structures to keep away from; more than 1 needs structures with `k_best`.
+        How many structures to keep away from; more than 1 needs structures with `k_best`, and looks at one item
+        after the other.
     augmentation : (float, float)
         As for `Perceptron`; Haghighi et al. let λ rise from 0 to 0.5 in 15 passes.
     cap : float, optional
@@ -270,23 +351,39 @@ class Mira(Perceptron):
     def __init__(
         self,
         model: Model,
-        targets: Sequence[Any],
-        costs: Sequence[Cost],
+        targets: Sequence[Any] | Targets,
+        costs: Sequence[Cost] | None = None,
         *,
         k: int = 1,
         augmentation: tuple[float, float] = (0.0, 0.5),
         cap: float | None = None,
         passes: int = 15,
+        batch: int = 1,
         seed: int = 0,
         shuffle: bool = True,
         lower: ArrayLike | None = None,
         upper: ArrayLike | None = None,
+        average_from: int = 0,
+        in_place: bool = False,
+        within: Callable[[float], object] | None = None,
     ) -> None:
-        more: dict[str, Any] = {"augmentation": augmentation, "passes": passes, "seed": seed, "shuffle": shuffle}
-        super().__init__(model, targets, costs, lower=lower, upper=upper, **more)
+        super().__init__(
+            model, targets, costs, augmentation=augmentation, passes=passes, batch=batch, seed=seed, shuffle=shuffle,
+            lower=lower, upper=upper, average_from=average_from, in_place=in_place, within=within,
+        )  # fmt: skip
         if k < 1 or (cap is not None and not cap > 0):
             raise ParameterError(f"Mira: k and cap should be positive, not {k!r}, {cap!r}")
         self.k, self.cap = k, np.inf if cap is None else cap
+        self._together = self._together and k == 1
+
+    def _margin(self, losses: Array, augmentation: float) -> Array:
+        return losses
+
+    def _longest(self) -> float:
+        return float(self.cap)
+
+    def _moves(self, lacks: Array) -> NDArray[np.bool_]:
+        return lacks > 0
 
     def _look(self, weights: Array, item: int, augmentation: float) -> tuple[float, float, list[Features]]:
         dist, augmented = self._found(weights, item, augmentation)

@@ -11,7 +11,7 @@ everything and can be kept in checkpoints.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -346,7 +346,7 @@ class StochasticState(NamedTuple):
         return StochasticState(weights, self.iteration, memory, 0 if afresh else self.steps)
 
 
-class Passing(ABC):
+class Passing:
     """What learners that look at a few items at a time share: the order of a pass, the mean, progress, checkpoints.
 
     Parameters
@@ -411,7 +411,7 @@ class Passing(ABC):
         return StochasticState.restored(arrays, meta)
 
 
-class _Stochastic(Passing):
+class _Stochastic(Passing, ABC):
     """Steps along gradients; penalties reach weights when an item next depends on them.
 
     Of objectives that do not list what items depend on (`support` is None), penalties reach all weights after a pass.
@@ -518,6 +518,8 @@ class AdaGrad(_Stochastic):
         δ.
     floor : float
         φ: with it, weights whose gradient is faint stay small, in place of moving by a whole step.
+    rates : sequence of (int, float)
+        Weights from some number on have another rate, such as those of another kind of features.
     batch, seed, average_from, in_place, within
         As for `Passing`.
 
@@ -538,6 +540,7 @@ class AdaGrad(_Stochastic):
         seed: int = 0,
         damping: float = 1e-4,
         floor: float = 0.0,
+        rates: Sequence[tuple[int, float]] = (),
         average_from: int = 0,
         in_place: bool = False,
         within: Callable[[float], object] | None = None,
@@ -549,6 +552,8 @@ class AdaGrad(_Stochastic):
         if not (damping >= 0 and floor >= 0):
             raise ParameterError(f"AdaGrad: damping and floor should be 0 or more, not {damping!r}, {floor!r}")
         self.damping, self.floor = damping, floor
+        self._borders = np.array([0, *(first for first, _ in rates)], np.int64)
+        self._rates = np.array([rate, *(other for _, other in rates)], np.float64)
 
     def _penalise(
         self, prepared: _Pass, now: int, at: Items | None, weights: NDArray[Any], memory: NDArray[Any]
@@ -556,7 +561,7 @@ class AdaGrad(_Stochastic):
         from isogloss.learners._numba.steps import penalise_adagrad
 
         r = 1 / max(1, self.n_batches)
-        given = (at is not None, NONE if at is None else at, now, self.rate, self.damping, self.floor)
+        given = (at is not None, NONE if at is None else at, now, self._borders, self._rates, self.damping, self.floor)
         penalise_adagrad(0, 1, *given, self.l1 * r, self.l2 * r, prepared.last, weights, memory)
 
     def _move(
@@ -565,7 +570,8 @@ class AdaGrad(_Stochastic):
         from isogloss.learners._numba.steps import adagrad
 
         real = weights.dtype.type
-        given = (real(steps), real(self.rate), real(self.damping), real(self.floor), weights, memory)
+        rates = self._rates.astype(weights.dtype)
+        given = (real(steps), self._borders, rates, real(self.damping), real(self.floor), weights, memory)
         with using_threads() as threads:
             run_blocks(adagrad, _blocks(gradient, threads), *_lists(gradient), *given)
 

@@ -4,7 +4,7 @@ r"""Minimum risk over any structure: the expected loss of a log-linear model, an
     \frac{\partial R}{\partial\, scores} = \mathrm{Cov}(parts, \ell_i) = \nabla^2 \log Z \cdot cost_i
 
 for losses that are sums over parts, ℓ(y) = constant + Σ parts(y) · cost, such as the number of wrong heads. `Risk`
-is an objective like `Likelihood` for `Lbfgs`, `AdaGrad` and `Sgd`. `mbr` decodes for the same losses.
+is an objective like `Likelihood` for `Lbfgs`, `AdaGrad`, `Ftrl` and `Sgd`. `mbr` decodes for the same losses.
 
 References
 ----------
@@ -16,14 +16,16 @@ Domke, Implicit Differentiation by Perturbation, NIPS 2010.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from isogloss.errors import ParameterError
+from isogloss.learners.chain_model import ChainModel
+from isogloss.learners.gradients import Gradient
 from isogloss.learners.margin import Cost
-from isogloss.learners.models import LinearModel
+from isogloss.learners.models import Model, Target, pieces
 from isogloss.learners.runner import Result, run
 from isogloss.progress import Progress
 from isogloss.structures import (
@@ -44,7 +46,7 @@ from isogloss.structures.base import kept
 from isogloss.structures.batch import Batch, run_sentences
 from isogloss.structures.matching.sums import TOLERANCE
 
-__all__ = ["Risk", "anneal", "hessian_vector", "mbr", "tempered"]
+__all__ = ["Costs", "Risk", "anneal", "hessian_vector", "mbr", "tempered"]
 
 Array = NDArray[np.float64]
 Items = NDArray[np.int64]
@@ -302,18 +304,21 @@ class Risk:
 
     Parameters
     ----------
-    model : LinearModel
+    model : Model
         Over any structures, see `hessian_vector`.
-    costs : sequence of Cost
-        The loss of each item, such as ``hamming(dist.parts(gold), missed=0)``: 1 for each part that is wrong.
+    costs : sequence of Cost, or Costs
+        The loss of each item, such as ``hamming(dist.parts(gold), missed=0)``: 1 for each part that is wrong; or what
+        says it for a few items at a time.
     temperature : float
         T: below 1 the risk comes near to the loss of the best structures, above 1 it gets smoother.
-    gold : sequence of structures, optional
+    gold : sequence of structures, or Target, optional
         What is right, one for each item; for `mix`. The likelihood is that of temperature 1.
     mix : float
         The share of the likelihood, 0 to 1.
     share : float
         What all is multiplied with, as for `Likelihood`.
+    least : float
+        In minibatches, derivatives by scores of parts up to this size are left out.
 
     Notes
     -----
@@ -324,6 +329,7 @@ class Risk:
     Examples
     --------
     >>> from isogloss.learners.margin import hamming
+    >>> from isogloss.learners.models import LinearModel
     >>> from isogloss.learners.optimisers import Lbfgs
     >>> from isogloss.learners.sparse import Sparse
     >>> coin = LinearModel([Chain(np.zeros((1, 2, 2)))] * 3, Sparse.of([[0], [1], [], []] * 3, 2))
@@ -335,35 +341,36 @@ class Risk:
 
     def __init__(
         self,
-        model: LinearModel,
-        costs: Sequence[Cost],
+        model: Model,
+        costs: Sequence[Cost] | Costs,
         *,
         temperature: float = 1.0,
-        gold: Sequence[Any] | None = None,
+        gold: Sequence[Any] | Target | None = None,
         mix: float = 0.0,
         share: float = 1.0,
+        least: float = 0.0,
     ) -> None:
         _check_temperature("Risk", temperature)
-        if not isinstance(model, LinearModel):
-            raise ParameterError(f"Risk: a LinearModel is needed, not {model!r}")
+        if not isinstance(model, Model):
+            raise ParameterError(f"Risk: a Model is needed, such as LinearModel, not {model!r}")
+        if isinstance(model, ChainModel):
+            raise ParameterError("Risk: costs are of parts, and of ChainModel only labels are; take a LinearModel")
         if not 0 <= mix <= 1 or not 0 <= share < np.inf:
             raise ParameterError(f"Risk: mix should be from 0 to 1 and share 0 or more, not {mix!r}, {share!r}")
         if mix > 0 and gold is None:
             raise ParameterError("Risk: mix needs gold, the right structure of each item")
-        if len(costs) != len(model):
-            raise ParameterError(f"Risk: {len(costs)} costs for {len(model)} items")
-        self.model, self.costs, self.temperature, self.mix, self.share = model, list(costs), temperature, mix, share
-        structures = model.structures
-        scores: Any = structures.scores if isinstance(structures, Batch) else [dist.scores for dist in structures]
-        for s, cost in enumerate(costs):
-            if np.shape(cost.parts) != scores[s].shape or not np.isfinite(cost.parts).all():
-                raise ParameterError(f"Risk: the cost of item {s} should be finite and {list(scores[s].shape)}")
-        self._offsets = np.concatenate([[0], np.cumsum([np.size(cost.parts) for cost in costs])]).astype(np.int64)
-        self._target = None if gold is None else model.gold(gold)
+        self.model, self.temperature, self.mix, self.share, self.least = model, temperature, mix, share, least
+        self.costs: Costs = costs if isinstance(costs, Costs) else _PartCosts(model, costs)
+        self._target: Any = gold if gold is None or isinstance(gold, Target) else model.gold(gold)
 
     @property
     def n_weights(self) -> int:
         return self.model.n_weights
+
+    @property
+    def dtype(self) -> DTypeLike:
+        """Of weights."""
+        return self.model.dtype
 
     def __len__(self) -> int:
         return len(self.model)
@@ -378,58 +385,79 @@ class Risk:
         other.__dict__.update(self.__dict__, temperature=temperature)
         return other
 
-    def support(self, items: Items) -> NDArray[np.int64]:
+    def support(self, items: Items) -> NDArray[np.int64] | None:
         """The weights that the items depend on."""
         return self.model.support(items)
 
     def risk(self, weights: ArrayLike, items: Items | None = None) -> float:
         """Σ E[ℓ] of the items, or of all, at the temperature; neither mixed nor multiplied."""
-        return self._mean(self._distributions(np.asarray(weights, np.float64), items), items)
+        array = np.asarray(weights, np.float64)
+        return sum(self._lost(some, self._at(array, some)) for some in pieces(len(self), items))
+
+    def gradient(self, weights: NDArray[Any], items: Items) -> tuple[float, Gradient]:
+        """Minus the risk of some items, with likelihood as `mix` says, and its gradient as lists."""
+        value, found, much = 0.0, [], self.share * (1 - self.mix)
+        if self._target is not None and self.mix:
+            share = self.share * self.mix
+            value, gradient = self.model.likelihood(weights, self._target, items, share, least=self.least)
+            found.append(gradient)
+        if much or not found:
+            batch = self._at(weights, items)
+            costs, _ = self.costs.costs(items, batch)
+            moved = hessian_vector(batch, batch.scores.like(costs)).values
+            value -= much * self._lost(items, batch)
+            by_parts = -much / self.temperature * moved
+            found.append(self.model.gradient(items, batch, by_parts, least=self.least))
+        return value, found[0] if len(found) == 1 else Gradient.joined(found)
 
     def add_gradient(self, weights: Array, out: Array, items: Items | None = None) -> float:
         """Minus the risk of the items, or of all, with likelihood as `mix` says; its gradient is added to `out`."""
-        value, much = 0.0, self.share * (1 - self.mix)
-        if self._target is not None and self.mix:
-            value = self.model.add_likelihood(weights, self._target, out, items, self.share * self.mix)
-        if not much:
-            return value
-        dists = self._distributions(weights, items)
-        if isinstance(dists, Batch):
-            moved = hessian_vector(dists, [cost.parts for cost in self.costs]).values
-        else:
-            costs = (self.costs[s].parts for s in self._numbers(items))
-            each = (np.ravel(hessian_vector(dist, cost)) for dist, cost in zip(dists, costs, strict=True))
-            moved = np.concatenate([np.zeros(0), *each])
-        self._add(-much / self.temperature * moved, out, items)
-        return value - much * self._mean(dists, items)
+        total = 0.0
+        for some in pieces(len(self), items):
+            value, gradient = self.gradient(weights, some)
+            gradient.add_to(out)
+            total += value
+        return total
 
-    def _numbers(self, items: Items | None) -> Iterable[int]:
-        return range(len(self)) if items is None else map(int, items)
+    def _at(self, weights: NDArray[Any], items: Items) -> Batch[Any]:
+        """The distributions of some items, at the temperature."""
+        found = tempered(self.model.batch(weights, items), self.temperature)
+        return found if isinstance(found, Batch) else Batch.of(found)
 
-    def _distributions(self, weights: Array, items: Items | None) -> Any:
-        """Of the items, at the temperature: a batch, or a list."""
-        dists: Any = None if items is not None else self.model.distributions(weights)
-        if isinstance(dists, Batch):
-            return tempered(dists, self.temperature)
-        if items is not None:
-            dists = [self.model.distribution(weights, int(s)) for s in items]
-        return [tempered(dist, self.temperature) for dist in dists]
+    def _lost(self, items: Items, batch: Batch[Any]) -> float:
+        """Σ E[ℓ]."""
+        costs, constants = self.costs.costs(items, batch)
+        return float(constants.sum()) + float((costs * batch.marginals().values).sum())
 
-    def _mean(self, dists: Any, items: Items | None) -> float:
-        """Σ E[ℓ]; the marginals have been computed, or are kept for what comes next."""
-        marginals = dists.marginals() if isinstance(dists, Batch) else (dist.marginals() for dist in dists)
-        return float(sum(self.costs[s].of(mu) for s, mu in zip(self._numbers(items), marginals, strict=True)))
 
-    def _add(self, residual: Array, out: Array, items: Items | None) -> None:
-        """Add Fᵀ residual, over the parts of the items one after the other."""
-        if items is None:
-            self.model.features.add_totals(residual, out)
-            return
-        at = 0
-        for s in items:
-            a, b = int(self._offsets[s]), int(self._offsets[s + 1])
-            self.model.features.add_totals(residual[at : at + b - a], out, a, b)
-            at += b - a
+@runtime_checkable
+class Costs(Protocol):
+    """Losses of items that are linear in the parts, for a few items at a time."""
+
+    def costs(self, items: Items, batch: Batch[Any], /) -> tuple[Array, Array]:
+        """What each part of `batch` costs, float64[n_parts], and what each item costs in any case."""
+        ...
+
+
+class _PartCosts:
+    """One `Cost` for each item."""
+
+    def __init__(self, model: Model, costs: Sequence[Cost]) -> None:
+        if len(costs) != len(model):
+            raise ParameterError(f"Risk: {len(costs)} costs for {len(model)} items")
+        every = list(costs)
+        for some in pieces(len(model), None):
+            scores = model.batch(np.zeros(model.n_weights, model.dtype), some).scores
+            for k, s in enumerate(some.tolist()):
+                if np.shape(every[s].parts) != scores[k].shape or not np.isfinite(every[s].parts).all():
+                    raise ParameterError(f"Risk: the cost of item {s} should be finite and {list(scores[k].shape)}")
+        self._constants = np.array([cost.constant for cost in every], np.float64)
+        self._parts = [np.ravel(cost.parts).astype(np.float64, copy=False) for cost in every]
+
+    def costs(self, items: Items, batch: Batch[Any]) -> tuple[Array, Array]:
+        """Those of some items, one after the other."""
+        each = (self._parts[s] for s in items.tolist())
+        return np.concatenate([np.zeros(0), *each]), self._constants[items]
 
 
 def anneal(

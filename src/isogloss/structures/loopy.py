@@ -32,6 +32,8 @@ The weaker ones (table 3.3 of the reference) are for comparison; decoding gives 
 
 
 LARGEST = 50.0
+STEP = 1e-3
+"""Of scores, for differences of beliefs."""
 
 
 class LoopyTrees(Batch[Heads]):
@@ -182,6 +184,19 @@ class LoopyTrees(Batch[Heads]):
         scores = self.scores.values.copy()
         scores[self.layout.link_places[(known >= 0) & (known != self.layout.head)]] = -np.inf
         return self.with_scores(self.scores.like(kept(scores)))
+
+    def hessian_vector(self, vectors: Stack) -> Stack:
+        """How beliefs move when scores move along a vector: exact for links alone, else by a central difference."""
+        parts = self.layout
+        if not parts.families and self.constraint in ("tree", "projective"):
+            exact: Any = self.tree_factor()
+            moved = exact.hessian_vector(parts.of_links(vectors.values[parts.link_places], 0.0))
+            return self.scores.like(moved.values[parts.cells])
+        there, back = (
+            self.with_scores(self.scores.like(kept(self.scores.values + sign * STEP * vectors.values))).marginals()
+            for sign in (1, -1)
+        )
+        return self.scores.like((there.values - back.values) / (2 * STEP))
 
     def argmax(self) -> Sequence[Heads]:
         """The best tree of each sentence by the belief of the tree factor.

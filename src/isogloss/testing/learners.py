@@ -99,7 +99,7 @@ def check_gradient(
     tolerance: float = 1e-6,
     seed: int = 0,
 ) -> None:
-    """Hold the gradient of an objective against finite differences, and its `support` against the gradient.
+    """Hold the gradient of an objective against finite differences, and lists and `support` of items against it.
 
     Parameters
     ----------
@@ -129,7 +129,13 @@ def check_gradient(
     twice = gradient.copy()
     objective.add_gradient(at, twice, some)
     np.testing.assert_allclose(twice, 2 * gradient, rtol=1e-9, atol=1e-12, err_msg="the gradient is not added to `out`")
-    if some is not None:
+    if some is None:
+        return
+    _, lists = objective.gradient(at, some)
+    listed = np.zeros(len(at))
+    lists.add_to(listed)
+    np.testing.assert_allclose(listed, gradient, rtol=1e-7, atol=1e-9, err_msg="gradient as lists is another")
+    if objective.support(some) is not None:
         support = np.asarray(objective.support(some))
         assert len(np.unique(support)) == len(support), "support names a weight twice"
         rest = np.ones(len(at), np.bool_)

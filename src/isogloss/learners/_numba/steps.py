@@ -14,7 +14,7 @@ from isogloss.structures._numba.lanes import prefetch
 
 __all__ = [
     "GRADIENT", "LAST", "MEMORY", "SQUARES", "TOTALS", "adagrad", "add_entries", "averaged", "ftrl", "ftrl_step",
-    "margin_step", "penalise_adagrad", "penalise_sgd", "sgd",
+    "margin_step", "pack", "penalise_adagrad", "penalise_sgd", "sgd",
 ]  # fmt: skip
 
 GRADIENT, SQUARES, TOTALS, LAST = 0, 1, 2, 3
@@ -32,6 +32,18 @@ def add_entries(block, blocks, places, ends, numbers, values, share, out):
         for j in range(places[k], ends[k]):
             if numbers[j] % blocks == block:
                 out[numbers[j]] += share * values[j]
+
+
+@njit(cache=True, nogil=True)
+def pack(places, ends, numbers, values, shift, to, packed, numbers_out, values_out):
+    """Copy the entries of items one after the other, from `to` on, numbers moved by `shift`; where they end."""
+    for k in range(len(places)):
+        packed[k, 0] = to
+        for j in range(places[k], ends[k]):
+            numbers_out[to], values_out[to] = numbers[j] + shift, values[j]
+            to += 1
+        packed[k, 1] = to
+    return to
 
 
 @njit(cache=True, nogil=True)
@@ -53,7 +65,16 @@ def _counted(weight, step, i, memory):
 
 
 @njit(cache=True, nogil=True)
-def adagrad(block, blocks, places, ends, numbers, values, step, rate, damping, floor, weights, memory):
+def _rate_of(i, borders, rates):
+    """The rate of a weight: that of the last border up to its number."""
+    at = 0
+    while at + 1 < len(borders) and borders[at + 1] <= i:
+        at += 1
+    return rates[at]
+
+
+@njit(cache=True, nogil=True)
+def adagrad(block, blocks, places, ends, numbers, values, step, borders, rates, damping, floor, weights, memory):
     r"""One step up the sum of the gradients of a minibatch, each weight with a length of its own.
 
     .. math:: w_i \leftarrow w_i + \eta\, g_i / (\sqrt{\delta + \textstyle\sum g_i^2} + floor)
@@ -71,17 +92,20 @@ def adagrad(block, blocks, places, ends, numbers, values, step, rate, damping, f
             memory[i, GRADIENT] = 0
             memory[i, SQUARES] += g * g
             _counted(weights[i], step, i, memory)
-            weights[i] += rate * g / (np.sqrt(damping + memory[i, SQUARES]) + floor)
+            weights[i] += _rate_of(i, borders, rates) * g / (np.sqrt(damping + memory[i, SQUARES]) + floor)
 
 
 @njit(cache=True, nogil=True)
-def penalise_adagrad(block, blocks, some, numbers, now, rate, damping, floor, l1, l2, last, weights, memory):
+def penalise_adagrad(
+    block, blocks, some, numbers, now, borders, rates, damping, floor, l1, l2, last, weights, memory
+):  # fmt: skip
     r"""The proximal steps that weights have waited for since batch ``last[i]``, all at once, up to batch `now`.
 
     With step length h = rate / (√(δ + Σ g²) + floor), which stays as it is while no gradient comes, t steps of
     :math:`w \leftarrow sign(w) (|w| - \lambda_1 h)_+ / (1 + \lambda_2 h)` are
 
-    .. math:: |w| \leftarrow \big(|w| s^t - \lambda_1 h\, (s + s^2 + \dots + s^t)\big)_+, \qquad s = 1 / (1 + \lambda_2 h)
+    .. math:: |w| \leftarrow \big(|w| s^t - \lambda_1 h\, (s + s^2 + \dots + s^t)\big)_+,
+        \qquad s = 1 / (1 + \lambda_2 h)
 
     `some`: the weights listed in `numbers`, else all.
     """
@@ -95,9 +119,10 @@ def penalise_adagrad(block, blocks, some, numbers, now, rate, damping, floor, l1
         size = abs(np.float64(weights[i]))
         if times == 0 or size == 0:
             continue
-        length = rate / (np.sqrt(damping + np.float64(memory[i, SQUARES])) + floor)
-        if not length < np.inf:  # no gradient ever came: it would be where it began
+        size_of = np.sqrt(damping + np.float64(memory[i, SQUARES])) + floor
+        if size_of == 0:  # no gradient ever came
             continue
+        length = _rate_of(i, borders, rates) / size_of
         shrink = 1.0 / (1.0 + l2 * length)
         all_of_it = shrink**times
         ladder = times  # where shrink is 1, or so near that the closed form loses its digits

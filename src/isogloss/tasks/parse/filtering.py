@@ -14,7 +14,7 @@ from isogloss.structures.tree_parts import Candidates, TreeParts
 from isogloss.tasks.parse.features import FILTER_TEMPLATES
 from isogloss.tasks.parse.inference import Shape, best_trees, pieces
 from isogloss.tasks.parse.scoring import FeatureSet, PartScorer, Table, count_keys
-from isogloss.tasks.parse.training import Passes, Settings, TreeLearner
+from isogloss.tasks.parse.training import KnownHeads, Settings, TreeModel, known_sentences, learner_of
 from isogloss.tasks.parse.words import Columns, Words
 
 __all__ = ["LinkFilter", "with_heads"]
@@ -68,11 +68,12 @@ class LinkFilter:
         features = FeatureSet.of(columns, (), FILTER_TEMPLATES, base=BASE)
         every = Candidates.all(words.lengths)
         table = Table.of(count_keys(words, features, every, (), heads))
-        scorer = PartScorer(features, table, np.zeros(len(table), np.float32))
-        settings = Settings("likelihood", PASSES, RATE, seed=seed)
-        learner = TreeLearner(scorer, words, every, heads, first, settings, within=progress.within)
-        run(learner, Passes(), iterations=PASSES, progress=progress, name="Choosing links")
-        return cls(PartScorer.packed(features, table.keys, learner.steps.mean()), first, threshold)
+        scorer = PartScorer(features, table, np.zeros(0, np.float32))  # the learner has the weights
+        sentences = known_sentences(heads, words.lengths)
+        model, known = TreeModel(scorer, words, every, first, sentences), KnownHeads(heads, every.offsets, sentences)
+        learner = learner_of(model, known, Settings("likelihood", PASSES, RATE, seed=seed), progress.within)
+        found = run(learner, learner.init(), iterations=PASSES, progress=progress, name="Choosing links")
+        return cls(PartScorer.packed(features, table.keys, found.state.average), first, threshold)
 
     def candidates(self, words: Words, heads: NDArray[np.int32] | None = None) -> Candidates:
         """The links to look at; with `heads`, those to gold heads as well, whatever their posterior."""

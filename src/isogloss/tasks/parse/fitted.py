@@ -15,11 +15,11 @@ from isogloss.structures.loopy import CONSTRAINTS
 from isogloss.structures.tree_parts import FAMILIES, Candidates
 from isogloss.tasks.parse.features import FILTER_TEMPLATES
 from isogloss.tasks.parse.filtering import BASE, LinkFilter
+from isogloss.tasks.parse.held_out import Scorer
 from isogloss.tasks.parse.inference import MOST_ROUNDS, Shape
 from isogloss.tasks.parse.labelled import JointScorer, LabelScorer
 from isogloss.tasks.parse.labels import Labeller
 from isogloss.tasks.parse.scoring import FeatureSet, PartScorer
-from isogloss.tasks.parse.tuning import Scorer
 from isogloss.tasks.parse.words import Columns, Words
 
 if TYPE_CHECKING:

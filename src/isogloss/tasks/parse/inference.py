@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from isogloss.structures.tree_parts import TreeParts
 
 __all__ = ["DECODERS", "MOST_ROUNDS", "Shape", "best_trees", "chances_of", "pieces"]
 
+T = TypeVar("T", bound=LoopyTrees)
 DECODERS = ("mbr", "map")
 MOST_ROUNDS = 1000
 """No more rounds of belief propagation may be asked for."""
@@ -48,11 +49,9 @@ class Shape:
     def projective(self) -> bool:
         return self.constraint == "projective"
 
-    def trees(self, parts: TreeParts, scores: Array) -> LoopyTrees:
+    def trees(self, parts: TreeParts, scores: Array, kind: type[T] = LoopyTrees) -> T:  # type: ignore[assignment]
         """The distributions over trees with these scores."""
-        return LoopyTrees(
-            parts, scores, constraint=self.constraint, single_root=self.single_root, iterations=self.rounds
-        )  # fmt: skip
+        return kind(parts, scores, constraint=self.constraint, single_root=self.single_root, iterations=self.rounds)
 
 
 def best_trees(trees: LoopyTrees, decoder: str) -> NDArray[np.int32]:

@@ -10,17 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isogloss.data.treebank import Treebank
+from isogloss.learners.gradients import Gradient
 from isogloss.structures.base import Array
 from isogloss.structures.batch import run_sentences
+from isogloss.structures.loopy import LoopyTrees
 from isogloss.structures.tree_parts import FAMILIES, Candidates, TreeParts
 from isogloss.tasks.parse.features import LABEL_TEMPLATES, Templates
 from isogloss.tasks.parse.inference import pieces
 from isogloss.tasks.parse.labels import LabelWeights, gold_labels
-from isogloss.tasks.parse.scoring import FeatureSet, Gradient, PartScorer
-from isogloss.tasks.parse.training import LEAST, Asked, LabelTerms, Steps, with_links
+from isogloss.tasks.parse.scoring import FeatureSet, PartScorer
+from isogloss.tasks.parse.training import TreeModel, with_links
 from isogloss.tasks.parse.words import Columns, Words
 
-__all__ = ["JointScorer", "LabelLearner", "LabelScorer"]
+__all__ = ["RATE", "JointScorer", "LabelScorer", "LabelledTrees", "SummedTrees"]
 
 RATE = 0.06
 """Length of steps; chosen on held-out training sentences."""
@@ -150,83 +152,112 @@ class JointScorer:
         )
 
 
-class LabelLearner:
-    r"""Learns weights of labels while those of trees are learnt; `isogloss.tasks.parse.training.Labels`.
+class SummedTrees(LoopyTrees):
+    """Trees with labels summed out of links, and the probabilities of these labels."""
 
-    The derivative of the loss by the score of a labelled link is
+    chances: Array
+    """float64[n_links, n_labels]: of each label if the link is there."""
 
-    .. math:: p(h \to c)\, p(r \mid h \to c) - q(h \to c)\, q(r \mid h \to c)
+
+class LabelledTrees(TreeModel):
+    r"""Trees whose links have labels, learnt together: weights of parts come first, then those of labels.
+
+    A batch has the labels summed out. The derivative of the log-likelihood by the score of a labelled link is
+
+    .. math:: q(h \to c)\, q(r \mid h \to c) - p(h \to c)\, p(r \mid h \to c)
 
     with *q* the posterior among all labelled trees that have the known heads and the known labels: for a word of which
     both are known, 1 where they are gold and 0 elsewhere.
 
     Parameters
     ----------
-    scorer : LabelScorer
+    trees : TreeModel
+    labels : LabelScorer
     gold : int64[n_words]
         Numbers of labels, −1 where not known.
-    offsets : int64[n_sentences + 1]
-    rate, l2 : float
     """
 
-    def __init__(
-        self,
-        scorer: LabelScorer,
-        gold: NDArray[np.int64],
-        offsets: NDArray[np.int64],
-        *,
-        rate: float = RATE,
-        l2: float = 0.0,
-    ) -> None:
-        self.steps = Steps(len(scorer.weights), rate=rate, l2=l2)
-        self.scorer = scorer.with_weights(self.steps.weights)
-        self.gold, self.offsets = gold, offsets
+    def __init__(self, trees: TreeModel, labels: LabelScorer, gold: NDArray[np.int64]) -> None:
+        super().__init__(trees.scorer, trees.words, trees.candidates, trees.shape, trees.sentences)
+        self.labels, self.gold = labels, gold
 
     @classmethod
-    def of(
-        cls, treebank: Treebank, words: Words, columns: Columns, heads: NDArray[np.int32], *, l2: float = 0.0
-    ) -> Self | None:  # fmt: skip
-        """For the labels of a treebank; None where it has none."""
+    def of(cls, trees: TreeModel, treebank: Treebank, columns: Columns, heads: NDArray[np.int32]) -> Self | None:
+        """With the labels of a treebank; None where it has none."""
         names, gold = gold_labels(treebank)
         if not names:
             return None
-        empty = LabelScorer.empty(words, columns, names, heads, gold, treebank.offsets)
-        return cls(empty, gold, treebank.offsets, l2=l2)
+        return cls(trees, LabelScorer.empty(trees.words, columns, names, heads, gold, treebank.offsets), gold)
 
-    def _known(self, sentences: NDArray[np.int64], parts: TreeParts) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    @property
+    def n_parts_weights(self) -> int:
+        """Where the weights of labels begin."""
+        return len(self.scorer.table)
+
+    @property
+    def n_weights(self) -> int:
+        return self.n_parts_weights + len(self.labels.weights)
+
+    def scorers(self, weights: NDArray[np.float32]) -> tuple[PartScorer, LabelScorer]:
+        """Those of parts and of labels, with their share of the weights."""
+        border = self.n_parts_weights
+        return self.scorer.with_weights(weights[:border]), self.labels.with_weights(weights[border:])
+
+    def batch(self, weights: NDArray[Any], items: NDArray[np.int64]) -> SummedTrees:
+        """Trees over the candidate links of some sentences, with labels summed out."""
+        of_parts, of_labels = self.scorers(weights)
+        sentences = self.sentences[items]
+        parts = TreeParts.of(self.candidates, self.shape.families, sentences)
+        sums, chances = of_labels.chances(self.words, sentences, parts)
+        scores = with_links(parts, of_parts.scores(self.words, sentences, parts), sums)
+        trees = self.shape.trees(parts, scores, SummedTrees)
+        trees.chances = chances
+        return trees
+
+    def gradient(self, items: NDArray[np.int64], batch: Any, values: Array, *, least: float = 0.0) -> Gradient:
+        """Σ value · features over the parts of `batch`, where the labels of a link share its value."""
+        of_labels = values[batch.layout.link_places, None] * batch.chances
+        return self._both(items, batch, values, of_labels, least)
+
+    def _both(
+        self, items: NDArray[np.int64], batch: SummedTrees, values: Array, labels: Array, least: float
+    ) -> Gradient:  # fmt: skip
+        sentences = self.sentences[items]
+        given = (self.words, sentences, batch.layout)
+        each = (self.scorer.gradient(*given, values, least=least), self.labels.gradient(*given, labels, least=least))
+        return Gradient.joined(each, (0, self.n_parts_weights))
+
+    def likelihood(
+        self,
+        weights: NDArray[Any],
+        target: Any,
+        items: NDArray[np.int64],
+        share: float = 1.0,
+        *,
+        least: float = 0.0,
+    ) -> tuple[float, Gradient]:
+        """share · Σ log p(known heads and labels), and its gradient."""
+        batch = self.batch(weights, items)
+        parts, chances = batch.layout, batch.chances
+        links, right = self._known(items, parts)
+        known = np.zeros(parts.n_links)
+        known[links] = np.log(np.maximum(chances[links, right], np.finfo(np.float64).tiny))
+        labelled = batch.with_scores(batch.scores.like(with_links(parts, batch.scores.values, known)))
+        found = target.found(items, labelled)
+        wanted = found.wanted
+        total, values = batch.log_partition(), wanted.parts - batch.marginals().values
+        if found.impossible.any():
+            values = np.where(np.repeat(found.impossible, np.diff(parts.offsets)), 0.0, values)
+        of_labels = values[parts.link_places, None] * chances  # as if no label were known
+        asked = np.where(np.repeat(found.impossible, np.diff(parts.link_offsets)), 0.0, wanted.parts[parts.link_places])
+        of_labels[links] -= asked[links, None] * chances[links]
+        of_labels[links, right] += asked[links]
+        gained = np.where(found.impossible, 0.0, wanted.values - total)
+        return share * float(gained.sum()), self._both(items, batch, share * values, share * of_labels, least)
+
+    def _known(self, items: NDArray[np.int64], parts: TreeParts) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The links to words that have a label, and that label."""
-        shifts = self.offsets[sentences] - np.concatenate([[0], np.cumsum(parts.lengths)])[:-1]
+        shifts = self.candidates.offsets[self.sentences[items]] - np.concatenate([[0], np.cumsum(parts.lengths)])[:-1]
         right = self.gold[parts.link_words + np.repeat(shifts, np.diff(parts.link_offsets))]
         links = np.flatnonzero(right >= 0)
         return links, right[links]
-
-    def terms(self, words: Words, sentences: NDArray[np.int64], parts: TreeParts) -> LabelTerms:
-        """What labels add to links, with the weights of now."""
-        sums, chances = self.scorer.chances(words, sentences, parts)
-        links, right = self._known(sentences, parts)
-        known = np.zeros(parts.n_links)
-        known[links] = np.log(np.maximum(chances[links, right], np.finfo(np.float64).tiny))
-        return LabelTerms(sums, known, chances)
-
-    def derivatives(
-        self, sentences: NDArray[np.int64], parts: TreeParts, terms: LabelTerms, asked: Asked
-    ) -> Array:  # fmt: skip
-        """float64[n_links, n_labels]: of the loss, by the score of each labelled link."""
-        assert asked.wanted is not None
-        wanted = asked.wanted[parts.link_places]
-        values = asked.values[parts.link_places, None] * terms.chances  # as if no label were known
-        links, right = self._known(sentences, parts)
-        values[links] += wanted[links, None] * terms.chances[links]
-        values[links, right] -= wanted[links]
-        return np.asarray(values)
-
-    def take(
-        self, words: Words, sentences: NDArray[np.int64], parts: TreeParts, terms: LabelTerms, asked: Asked
-    ) -> None:
-        """One step."""
-        values = self.derivatives(sentences, parts, terms, asked)
-        self.steps.take(self.scorer.gradient(words, sentences, parts, values, least=LEAST), asked.losses)
-
-    def mean(self) -> LabelScorer:
-        """The scorer with the mean of the weights so far."""
-        return self.scorer.with_weights(self.steps.mean())

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,14 +14,19 @@ from isogloss.data.treebank import Column, Treebank
 from isogloss.data.vocabulary import Vocabulary
 from isogloss.engine.threads import run_blocks
 from isogloss.layout import Layout, Numbers, Offsets, Strings, check
+from isogloss.learners.gradients import Gradient
+from isogloss.learners.models import pieces
+from isogloss.learners.optimisers import AdaGrad
+from isogloss.learners.runner import run
+from isogloss.progress import Progress
 from isogloss.store import pack_strings
 from isogloss.structures.batch import run_sentences
 from isogloss.tasks.parse.features import LABEL_TEMPLATES, Templates, splitmix
-from isogloss.tasks.parse.scoring import Gradient, Table
-from isogloss.tasks.parse.training import Steps
+from isogloss.tasks.parse.scoring import Table
+from isogloss.tasks.parse.training import FLOOR
 from isogloss.tasks.parse.words import Columns, Words
 
-__all__ = ["LabelWeights", "Labeller", "gold_labels"]
+__all__ = ["LabelLikelihood", "LabelWeights", "Labeller", "gold_labels"]
 
 SENTENCES_PER_BLOCK = 64
 _LAYOUT: Layout = {
@@ -85,7 +90,7 @@ class LabelWeights:
         keys, labels = keys[order], labels[order]
         first = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])) if len(keys) else np.zeros(0, np.int64)
         rows = np.append(first, len(keys)).astype(np.int64)
-        return cls(names, templates, Table.of(keys[first]), rows, labels, np.zeros(len(keys), np.float32))
+        return cls(names, templates, Table.of(keys[first]), rows, labels, np.broadcast_to(np.float32(0), len(keys)))
 
     def compact(self, least: float) -> Self:
         """The same without weights of at most `least`, and features that have no other."""
@@ -152,41 +157,21 @@ class Labeller(LabelWeights):
         rate: float = 0.1,
         batch: int = 16,
         seed: int = 0,
-        watch: Callable[[float], object] = lambda done: None,
+        progress: Progress | None = None,
     ) -> Labeller | None:
-        """Learn from links that have a label; None if there are none.
-
-        `heads` are those of the treebank unless given; `watch` is told how many passes are done.
-        """
+        """Learn from links that have a label; None if there are none. `heads`, unless given, are the treebank's."""
         names, gold = gold_labels(treebank)
         tree = np.ascontiguousarray(treebank.heads if heads is None else heads)
         if not names or not ((gold >= 0) & (tree >= 0)).any():
             return None
         made = cls._empty(words, columns, names, tree, gold, treebank.offsets)
-        steps = Steps(len(made.labels), rate=rate)
-        given = (words.starts, words.lengths, (words.codes, words.features), _numbers(made.templates))
-        from isogloss.tasks.parse._numba.labels import emit_labels
-
-        most = 2 * (len(made.templates) + 1 + 3 * words.features.shape[1]) * len(names)
-        for number in range(iterations):
-            mixed = np.random.default_rng([seed, 1000 + number]).permutation(len(words))
-            for start in range(0, len(mixed), batch):
-                sentences = mixed[start : start + batch]
-                places = np.zeros(len(sentences) + 1, np.int64)
-                np.cumsum(most * words.lengths[sentences], out=places[1:])
-                room, losses = int(places[-1]), np.zeros(len(sentences))
-                gradient = Gradient(
-                    places[:-1], places[:-1].copy(), np.empty(room, np.int32), np.empty(room, np.float32)
-                )  # fmt: skip
-                learnt = (made.table.slots, made.rows, made.labels, steps.weights, tree, gold, treebank.offsets)
-                out = (len(names), gradient.places, gradient.numbers, gradient.parts, gradient.ends, losses)
-                run_sentences(emit_labels, len(sentences), sentences, *given, *learnt, *out)
-                steps.take(gradient, losses)
-                if start // batch % 16 == 0:
-                    watch(number + start / len(mixed))
-            if number == 0 and iterations > 1:
-                steps.forget()
-        return cls(names, made.templates, made.table, made.rows, made.labels, steps.mean())
+        learner = AdaGrad(
+            LabelLikelihood(made, words, tree, gold, treebank.offsets), rate=rate, batch=batch, seed=seed,
+            damping=0.0, floor=FLOOR, average_from=int(iterations > 1), in_place=True,
+            within=None if progress is None else progress.within,
+        )  # fmt: skip
+        found = run(learner, learner.init(), iterations=iterations, progress=progress, name="Learning labels")
+        return replace(made, weights=found.state.average)
 
     @classmethod
     def _empty(
@@ -217,6 +202,69 @@ class Labeller(LabelWeights):
         learnt = (self.table.slots, self.rows, self.labels, self.weights, np.ascontiguousarray(heads), offsets)
         run_blocks(predict_labels, max(1, len(words) // SENTENCES_PER_BLOCK), *given, *learnt, out)
         return out
+
+
+class LabelLikelihood:
+    """The log-likelihood of the labels of links whose heads are known: what a `Labeller` is learnt by.
+
+    Parameters
+    ----------
+    made : Labeller
+        With the features that have weights.
+    words : Words
+    heads : int32[n_words]
+    gold : int64[n_words]
+        Numbers of labels, −1 where not known.
+    offsets : int64[n_sentences + 1]
+    """
+
+    dtype = np.float32
+
+    def __init__(
+        self,
+        made: Labeller,
+        words: Words,
+        heads: NDArray[np.int32],
+        gold: NDArray[np.int64],
+        offsets: NDArray[np.int64],
+    ) -> None:
+        self.made, self.words, self._known = made, words, (heads, gold, offsets)
+        self._given = (words.starts, words.lengths, (words.codes, words.features), _numbers(made.templates))
+        self._most = 2 * (len(made.templates) + 1 + 3 * words.features.shape[1]) * len(made.names)
+
+    @property
+    def n_weights(self) -> int:
+        return len(self.made.labels)
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def support(self, items: NDArray[np.int64]) -> None:
+        """Features are found as they are needed, and never listed."""
+        return
+
+    def gradient(self, weights: NDArray[np.float32], items: NDArray[np.int64]) -> tuple[float, Gradient]:
+        """The log-likelihood of some sentences, and its gradient."""
+        from isogloss.tasks.parse._numba.labels import emit_labels
+
+        rooms = self._most * self.words.lengths[items]
+        places, room, losses = np.cumsum(rooms) - rooms, int(rooms.sum()), np.zeros(len(items))
+        lists = Gradient(places, places.copy(), np.empty(room, np.int32), np.empty(room, np.float32))
+        learnt = (self.made.table.slots, self.made.rows, self.made.labels, weights, *self._known)
+        out = (len(self.made.names), lists.places, lists.numbers, lists.values, lists.ends, losses)
+        run_sentences(emit_labels, len(items), items, *self._given, *learnt, *out)
+        return -float(losses.sum()), lists
+
+    def add_gradient(
+        self, weights: NDArray[np.float64], out: NDArray[np.float64], items: NDArray[np.int64] | None = None
+    ) -> float:  # fmt: skip
+        """The log-likelihood of some sentences, or of all; its gradient is added to `out`."""
+        total = 0.0
+        for some in pieces(len(self), items):
+            value, gradient = self.gradient(weights.astype(np.float32), some)
+            gradient.add_to(out)
+            total += value
+        return total
 
 
 def _numbers(templates: Templates) -> tuple[Any, ...]:

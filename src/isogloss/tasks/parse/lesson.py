@@ -12,17 +12,19 @@ from isogloss import __version__, store
 from isogloss.data.formats import as_gold
 from isogloss.data.treebank import Treebank
 from isogloss.learners.runner import Place, check_checkpoint, run
+from isogloss.learners.tuning import Tuned
 from isogloss.progress import Progress
 from isogloss.structures.tree_parts import Candidates
 from isogloss.tasks.parse.cutting import without_long
 from isogloss.tasks.parse.filtering import LinkFilter
 from isogloss.tasks.parse.fitted import Fitted
+from isogloss.tasks.parse.held_out import HeldOut
 from isogloss.tasks.parse.inference import Shape
-from isogloss.tasks.parse.labelled import LabelLearner
+from isogloss.tasks.parse.labelled import RATE as LABEL_RATE
+from isogloss.tasks.parse.labelled import JointScorer, LabelledTrees, LabelScorer
 from isogloss.tasks.parse.labels import Labeller
 from isogloss.tasks.parse.scoring import FeatureSet, PartScorer, Table, count_keys
-from isogloss.tasks.parse.training import Passes, Settings, TreeLearner
-from isogloss.tasks.parse.tuning import HeldOut, TunedLearner
+from isogloss.tasks.parse.training import KnownHeads, Settings, TreeModel, known_sentences, learner_of
 from isogloss.tasks.parse.words import Columns, Words, columns_of, encode
 
 if TYPE_CHECKING:
@@ -134,28 +136,27 @@ class Lesson:
             chosen = LinkFilter.fit(
                 words, columns, heads, shape, threshold=float(parser.prune), seed=parser.seed, progress=progress
             )  # fmt: skip
-        tuned = self._learner(words, columns, heads, shape, chosen, progress)
+        model, known = self._model(words, columns, heads, shape, chosen, progress)
+        tuned = self._tuned(model, known, columns, chosen, progress)
         result = run(
-            tuned, Passes(), iterations=parser.iterations, should_stop=tuned.is_done, progress=progress,
+            tuned, tuned.init(), iterations=parser.iterations, should_stop=tuned.is_done, progress=progress,
             name="Learning links", checkpoint=keeping.checkpoint, resume=keeping.resume, every=None,
             fingerprint=keeping.fingerprint,
         )  # fmt: skip
-        weights, joint = tuned.weights
-        scorer = tuned.learner.scorer
-        packed = PartScorer.packed(scorer.features, scorer.table.keys, weights)
+        scorer, joint = _scorers(model, result.state.weights)
+        packed = PartScorer.packed(scorer.features, scorer.table.keys, scorer.weights)
         joint = None if joint is None else joint.compact(LEAST)
         fitted = Fitted(columns, shape, packed, chosen, joint, labeller, self.tagger)
-        return fitted, Curves(result.trace, np.array(tuned.accuracies))
+        return fitted, Curves(-result.trace / max(1.0, known.n_known), np.array(result.state.scores))
 
     def _labeller(self, words: Words, columns: Columns, progress: Progress) -> Labeller | None:
         """Relations of gold links; they do not depend on weights of trees."""
-        progress.start("Learning labels", LABEL_PASSES)
         made = Labeller.fit(
-            words, self.treebank, columns, iterations=LABEL_PASSES, seed=self.parser.seed, watch=progress.update
+            words, self.treebank, columns, iterations=LABEL_PASSES, seed=self.parser.seed, progress=progress
         )  # fmt: skip
         return None if made is None else made.compact(LEAST)
 
-    def _learner(
+    def _model(
         self,
         words: Words,
         columns: Columns,
@@ -163,8 +164,8 @@ class Lesson:
         shape: Shape,
         chosen: LinkFilter | None,
         progress: Progress,
-    ) -> TunedLearner:
-        """Features of the parts of candidate links, and how their weights are learnt."""
+    ) -> tuple[TreeModel, KnownHeads]:
+        """Features of the parts of candidate links, and what trees should be like."""
         parser = self.parser
         candidates = _candidates(chosen, words, heads)
         progress.start("Collecting features", 1)
@@ -173,18 +174,41 @@ class Lesson:
             words, features, candidates, shape.families, heads, min_count=parser.min_count, support=parser.support
         )  # fmt: skip
         table = Table.of(found)
-        scorer = PartScorer(features, table, np.zeros(len(table), np.float32))
-        labels, other = None, None
+        scorer = PartScorer(features, table, np.zeros(0, np.float32))  # the learner has the weights
+        sentences = known_sentences(heads, words.lengths)
+        model = TreeModel(scorer, words, candidates, shape, sentences)
+        known = KnownHeads(heads, candidates.offsets, sentences)
         if parser.labelling == "joint":
-            labels = LabelLearner.of(self.treebank, words, columns, heads, l2=float(parser.l2))
-        if self.held_out is not None:
-            unseen = encode(self.held_out, columns)
-            other = HeldOut(unseen, _candidates(chosen, unseen), self.held_out.heads)
+            model = LabelledTrees.of(model, self.treebank, columns, heads) or model
+        return model, known
+
+    def _tuned(
+        self, model: TreeModel, known: KnownHeads, columns: Columns, chosen: LinkFilter | None, progress: Progress
+    ) -> Tuned:
+        """How weights are learnt, and tried on held-out sentences if there are any."""
+        parser = self.parser
         settings = Settings(
             parser.trainer, parser.iterations, float(parser.step_length), float(parser.l2), parser.batch, parser.seed
         )  # fmt: skip
-        learner = TreeLearner(scorer, words, candidates, heads, shape, settings, labels, progress.within)
-        return TunedLearner(learner, labels, other, parser.decoder)
+        rates = ((model.n_parts_weights, LABEL_RATE),) if isinstance(model, LabelledTrees) else ()
+        learner = learner_of(model, known, settings, progress.within, rates)
+        if self.held_out is None:
+            return Tuned(learner)
+        unseen = encode(self.held_out, columns)
+        other = HeldOut(unseen, _candidates(chosen, unseen), self.held_out.heads)
+
+        def uas(weights: NDArray[np.float32]) -> float:
+            parts, labels = _scorers(model, weights)
+            return other.uas(parts if labels is None else JointScorer(parts, labels), model.shape, parser.decoder)
+
+        return Tuned(learner, uas, "UAS {:.2f} on dev")
+
+
+def _scorers(model: TreeModel, weights: NDArray[np.float32]) -> tuple[PartScorer, LabelScorer | None]:
+    """Scorers of parts and, where they are learnt together, of labels."""
+    if isinstance(model, LabelledTrees):
+        return model.scorers(weights)
+    return model.scorer.with_weights(weights), None
 
 
 def _candidates(chosen: LinkFilter | None, words: Words, heads: NDArray[np.int32] | None = None) -> Candidates:

@@ -27,11 +27,11 @@ from isogloss.tasks.parse.cutting import cut, joined
 from isogloss.tasks.parse.explaining import explain
 from isogloss.tasks.parse.features import LINK_TEMPLATES, Templates
 from isogloss.tasks.parse.fitted import Fitted
+from isogloss.tasks.parse.held_out import all_trees
 from isogloss.tasks.parse.inference import DECODERS, MOST_ROUNDS, Shape, best_trees, chances_of
 from isogloss.tasks.parse.lesson import Keeping, Lesson, checked
 from isogloss.tasks.parse.scoring import SUPPORTS
-from isogloss.tasks.parse.training import OBJECTIVES
-from isogloss.tasks.parse.tuning import all_trees
+from isogloss.tasks.parse.training import TRAINERS
 from isogloss.tasks.parse.words import Words, encode
 
 __all__ = ["DependencyParser"]
@@ -136,7 +136,7 @@ class DependencyParser(Estimator):
     factors: Sequence[str] | None = option(
         default=None, kind=(list, tuple), help="Which larger parts have scores, at order 2; all if not given."
     )
-    trainer: str = option(default="likelihood", choices=tuple(OBJECTIVES), help="What is learnt.")
+    trainer: str = option(default="likelihood", choices=TRAINERS, help="What is learnt.")
     decoder: str = option(
         default="mbr", choices=DECODERS, help="The tree with the most right heads in expectation, or the most probable."
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from isogloss.engine.threads import run_blocks
 from isogloss.errors import ModelError
 from isogloss.layout import Numbers, check, check_table
+from isogloss.learners.gradients import Gradient
 from isogloss.structures.base import Array, kept
 from isogloss.structures.batch import run_sentences
 from isogloss.structures.tree_parts import FAMILIES, Candidates, TreeParts
@@ -26,7 +28,7 @@ from isogloss.tasks.parse.features import (
 )
 from isogloss.tasks.parse.words import Columns, Words
 
-__all__ = ["SUPPORTS", "FeatureSet", "Gradient", "PartScorer", "Table", "count_keys"]
+__all__ = ["SUPPORTS", "FeatureSet", "PartScorer", "Table", "count_keys"]
 
 SUPPORTS = ("gold", "tags", "all")
 """Which features are kept: those that fire on gold parts; of wrong parts also what does not look at words; or all."""
@@ -72,16 +74,6 @@ class Table:
 
     def __len__(self) -> int:
         return len(self.keys)
-
-
-@dataclass(frozen=True, eq=False)
-class Gradient:
-    """Of some sentences: entries ``places[k]`` … ``ends[k] - 1`` of `numbers` (of weights) and `parts` are the k-th."""
-
-    places: NDArray[np.int64]
-    ends: NDArray[np.int64]
-    numbers: NDArray[np.int32]
-    parts: NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,6 +178,14 @@ class PartScorer:
         weights = np.ascontiguousarray(table.slots[1::2]).view(np.float32)[table.slots[::2] != 0]
         check({place: weights}, {place: Numbers("float32", "weights")}, "the weights of the saved parser")
         return cls(features, table)
+
+    def with_weights(self, weights: NDArray[np.float32]) -> PartScorer:
+        """The same features with other weights."""
+        if weights is self.weights:
+            return self
+        other = copy(self)
+        other.weights, other._packed = weights, False
+        return other
 
     @property
     def n_features(self) -> int:

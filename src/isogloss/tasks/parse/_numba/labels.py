@@ -217,7 +217,7 @@ def emit_labels(
     block, blocks, sentences, starts, lengths, words, templates, table, rows, labels, weights, heads, gold, offsets,
     n_labels, places_out, numbers, parts, ends, losses,
 ):  # fmt: skip
-    """The gradient of minus the log-likelihood of the labels, as `emit_links` gives it."""
+    """The gradient of the log-likelihood of the labels, as lists; `losses` are minus the log-likelihood."""
     most = len(templates[0]) + 1 + 3 * words[1].shape[1]
     found, places = np.empty(most, np.uint64), np.empty(N_ROLES, np.int64)
     hits, scores = np.empty(2 * most, np.int64), np.empty(n_labels)
@@ -237,6 +237,6 @@ def emit_labels(
             for h in range(n_hits):
                 for e in range(rows[hits[h]], rows[hits[h] + 1]):
                     if abs(scores[labels[e]]) > 1e-3:
-                        numbers[at], parts[at] = e, scores[labels[e]]
+                        numbers[at], parts[at] = e, -scores[labels[e]]
                         at += 1
         ends[k] = at
