@@ -199,7 +199,11 @@ class FrankWolfe(_Svm):
     @cached_property
     def _supports(self) -> list[Indices]:
         """The features of each item, sorted."""
-        return [np.sort(self.model.support(np.array([item]))) for item in range(len(self.model))]
+        found = []
+        for item in range(len(self.model)):
+            own = self.model.support(np.array([item]))
+            found.append(np.sort(Model.support(self.model, np.array([item])) if own is None else own))  # type: ignore[arg-type]
+        return found
 
     def init(self) -> FrankWolfeState:
         """Before the first pass: every item at its target, so that weights are 0, or the nearest that is allowed."""

@@ -102,9 +102,12 @@ class Gradient:
         add_entries(0, 1, self.places, self.ends, numbers, self.values, 1.0, sums)
         return at, sums
 
-    def support(self) -> NDArray[np.int64]:
-        """Numbers of all weights that occur, each once and ascending."""
+    def listed(self) -> NDArray[Any]:
+        """Numbers of weights of all entries, without gaps."""
         lengths = self.ends - self.places
         starts = np.cumsum(lengths) - lengths
-        used = np.arange(int(lengths.sum())) + np.repeat(self.places - starts, lengths)
-        return np.unique(self.numbers[used]).astype(np.int64)
+        return np.asarray(self.numbers[np.arange(int(lengths.sum())) + np.repeat(self.places - starts, lengths)])
+
+    def support(self) -> NDArray[np.int64]:
+        """Numbers of all weights that occur, each once and ascending."""
+        return np.unique(self.listed()).astype(np.int64)

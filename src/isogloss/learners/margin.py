@@ -189,7 +189,7 @@ class Perceptron(Passing):
         shuffle: bool = True,
         lower: ArrayLike | None = None,
         upper: ArrayLike | None = None,
-        average_from: int = 0,
+        average_from: int | None = 0,
         in_place: bool = False,
         within: Callable[[float], object] | None = None,
     ) -> None:
@@ -209,7 +209,7 @@ class Perceptron(Passing):
         self.targets: Any = targets
         self.augmentation, self.passes, self.shuffle = augmentation, passes, shuffle
         self.region = Region(place, model.n_weights, lower, upper)
-        self._known: Any = targets if given else GoldTargets(self.targets, costs)
+        self._known: Any = self.targets if given else GoldTargets(self.targets, costs)
         self._together = given or (batch > 1 and not self.region.bounded)
 
     def init(self, weights: ArrayLike | None = None) -> StochasticState:
@@ -241,16 +241,16 @@ class Perceptron(Passing):
             return self._pass(self.begun(state))
 
     def _pass(self, state: StochasticState) -> tuple[StochasticState, Info]:
-        augmentation, steps = self.schedule(state.iteration), state.steps
+        augmentation, steps, counts = self.schedule(state.iteration), state.steps, self.average_from is not None
         seen = np.zeros(3)  # what was lacking, losses, items that changed the weights
         for _, items in self.minibatches(state.iteration):
             if self._together:
                 seen += self._step_together(state, items, augmentation, steps)
-                steps += 1
+                steps += counts
                 continue
             for item in items.tolist():
                 seen += self._step_alone(state, item, augmentation, steps)
-                steps += 1
+                steps += counts
         lacking, loss, updates = seen.tolist()
         after = StochasticState(state.weights, state.iteration + 1, state.memory, steps)
         return after, Info(-lacking, loss, int(updates), augmentation)
@@ -363,7 +363,7 @@ class Mira(Perceptron):
         shuffle: bool = True,
         lower: ArrayLike | None = None,
         upper: ArrayLike | None = None,
-        average_from: int = 0,
+        average_from: int | None = 0,
         in_place: bool = False,
         within: Callable[[float], object] | None = None,
     ) -> None:

@@ -357,9 +357,9 @@ class Passing:
         Items that are looked at with the same weights.
     seed : int
         Seed of the order of items, which is another in each pass.
-    average_from : int
+    average_from : int, optional
         The pass, counted from 0, with which the mean of the weights begins: the first passes are far from where the
-        others are.
+        others are. None for no mean.
     in_place : bool
         Write to the arrays of the state that a step is given, which saves the memory of a second copy.
     within : callable, optional
@@ -374,7 +374,7 @@ class Passing:
         *,
         batch: int,
         seed: int,
-        average_from: int = 0,
+        average_from: int | None = 0,
         in_place: bool = False,
         within: Callable[[float], object] | None = None,
     ) -> None:
@@ -395,7 +395,8 @@ class Passing:
 
     def begun(self, state: StochasticState) -> StochasticState:
         """The state that a pass moves on."""
-        return state.moving(in_place=self.in_place, afresh=state.iteration == self.average_from > 0)
+        afresh = self.average_from is not None and state.iteration == self.average_from > 0
+        return state.moving(in_place=self.in_place, afresh=afresh)
 
     @property
     def n_batches(self) -> int:
@@ -414,7 +415,7 @@ class Passing:
 class _Stochastic(Passing, ABC):
     """Steps along gradients; penalties reach weights when an item next depends on them.
 
-    Of objectives that do not list what items depend on (`support` is None), penalties reach all weights after a pass.
+    Of objectives that do not list what items depend on (`support` is None), when a gradient next moves them.
     """
 
     def __init__(self, objective: Objective, *, l1: float, l2: float, rate: float, **passing: Any) -> None:
@@ -439,14 +440,15 @@ class _Stochastic(Passing, ABC):
         weights, memory, steps, value = state.weights, state.memory, state.steps, 0.0
         prepared = self._prepare(state)
         for number, items in self.minibatches(state.iteration):
-            if prepared.penalised:
-                at = self.objective.support(items)
-                if at is not None:
-                    self._penalise(prepared, number, at, weights, memory)
+            at = self.objective.support(items) if prepared.penalised else None
+            if at is not None:
+                self._penalise(prepared, number, at, weights, memory)
             gained, gradient = self.objective.gradient(weights, items)
             value += gained
+            if prepared.penalised and at is None:
+                self._penalise(prepared, number, gradient.listed(), weights, memory)
             self._move(prepared, number, steps, gradient, weights, memory)
-            steps += 1
+            steps += self.average_from is not None
         if prepared.penalised:
             self._penalise(prepared, self.n_batches, None, weights, memory)
         penalty = 0.0
@@ -541,7 +543,7 @@ class AdaGrad(_Stochastic):
         damping: float = 1e-4,
         floor: float = 0.0,
         rates: Sequence[tuple[int, float]] = (),
-        average_from: int = 0,
+        average_from: int | None = 0,
         in_place: bool = False,
         within: Callable[[float], object] | None = None,
     ) -> None:
@@ -613,7 +615,8 @@ class Ftrl(_Stochastic):
         within: Callable[[float], object] | None = None,
     ) -> None:
         super().__init__(
-            objective, l1=l1, l2=l2, rate=rate, batch=batch, seed=seed, in_place=in_place, within=within
+            objective, l1=l1, l2=l2, rate=rate, batch=batch, seed=seed, average_from=None, in_place=in_place,
+            within=within,
         )  # fmt: skip
 
     def init(self, weights: ArrayLike | None = None) -> StochasticState:
@@ -637,11 +640,6 @@ class Ftrl(_Stochastic):
         given = (real(self.rate), real(self.l1), real(self.l2), weights, memory)
         with using_threads() as threads:
             run_blocks(ftrl, _blocks(gradient, threads), *_lists(gradient), *given)
-
-    def step(self, state: StochasticState) -> tuple[StochasticState, Info]:
-        """One pass over all items; nothing is averaged."""
-        after, info = super().step(state)
-        return after._replace(steps=0), info
 
 
 class Sgd(_Stochastic):
@@ -673,7 +671,7 @@ class Sgd(_Stochastic):
         decay: float | None = None,
         batch: int = 1,
         seed: int = 0,
-        average_from: int = 0,
+        average_from: int | None = 0,
         in_place: bool = False,
         within: Callable[[float], object] | None = None,
     ) -> None:

@@ -36,6 +36,7 @@ from isogloss.structures import (
     FactorGraph,
     FactorGraphs,
     Itg,
+    LoopyTrees,
     Matching,
     ProjectiveTree,
     ProjectiveTrees,
@@ -43,7 +44,7 @@ from isogloss.structures import (
     Stack,
 )
 from isogloss.structures.base import kept
-from isogloss.structures.batch import Batch, run_sentences
+from isogloss.structures.batch import Batch, Listed, run_sentences
 from isogloss.structures.matching.sums import TOLERANCE
 
 __all__ = ["Costs", "Risk", "anneal", "hessian_vector", "mbr", "tempered"]
@@ -225,7 +226,9 @@ def tempered(dist: Any, temperature: float) -> Any:
     if isinstance(dist, AlignmentChain):
         raise ParameterError(f"{dist!r}: jumps and nulls have no temperature here; take tempered(dist.chain, …)")
     if isinstance(dist, Batch):
-        if isinstance(dist, Chains | SpanningTrees | ProjectiveTrees | FactorGraphs) and not _second_order(dist):
+        if isinstance(dist, Chains | SpanningTrees | ProjectiveTrees | FactorGraphs | LoopyTrees) and not _second_order(
+            dist
+        ):
             return _rescored(dist, dist.scores.values / temperature)
         return [tempered(dist[s], temperature) for s in range(len(dist))]
     if hasattr(dist, "with_part_scores"):
@@ -422,7 +425,7 @@ class Risk:
     def _at(self, weights: NDArray[Any], items: Items) -> Batch[Any]:
         """The distributions of some items, at the temperature."""
         found = tempered(self.model.batch(weights, items), self.temperature)
-        return found if isinstance(found, Batch) else Batch.of(found)
+        return found if isinstance(found, Batch) else Listed(found)
 
     def _lost(self, items: Items, batch: Batch[Any]) -> float:
         """Σ E[ℓ]."""

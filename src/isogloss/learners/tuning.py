@@ -148,7 +148,8 @@ class Stages:
 
     def step(self, state: Any) -> tuple[Any, Any]:
         """One step of the learner whose turn it is."""
-        return self._now(state.iteration).step(state)
+        found: tuple[Any, Any] = self._now(state.iteration).step(state)
+        return found
 
     def dump(self, state: Any) -> Any:
         """For checkpoints."""

@@ -22,7 +22,6 @@ from isogloss.structures.base import (
     Array,
     Distribution,
     InfeasibleError,
-    Structure,
     checked_scores,
     expected,
     kept,
@@ -151,11 +150,6 @@ class Batch(ABC, Generic[Y]):
     @abstractmethod
     def _remake(self, scores: Stack) -> Self:
         """The same sentences and options under other scores of the same shapes."""
-
-    @staticmethod
-    def of(structures: Sequence[Structure]) -> Listed:
-        """Structures of any kind as a batch, each worked on by its own methods, one after the other."""
-        return Listed(structures)
 
     def take(self, items: ArrayLike) -> Batch[Y]:
         """Some of the sentences, by their numbers, in that order: what a minibatch is made of.
@@ -305,7 +299,7 @@ class Listed(Batch[Any]):
     Examples
     --------
     >>> from isogloss.structures import Chain, ProjectiveTree
-    >>> both = Batch.of([Chain(np.zeros((2, 3, 3))), ProjectiveTree(np.zeros((3, 3)))])
+    >>> both = Listed([Chain(np.zeros((2, 3, 3))), ProjectiveTree(np.zeros((3, 3)))])
     >>> np.exp(both.log_partition()).round(6).tolist(), both.marginals().values.shape
     ([9.0, 3.0], (27,))
     """

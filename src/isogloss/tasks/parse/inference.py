@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,6 @@ from isogloss.structures.tree_parts import TreeParts
 
 __all__ = ["DECODERS", "MOST_ROUNDS", "Shape", "best_trees", "chances_of", "pieces"]
 
-T = TypeVar("T", bound=LoopyTrees)
 DECODERS = ("mbr", "map")
 MOST_ROUNDS = 1000
 """No more rounds of belief propagation may be asked for."""
@@ -49,9 +48,14 @@ class Shape:
     def projective(self) -> bool:
         return self.constraint == "projective"
 
-    def trees(self, parts: TreeParts, scores: Array, kind: type[T] = LoopyTrees) -> T:  # type: ignore[assignment]
+    @property
+    def options(self) -> dict[str, Any]:
+        """Those of `LoopyTrees`."""
+        return {"constraint": self.constraint, "single_root": self.single_root, "iterations": self.rounds}
+
+    def trees(self, parts: TreeParts, scores: Array) -> LoopyTrees:
         """The distributions over trees with these scores."""
-        return kind(parts, scores, constraint=self.constraint, single_root=self.single_root, iterations=self.rounds)
+        return LoopyTrees(parts, scores, **self.options)
 
 
 def best_trees(trees: LoopyTrees, decoder: str) -> NDArray[np.int32]:

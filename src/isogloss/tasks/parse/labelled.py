@@ -179,7 +179,7 @@ class LabelledTrees(TreeModel):
 
     def __init__(self, trees: TreeModel, labels: LabelScorer, gold: NDArray[np.int64]) -> None:
         super().__init__(trees.scorer, trees.words, trees.candidates, trees.shape, trees.sentences)
-        self.labels, self.gold = labels, gold
+        self.labels, self.right = labels, gold
 
     @classmethod
     def of(cls, trees: TreeModel, treebank: Treebank, columns: Columns, heads: NDArray[np.int32]) -> Self | None:
@@ -210,7 +210,7 @@ class LabelledTrees(TreeModel):
         parts = TreeParts.of(self.candidates, self.shape.families, sentences)
         sums, chances = of_labels.chances(self.words, sentences, parts)
         scores = with_links(parts, of_parts.scores(self.words, sentences, parts), sums)
-        trees = self.shape.trees(parts, scores, SummedTrees)
+        trees = SummedTrees(parts, scores, **self.shape.options)
         trees.chances = chances
         return trees
 
@@ -258,6 +258,6 @@ class LabelledTrees(TreeModel):
     def _known(self, items: NDArray[np.int64], parts: TreeParts) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The links to words that have a label, and that label."""
         shifts = self.candidates.offsets[self.sentences[items]] - np.concatenate([[0], np.cumsum(parts.lengths)])[:-1]
-        right = self.gold[parts.link_words + np.repeat(shifts, np.diff(parts.link_offsets))]
+        right = self.right[parts.link_words + np.repeat(shifts, np.diff(parts.link_offsets))]
         links = np.flatnonzero(right >= 0)
         return links, right[links]

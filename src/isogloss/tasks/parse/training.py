@@ -130,11 +130,11 @@ class KnownHeads:
 
     # --- likelihood
 
-    def wanted(self, items: Items, trees: LoopyTrees) -> Wanted:
+    def wanted(self, items: Items, trees: Any) -> Wanted:
         """Posteriors of parts among the trees that have the known heads, and log Z of these trees."""
         return self.found(items, trees).wanted
 
-    def found(self, items: Items, trees: LoopyTrees) -> Found:
+    def found(self, items: Items, trees: Any) -> Found:
         """The same, and which sentences no tree fits."""
         heads, parts = self.of(items), trees.layout
         wanted = parts.indicate(heads)
@@ -153,7 +153,7 @@ class KnownHeads:
 
     # --- risk
 
-    def costs(self, items: Items, trees: LoopyTrees) -> tuple[Array, Array]:
+    def costs(self, items: Items, trees: Any) -> tuple[Array, Array]:
         """Wrong heads: as many as are known, less those that a tree has."""
         heads, parts = self.of(items), trees.layout
         cost, right = np.zeros(parts.n_parts), parts.indicate(heads)
@@ -162,7 +162,7 @@ class KnownHeads:
 
     # --- margins
 
-    def rivals(self, items: Items, trees: LoopyTrees, augmentation: float) -> Rivals:
+    def rivals(self, items: Items, trees: Any, augmentation: float) -> Rivals:
         """The best trees when every wrong head earns `augmentation`, beside the best trees with the known heads."""
         heads, parts, harder = self.of(items), trees.layout, trees
         if augmentation:

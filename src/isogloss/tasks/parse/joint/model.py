@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from os import PathLike
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -19,6 +20,8 @@ from isogloss.engine.threads import using_threads
 from isogloss.errors import ParameterError, TreebankError, UsageError
 from isogloss.estimator import Estimator, option
 from isogloss.layout import Layout, Numbers, check, vector
+from isogloss.learners.runner import run
+from isogloss.learners.tuning import Tuned
 from isogloss.progress import Progress, QuietProgress
 from isogloss.structures.batch import Stack
 from isogloss.tasks.parse.inference import MOST_ROUNDS
@@ -28,13 +31,15 @@ from isogloss.tasks.parse.joint.tagging import TAGGING, Known, allowed_values, b
 from isogloss.tasks.parse.joint.text import clamped, known_features, see, sentences_of
 from isogloss.tasks.parse.joint.training import (
     Inference,
+    JointLikelihood,
     Settings,
     all_beliefs,
     checked_keys,
-    learn,
+    learner_of,
     link_keys,
     shape_of,
 )
+from isogloss.tasks.parse.lesson import Keeping
 
 __all__ = ["JointMorphologyParser", "Posteriors"]
 
@@ -128,7 +133,7 @@ class JointMorphologyParser(Estimator):
     Attributes
     ----------
     trace_ : float64[n_passes]
-        Log-likelihood of a word (Bethe's) in each pass, as it was met.
+        Log-likelihood of a word (Bethe's) less the prior of weights, in each pass, as it was met.
     tuning_ : float64[n_passes]
         UAS on dev after each pass; empty without dev.
     reading_ : Reading or None
@@ -207,6 +212,8 @@ class JointMorphologyParser(Estimator):
         progress: Progress | None = None,
         *,
         like: JointMorphologyParser | None = None,
+        checkpoint: str | PathLike[str] | None = None,
+        resume: bool = False,
     ) -> Self:
         """Learn tags and trees of a treebank; sentences that lack a head teach tags only.
 
@@ -219,21 +226,31 @@ class JointMorphologyParser(Estimator):
         like : JointMorphologyParser, optional
             One that was fitted to the same sentences with the same options of tagging, and in this process: its tagger
             is taken over, so that a pipeline and a joint model can be compared in less time.
+        checkpoint : path, optional
+            Where Ctrl-C leaves what has been learnt of trees so far; see `isogloss.learners.runner.run`.
+        resume : bool
+            Go on from there, to the bit as if nothing had happened.
         """
         self.check_params()
         progress = progress or QuietProgress()
         _check(as_gold(treebank), single_root=self.single_root)
         if dev is not None:
             _check(dev, single_root=self.single_root)
+        keeping = Keeping.of(checkpoint, resume, self.options_, treebank, dev)
         with using_threads(self.threads):
             try:
-                self._fit(treebank, dev, progress, like)
+                self._fit(treebank, dev, progress, like, keeping)
             finally:
                 progress.finish()
         return self
 
     def _fit(
-        self, treebank: Treebank, dev: Treebank | None, progress: Progress, like: JointMorphologyParser | None
+        self,
+        treebank: Treebank,
+        dev: Treebank | None,
+        progress: Progress,
+        like: JointMorphologyParser | None,
+        keeping: Keeping,
     ) -> None:
         wanted = _complete(treebank)
         if not wanted:
@@ -263,16 +280,27 @@ class JointMorphologyParser(Estimator):
         progress.start("Collecting features", 1)
         keys = link_keys(sentences, len(schema.names), self.reach, self.government)
         shape, size = shape_of(schema, len(features), keys, self.government)
-        start = np.zeros(size)
-        self._fitted = _Fitted(schema, features, tagger, keys, start, whole)
-        watch = _Watch(self, dev, progress)
-        progress.start("Learning", self.iterations)
+        self._fitted = _Fitted(schema, features, tagger, keys, np.zeros(0), whole)
         settings = Settings(self.iterations, self.rate, self.variance, self.batch, self.seed)
-        weights = learn(sentences, shape, start, self._how, settings, watch)
-        best = weights if watch.best is None else watch.best
-        self._fitted = _Fitted(schema, features, tagger, keys, best, whole)
-        self.trace_, self.tuning_ = np.array(watch.trace), np.array(watch.accuracies)
+        objective = JointLikelihood(sentences, shape, size, self._how)
+        learner = Tuned(
+            learner_of(objective, settings, progress.within),
+            None if dev is None else partial(self._uas, dev),
+            "UAS {:.2f} on dev",
+        )
+        found = run(
+            learner, learner.init(), iterations=self.iterations, progress=progress, checkpoint=keeping.checkpoint,
+            resume=keeping.resume, every=None, fingerprint=keeping.fingerprint, name="Learning",
+        )  # fmt: skip
+        self._fitted = replace(self._fitted, weights=found.state.weights)
+        self.trace_, self.tuning_ = found.trace / max(1, objective.n_words), np.array(found.state.scores)
         self.reading_ = Reading.of(treebank, frequent=True)
+
+    def _uas(self, dev: Treebank, weights: NDArray[np.float64]) -> float:
+        """Right heads of other sentences with these weights, in percent."""
+        self._fitted = replace(self._learnt, weights=weights)
+        heads, known = self._decode(self._infer(dev)[0]), dev.heads >= 0
+        return 100 * float(np.mean(heads[known] == dev.heads[known])) if known.any() else 0.0
 
     def _taken_over(self, treebank: Treebank, schema: Schema) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The tagger, and what taggers believe that did not see a sentence, for another parser of the same text."""
@@ -470,31 +498,6 @@ def _spread(arrays: Mapping[str, NDArray[Any]], name: str, size: int) -> NDArray
     out = np.zeros(size)
     out[places] = values
     return out
-
-
-class _Watch:
-    """What happens after each pass: scores on dev, and the best weights so far."""
-
-    def __init__(self, parser: JointMorphologyParser, dev: Treebank | None, progress: Progress) -> None:
-        self.parser, self.dev, self.progress = parser, dev, progress
-        self.trace: list[float] = []
-        self.accuracies: list[float] = []
-        self.best: NDArray[np.float64] | None = None
-
-    def __call__(self, number: int, gain: float, current: Any) -> None:
-        self.trace.append(gain)
-        if self.dev is not None:
-            weights, learnt = current(), self.parser._fitted
-            self.parser._fitted = _Fitted(
-                learnt.schema, learnt.features, learnt.tagger, learnt.keys, weights, learnt.dictionary
-            )
-            links, _ = self.parser._infer(self.dev)
-            heads, known = self.parser._decode(links), self.dev.heads >= 0
-            accuracy = 100 * float(np.mean(heads[known] == self.dev.heads[known])) if known.any() else 0.0
-            if accuracy > max(self.accuracies, default=-1.0):
-                self.best = weights
-            self.accuracies.append(accuracy)
-        self.progress.update(number + 1)
 
 
 def _check(treebank: Treebank, *, single_root: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -15,7 +15,14 @@ from isogloss.tasks.parse.joint._numba.layout import Sentence
 from isogloss.tasks.parse.joint.analyses import AnalysisDictionary
 from isogloss.tasks.parse.joint.schema import Schema
 from isogloss.tasks.parse.joint.text import Seen, clamped, sentences_of
-from isogloss.tasks.parse.joint.training import Inference, Settings, all_beliefs, learn, shape_of
+from isogloss.tasks.parse.joint.training import (
+    Inference,
+    JointLikelihood,
+    Settings,
+    all_beliefs,
+    learn,
+    shape_of,
+)
 
 __all__ = ["TAGGING", "Known", "allowed_values", "best_values", "jackknifed", "spread"]
 
@@ -83,14 +90,15 @@ def _learnt(
     make = partial(sentences_of, treebank, known.seen, known.features, schema)
     sentences = make(allowed, gold[:, 0], gold)
 
-    def fewer(weights: NDArray[np.float64]) -> Sequence[Sentence]:
+    def fewer(weights: NDArray[np.float64]) -> JointLikelihood:
         """Without the values that one pass has made all but impossible: several times as fast, and as good."""
         believed = np.zeros(allowed.shape)
         _fill(known, mine, sentences, weights, believed)
-        return make((believed > ALL_BUT_IMPOSSIBLE) | clamped(gold, schema), gold[:, 0], gold, mine.tolist())
+        few = make((believed > ALL_BUT_IMPOSSIBLE) | clamped(gold, schema), gold[:, 0], gold, mine.tolist())
+        return JointLikelihood(few, shape, size, TAGGING)
 
-    chosen = [sentences[s] for s in mine]
-    return learn(chosen, shape, np.zeros(size), TAGGING, settings, refine=fewer), sentences
+    chosen = JointLikelihood([sentences[s] for s in mine], shape, size, TAGGING)
+    return learn(chosen, settings, refine=fewer), sentences
 
 
 def _fill(

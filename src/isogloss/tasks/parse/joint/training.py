@@ -10,10 +10,17 @@ from numpy.typing import NDArray
 
 from isogloss.engine.threads import run_blocks
 from isogloss.layout import check_table
+from isogloss.learners.gradients import Gradient
+from isogloss.learners.models import pieces
+from isogloss.learners.optimisers import AdaGrad
+from isogloss.learners.runner import run
 from isogloss.tasks.parse.joint._numba.layout import Sentence, Shape
 from isogloss.tasks.parse.joint.schema import Schema
 
-__all__ = ["Inference", "Settings", "all_beliefs", "checked_keys", "learn", "link_keys", "potentials_of", "shape_of"]
+__all__ = [
+    "Inference", "JointLikelihood", "Settings", "all_beliefs", "checked_keys", "learn", "learner_of", "link_keys",
+    "potentials_of", "shape_of",
+]  # fmt: skip
 
 _FARTHEST = 300.0
 _FIRST_TABLE = 1 << 16
@@ -109,65 +116,81 @@ def all_beliefs(
     return out
 
 
-def learn(
-    sentences: Sequence[Sentence],
-    shape: Shape,
-    weights: NDArray[np.float64],
-    how: Inference,
-    settings: Settings,
-    watch: Callable[[int, float, Callable[[], NDArray[np.float64]]], None] | None = None,
-    refine: Callable[[NDArray[np.float64]], Sequence[Sentence]] | None = None,
-) -> NDArray[np.float64]:
-    """Weights after some passes of AdaGrad over sentences in random order, from the given ones.
+class JointLikelihood:
+    r"""The log-likelihood of tags and trees, with Bethe's log Z: what is raised.
 
-    .. math:: \\nabla = f(gold) - E_b[f] - \\theta / (\\sigma^2 N)
+    .. math:: \nabla = f(gold) - E_b[f]
 
-    where expectations are by the beliefs of factors. Sentences of a batch are worked on side by side and added up in
-    order, so that nothing depends on the number of threads. After each pass, `watch` is told its number, the mean
-    log-likelihood of a word as it was met, and how to get the weights. After the first, `refine` may give the same
-    sentences with fewer values, for the rest.
+    where expectations are by the beliefs of factors. Sentences of a minibatch are worked on side by side.
+
+    Parameters
+    ----------
+    sentences : sequence of Sentence
+    shape : Shape
+    n_weights : int
+    how : Inference
     """
-    from isogloss.tasks.parse.joint._numba.learn import decay_all, gather, gradient, step
 
-    size = len(weights)
-    weights, squares, sums = weights.copy(), np.zeros(size), np.zeros(size)
-    marks, touched, last = np.zeros(size, np.bool_), np.zeros(size, np.int64), np.zeros(size, np.int64)
-    rng, now = np.random.default_rng(settings.seed), 0
-    decay = settings.batch / (settings.variance * max(1, len(sentences)))
-    words = sum(len(sentence.words) - 1 for sentence in sentences)
+    def __init__(self, sentences: Sequence[Sentence], shape: Shape, n_weights: int, how: Inference) -> None:
+        self.sentences, self.shape, self.n_weights, self.how = sentences, shape, n_weights, how
 
-    def current() -> NDArray[np.float64]:
-        decay_all(weights, squares, last, now, settings.rate, decay)
-        return weights.copy()
+    def __len__(self) -> int:
+        return len(self.sentences)
 
-    for number in range(settings.passes):
-        order, total = rng.permutation(len(sentences)), 0.0
-        for first in range(0, len(order), settings.batch):
-            chosen = [sentences[s] for s in order[first : first + settings.batch]]
-            count = 0
-            for places, values, gain in _gradients(chosen, shape, weights, how, gradient):
-                count = gather(places, values, sums, marks, touched, count)
-                total += gain
-            step(touched, count, sums, marks, weights, squares, last, now, settings.rate, decay)
-            now += 1
-        if watch is not None:
-            watch(number, total / max(1, words), current)
-        if refine is not None and number == 0 and settings.passes > 1:
-            sentences = refine(current())
-    return current()
+    @property
+    def n_words(self) -> int:
+        """Words of all sentences."""
+        return sum(len(sentence.words) - 1 for sentence in self.sentences)
+
+    def support(self, items: NDArray[np.int64]) -> None:
+        """Features are found as they are needed, and never listed."""
+        return
+
+    def gradient(self, weights: NDArray[np.float64], items: NDArray[np.int64]) -> tuple[float, Gradient]:
+        """The log-likelihood of some sentences, and its gradient."""
+        from isogloss.tasks.parse.joint._numba.learn import gradient
+
+        found: list[Any] = [None] * len(items)
+        how, potentials, chosen = self.how, potentials_of(self.shape, weights), items.tolist()
+
+        def work(block: int, blocks: int) -> None:
+            found[block] = gradient(
+                self.sentences[chosen[block]], self.shape, weights, potentials, how.links, how.tags, how.projective,
+                how.single_root, how.iterations, how.tolerance, how.small,
+            )  # fmt: skip
+
+        run_blocks(work, len(items))
+        return sum(value for _, _, value in found), Gradient.of([(places, slopes) for places, slopes, _ in found])
+
+    def add_gradient(
+        self, weights: NDArray[np.float64], out: NDArray[np.float64], items: NDArray[np.int64] | None = None
+    ) -> float:
+        """The log-likelihood of some sentences, or of all; its gradient is added to `out`."""
+        total = 0.0
+        for some in pieces(len(self), items, 16):
+            value, lists = self.gradient(weights, some)
+            lists.add_to(out)
+            total += value
+        return total
 
 
-def _gradients(
-    chosen: Sequence[Sentence], shape: Shape, weights: NDArray[np.float64], how: Inference, gradient: Any
-) -> list[Any]:
-    out: list[Any] = [None] * len(chosen)
-    potentials = potentials_of(shape, weights)
+def learner_of(objective: JointLikelihood, settings: Settings, within: Any = None) -> AdaGrad:
+    """AdaGrad with a Gaussian prior; weights are not averaged."""
+    return AdaGrad(
+        objective, rate=settings.rate, l2=1 / settings.variance, batch=settings.batch, seed=settings.seed,
+        damping=0.0, average_from=None, in_place=True, within=within,
+    )  # fmt: skip
 
-    def work(block: int, blocks: int) -> None:
-        out[block] = gradient(
-            chosen[block], shape, weights, potentials, how.links, how.tags, how.projective, how.single_root,
-            how.iterations, how.tolerance, how.small,
-        )  # fmt: skip
 
-    run_blocks(work, len(chosen))
-    return out
+def learn(
+    objective: JointLikelihood,
+    settings: Settings,
+    refine: Callable[[NDArray[np.float64]], JointLikelihood] | None = None,
+) -> NDArray[np.float64]:
+    """Weights after some passes; after the first, `refine` may give the same sentences with fewer values."""
+    learner, rest = learner_of(objective, settings), settings.passes
+    state = learner.init()
+    if refine is not None and settings.passes > 1:
+        state, rest = run(learner, state, iterations=1).state, settings.passes - 1
+        learner = learner_of(refine(state.weights), settings)
+    return np.asarray(run(learner, state, iterations=rest).state.weights)

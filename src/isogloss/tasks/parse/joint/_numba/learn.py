@@ -1,4 +1,4 @@
-"""Beliefs, Bethe's log Z, and the gradient of the likelihood of one sentence; steps of AdaGrad."""
+"""Beliefs, Bethe's log Z, and the gradient of the likelihood of one sentence."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from isogloss.tasks.parse.joint._numba.propagate import (
     within_of,
 )
 
-__all__ = ["beliefs", "bethe", "decay_all", "gold_score", "gradient", "step"]
+__all__ = ["beliefs", "bethe", "gold_score", "gradient"]
 
 
 @njit(cache=True, nogil=True)
@@ -407,43 +407,3 @@ def _refresh(sentence, n_attributes, graph):
         room, middle, end = graph.rooms[f], graph.rooms[f] + last - first, graph.rooms[f + 1]
         distribution(graph.totals[first:last], graph.to_tags[room:middle], 0, last - first, graph.given[room:middle])
         distribution(graph.totals[start:stop], graph.to_tags[middle:end], 0, stop - start, graph.given[middle:end])
-
-
-@njit(cache=True, nogil=True)
-def gather(places, values, sums, marks, touched, count):
-    """Add up derivatives of several sentences; `touched` lists the weights that have any."""
-    for k in range(len(places)):
-        at = places[k]
-        if not marks[at]:
-            marks[at] = True
-            touched[count] = at
-            count += 1
-        sums[at] += values[k]
-    return count
-
-
-@njit(cache=True, nogil=True)
-def _decayed(weight, rate, decay, steps):
-    return weight * max(0.0, 1.0 - rate * decay) ** steps if decay > 0.0 and steps > 0 else weight
-
-
-@njit(cache=True, nogil=True)
-def step(touched, count, sums, marks, weights, squares, last, now, rate, decay):
-    """One step of AdaGrad uphill on the weights that have derivatives, after the decay that they have waited for."""
-    for k in range(count):
-        at = touched[k]
-        if squares[at] > 0.0:
-            weights[at] = _decayed(weights[at], rate / np.sqrt(squares[at]), decay, now - last[at])
-        squares[at] += sums[at] * sums[at]
-        if squares[at] > 0.0:
-            weights[at] += rate * sums[at] / np.sqrt(squares[at])
-        last[at], sums[at], marks[at] = now, 0.0, False
-
-
-@njit(cache=True, nogil=True)
-def decay_all(weights, squares, last, now, rate, decay):
-    """The decay that all weights still wait for."""
-    for at in range(len(weights)):
-        if weights[at] != 0.0 and squares[at] > 0.0:
-            weights[at] = _decayed(weights[at], rate / np.sqrt(squares[at]), decay, now - last[at])
-            last[at] = now
