@@ -206,10 +206,11 @@ class Perceptron(Passing):
         if min(augmentation) < 0 or passes < 1:
             raise ParameterError(f"{place}: augmentation should be 0 or more and passes positive")
         self.model, self.costs = model, costs
-        self.targets: Any = targets
+        known: Any = targets
+        self.targets = known
         self.augmentation, self.passes, self.shuffle = augmentation, passes, shuffle
         self.region = Region(place, model.n_weights, lower, upper)
-        self._known: Any = self.targets if given else GoldTargets(self.targets, costs)
+        self._known = known if given else GoldTargets(known, costs)
         self._together = given or (batch > 1 and not self.region.bounded)
 
     def init(self, weights: ArrayLike | None = None) -> StochasticState:

@@ -226,9 +226,8 @@ def tempered(dist: Any, temperature: float) -> Any:
     if isinstance(dist, AlignmentChain):
         raise ParameterError(f"{dist!r}: jumps and nulls have no temperature here; take tempered(dist.chain, …)")
     if isinstance(dist, Batch):
-        if isinstance(dist, Chains | SpanningTrees | ProjectiveTrees | FactorGraphs | LoopyTrees) and not _second_order(
-            dist
-        ):
+        plain = isinstance(dist, Chains | SpanningTrees | ProjectiveTrees | FactorGraphs | LoopyTrees)
+        if plain and not _second_order(dist):
             return _rescored(dist, dist.scores.values / temperature)
         return [tempered(dist[s], temperature) for s in range(len(dist))]
     if hasattr(dist, "with_part_scores"):

@@ -180,7 +180,8 @@ def check_batch(
 ) -> None:
     """A batch equals one by one, and any number of threads equals one thread, to the bit.
 
-    Held against each other are log Z, marginals, best structures and, where the batch has these methods, entropies.
+    Held against each other are log Z, marginals, best structures and, where the batch has these methods, entropies and
+    what `take` gives.
     """
     from isogloss.engine.threads import using_threads
 
@@ -198,6 +199,21 @@ def check_batch(
             assert best[row] == _key(one.argmax()), f"batch, sentence {row}: argmax differs"
             if entropies is not None:
                 assert entropies[row] == one.entropy(), f"batch, sentence {row}: the entropy differs"
+    _check_take(many, results[-1])
+
+
+def _check_take(many: Any, found: Any) -> None:
+    """Some sentences, turned round and one of them twice, are as they are among all."""
+    if not hasattr(many, "take"):
+        return
+    chosen = [*range(len(many) - 1, -1, -2), *range(min(1, len(many)))]
+    some = many.take(np.array(chosen, np.int64))
+    assert len(some) == len(chosen), "take: another number of sentences"
+    best = [_key(y) for y in some.argmax()]
+    for row, s in enumerate(chosen):
+        assert some.log_partition()[row] == found[0][s], f"take, sentence {s}: log Z differs"
+        np.testing.assert_array_equal(np.ravel(some.marginals()[row]), np.ravel(found[1][s]), err_msg=f"take, {s}")
+        assert best[row] == found[2][s], f"take, sentence {s}: argmax differs"
 
 
 def check_k_best(found: Sequence[tuple[float, Any]], truth: BruteForce, k: int) -> None:
