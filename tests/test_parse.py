@@ -12,14 +12,17 @@ from hypothesis import strategies as st
 
 from isogloss.data import Treebank, features_of
 from isogloss.errors import ParameterError
+from isogloss.learners.gradients import Gradient
+from isogloss.learners.loglinear import Likelihood
+from isogloss.learners.risk import Risk
 from isogloss.structures.tree_parts import FAMILIES, Candidates, TreeParts
 from isogloss.tasks.parse._numba import features as kernels
 from isogloss.tasks.parse.features import LINK_TEMPLATES, PART_ROLES, PART_TEMPLATES, Templates, splitmix
 from isogloss.tasks.parse.filtering import LinkFilter, with_heads
 from isogloss.tasks.parse.inference import Shape, best_trees, chances_of
-from isogloss.tasks.parse.labels import Labeller, gold_labels
-from isogloss.tasks.parse.scoring import LEAST, FeatureSet, Gradient, PartScorer, Table, count_keys
-from isogloss.tasks.parse.training import likelihood, risk
+from isogloss.tasks.parse.labels import Labeller, LabelLikelihood, gold_labels
+from isogloss.tasks.parse.scoring import LEAST, FeatureSet, PartScorer, Table, count_keys
+from isogloss.tasks.parse.training import KnownHeads, TreeModel
 from isogloss.tasks.parse.words import ATOMS, PAD, columns_of, encode, values_of
 
 MASK = (1 << 64) - 1
@@ -309,8 +312,16 @@ def random_tree(n: int, rng: np.random.Generator) -> list[int]:
 def summed(gradient: Gradient, n: int) -> np.ndarray:
     out = np.zeros(n)
     for start, end in zip(gradient.places, gradient.ends, strict=True):
-        np.add.at(out, gradient.numbers[start:end], gradient.parts[start:end])
+        np.add.at(out, gradient.numbers[start:end], gradient.values[start:end])
     return out
+
+
+def likely(model: TreeModel, known: KnownHeads) -> Any:
+    return Likelihood(model, target=known)
+
+
+def risky(model: TreeModel, known: KnownHeads) -> Any:
+    return Risk(model, known)
 
 
 def shape_of(projective: bool, families: tuple[str, ...] = ()) -> Shape:
@@ -319,7 +330,7 @@ def shape_of(projective: bool, families: tuple[str, ...] = ()) -> Shape:
 
 @pytest.mark.parametrize("projective", [True, False])
 @pytest.mark.parametrize("partial", [True, False])
-@pytest.mark.parametrize("objective", [likelihood, risk])
+@pytest.mark.parametrize("objective", [likely, risky])
 def test_gradients_of_objectives_are_their_derivatives(
     trees: Treebank, projective: bool, partial: bool, objective: Any
 ) -> None:
@@ -328,12 +339,9 @@ def test_gradients_of_objectives_are_their_derivatives(
     heads = few.heads.copy()
     if partial:
         heads[[1, 4, 8]] = -1
-    sentences, parts, shape = np.arange(3), TreeParts.of(every), shape_of(projective)
-
-    def asked() -> Any:
-        return objective(shape.trees(parts, scorer.scores(words, sentences, parts)), heads)
-
-    found = summed(scorer.gradient(words, sentences, parts, asked().values), len(scorer.weights))
+    model = TreeModel(scorer, words, every, shape_of(projective), np.arange(3))
+    raised = objective(model, KnownHeads(heads, every.offsets, np.arange(3)))
+    found = summed(raised.gradient(scorer.weights, np.arange(3))[1], len(scorer.weights))
     order = np.argsort(-np.abs(found))
     for i in [*order[:6].tolist(), *order[100:600:100].tolist()]:
         before = float(scorer.weights[i])
@@ -341,33 +349,30 @@ def test_gradients_of_objectives_are_their_derivatives(
         for step in (0.0625, -0.0625):
             scorer.weights[i] = before + step
             exact = float(scorer.weights[i])
-            values.append((exact, float(asked().losses.sum())))
+            values.append((exact, raised.gradient(scorer.weights, np.arange(3))[0]))
         scorer.weights[i] = before
         slope = (values[0][1] - values[1][1]) / (values[0][0] - values[1][0])
         assert found[i] == pytest.approx(slope, abs=3e-3)
 
 
-@pytest.mark.parametrize("objective", [likelihood, risk])
+@pytest.mark.parametrize("objective", [likely, risky])
 def test_gradients_with_larger_parts_are_near_the_derivatives_where_scores_are_small(
-    trees: Treebank, objective: Any
+    trees: Treebank, objective: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of Bethe's log Z, beliefs are the exact derivative once messages rest; of risk, differences are taken anyway."""
     few = trees.part(0, 2)
     scorer, words, _, every = scorer_of(few, FAMILIES, scale=0.02)
-    sentences, parts, shape = np.arange(2), TreeParts.of(every, FAMILIES), shape_of(False, FAMILIES)
-
-    def asked() -> Any:
-        made = shape.trees(parts, scorer.scores(words, sentences, parts))
-        made.tolerance = 1e-12
-        return objective(made, few.heads)
-
-    found = summed(scorer.gradient(words, sentences, parts, asked().values), len(scorer.weights))
+    model = TreeModel(scorer, words, every, shape_of(False, FAMILIES), np.arange(2))
+    options = {"constraint": "tree", "single_root": True, "iterations": 50, "tolerance": 1e-12}
+    monkeypatch.setattr(Shape, "options", property(lambda self: options))
+    raised = objective(model, KnownHeads(few.heads, every.offsets, np.arange(2)))
+    found = summed(raised.gradient(scorer.weights, np.arange(2))[1], len(scorer.weights))
     for i in np.argsort(-np.abs(found))[:300:60].tolist():
         before = float(scorer.weights[i])
         losses = []
         for step in (0.0625, -0.0625):
             scorer.weights[i] = before + step
-            losses.append(float(asked().losses.sum()))
+            losses.append(raised.gradient(scorer.weights, np.arange(2))[0])
         scorer.weights[i] = before
         assert found[i] == pytest.approx((losses[0] - losses[1]) / 0.125, abs=5e-3)
 
@@ -389,7 +394,10 @@ def test_loss_of_partial_annotation_sums_over_the_trees_that_have_the_known_head
             continue
         weight = np.exp(sum(scores[h, c] for c, h in enumerate(tree, 1)))
         total[all(k < 0 or k == h for k, h in zip(heads, tree, strict=True))] += weight
-    assert likelihood(batch, heads).losses[0] == pytest.approx(-np.log(total[True] / sum(total.values())))
+    wanted = KnownHeads(heads, np.array([0, n]), np.array([0])).wanted(np.array([0]), batch)
+    assert wanted.values is not None
+    loss = batch.log_partition()[0] - wanted.values[0]
+    assert loss == pytest.approx(-np.log(total[True] / sum(total.values())))
 
 
 def reaches(tree: tuple[int, ...], word: int) -> bool:
@@ -403,9 +411,12 @@ def reaches(tree: tuple[int, ...], word: int) -> bool:
 def test_sentences_that_no_tree_fits_ask_for_nothing() -> None:
     parts = TreeParts.of(Candidates.all([4, 2]))
     heads = np.array([3, 4, -1, -1, -1, 0], np.int32)  # 3→1 and 4→2 cross
-    asked = likelihood(shape_of(True).trees(parts, np.zeros(parts.n_parts)), heads)
-    assert asked.values[: parts.offsets[1]] == pytest.approx(0.0)
-    assert asked.losses[0] == 0.0 and asked.losses[1] > 0
+    trees, both = shape_of(True).trees(parts, np.zeros(parts.n_parts)), np.arange(2)
+    found = KnownHeads(heads, np.array([0, 4, 6]), both).found(both, trees)
+    values, total = found.wanted.values, trees.log_partition()
+    assert found.wanted.parts[: parts.offsets[1]] == pytest.approx(trees.marginals().values[: parts.offsets[1]])
+    assert values is not None and values[0] == total[0] and values[1] < total[1]
+    assert found.impossible.tolist() == [True, False]
 
 
 @pytest.mark.parametrize("projective", [True, False])
@@ -439,25 +450,17 @@ def test_the_filter_keeps_a_tree_and_what_is_likely(trees: Treebank) -> None:
 
 
 def test_gradient_of_labels_is_the_derivative_of_their_loss(trees: Treebank) -> None:
-    from isogloss.tasks.parse import labels as module
-    from isogloss.tasks.parse._numba.labels import emit_labels
-
     few = trees.part(0, 4)
     columns = columns_of(few)
     words = encode(few, columns)
     names, gold = gold_labels(few)
     made = Labeller._empty(words, columns, names, few.heads, gold, few.offsets)
     weights = np.random.default_rng(0).normal(scale=0.1, size=len(made.labels)).astype(np.float32)
-    most = 2 * (len(made.templates) + 1 + 3 * words.features.shape[1]) * len(names)
-    places = np.concatenate([[0], np.cumsum(most * words.lengths)]).astype(np.int64)
-    numbers, parts = np.empty(places[-1], np.int32), np.empty(places[-1], np.float32)
+    objective = LabelLikelihood(made, words, few.heads, gold, few.offsets)
 
     def run() -> tuple[float, np.ndarray]:
-        ends, losses = places[:-1].copy(), np.zeros(4)
-        given = (words.starts, words.lengths, (words.codes, words.features), module._numbers(made.templates))
-        learnt = (made.table.slots, made.rows, made.labels, weights, few.heads, gold, few.offsets, len(names))
-        emit_labels(0, 1, np.arange(4), *given, *learnt, places[:-1], numbers, parts, ends, losses)
-        return float(losses.sum()), summed(Gradient(places[:-1], ends, numbers, parts), len(weights))
+        value, lists = objective.gradient(weights, np.arange(4))
+        return value, summed(lists, len(weights))
 
     _, found = run()
     for i in np.argsort(-np.abs(found))[:200:25].tolist():
@@ -472,4 +475,4 @@ def test_gradient_of_labels_is_the_derivative_of_their_loss(trees: Treebank) -> 
         words, few.heads, few.offsets
     )
     assert chances.sum(axis=1) == pytest.approx(1.0, abs=1e-5)
-    assert -np.log(chances[np.arange(len(gold)), gold]).sum() == pytest.approx(run()[0], rel=1e-4)
+    assert -np.log(chances[np.arange(len(gold)), gold]).sum() == pytest.approx(-run()[0], rel=1e-4)

@@ -15,10 +15,10 @@ from isogloss.errors import ModelError, ParameterError
 from isogloss.structures.tree_parts import Candidates, TreeParts
 from isogloss.tasks.parse import DependencyParser
 from isogloss.tasks.parse.inference import Shape
-from isogloss.tasks.parse.labelled import JointScorer, LabelLearner, LabelScorer
+from isogloss.tasks.parse.labelled import JointScorer, LabelledTrees, LabelScorer
 from isogloss.tasks.parse.labels import gold_labels
 from isogloss.tasks.parse.scoring import FeatureSet, PartScorer, Table, count_keys
-from isogloss.tasks.parse.training import likelihood, with_links
+from isogloss.tasks.parse.training import KnownHeads, TreeModel
 from isogloss.tasks.parse.words import columns_of, encode
 
 TINY = Treebank.of(
@@ -39,18 +39,21 @@ class Model:
         self.names, self.gold = gold_labels(treebank)
         features = FeatureSet.of(columns)
         table = Table.of(count_keys(self.words, features, every, (), treebank.heads))
-        self.scorer = PartScorer(features, table, rng.normal(scale=scale, size=len(table)).astype(np.float32))
         empty = LabelScorer.empty(self.words, columns, self.names, treebank.heads, self.gold, treebank.offsets)
-        self.learner = LabelLearner(empty, self.gold, treebank.offsets)
-        self.weights = self.learner.steps.weights  # what the scorer of the learner looks at
-        self.weights[:] = rng.normal(scale=scale, size=len(self.weights))
-        self.labels, self.parts, self.offsets = self.learner.scorer, TreeParts.of(every), treebank.offsets
+        self.all = rng.normal(scale=scale, size=len(table) + len(empty.weights)).astype(np.float32)
+        self.weights = self.all[len(table) :]  # of labels
+        self.scorer = PartScorer(features, table, self.all[: len(table)])
+        self.labels, self.parts, self.offsets = empty.with_weights(self.weights), TreeParts.of(every), treebank.offsets
+        self.every = every
 
-    def asked(self, heads: np.ndarray, shape: Shape) -> tuple[Any, Any]:
-        terms = self.learner.terms(self.words, SENTENCES, self.parts)
-        scores = self.scorer.scores(self.words, SENTENCES, self.parts)
-        trees = shape.trees(self.parts, with_links(self.parts, scores, terms.sums))
-        return likelihood(trees, heads, terms.known), terms
+    def trees(self, shape: Shape) -> LabelledTrees:
+        trees = TreeModel(self.scorer, self.words, self.every, shape, SENTENCES)
+        return LabelledTrees(trees, self.labels, self.gold)
+
+    def asked(self, heads: np.ndarray, shape: Shape, items: np.ndarray = SENTENCES) -> tuple[float, Any]:
+        """Log-likelihood and gradient of some sentences."""
+        known = KnownHeads(heads, self.offsets, SENTENCES)
+        return self.trees(shape).likelihood(self.all, known, items)
 
     def label_scores(self) -> np.ndarray:
         """float64[n_links, n_labels]: log-sum + log probability is the score of a label."""
@@ -138,25 +141,24 @@ def test_weights_are_of_pairs_met_on_gold_links() -> None:
 def test_loss_of_what_is_known_sums_over_the_labelled_trees_that_have_it(projective: bool) -> None:
     model = Model(seed=2)
     heads = np.array([-1, 3, 0, 0, -1, -1], np.int32)
-    model.learner.gold = model.gold.copy()
-    model.learner.gold[[1, 5]] = -1  # a head without a label; neither; labels without a head at 0 and 4
-    asked, _ = model.asked(heads, Shape("projective" if projective else "tree"))
+    model.gold[[1, 5]] = -1  # a head without a label; neither; labels without a head at 0 and 4
     for s in range(2):
+        value, _ = model.asked(heads, Shape("projective" if projective else "tree"), np.array([s]))
         every = all_labelled_trees(model, s, projective=projective)
-        known, labels = heads[3 * s : 3 * s + 3], model.learner.gold[3 * s : 3 * s + 3]
+        known, labels = heads[3 * s : 3 * s + 3], model.gold[3 * s : 3 * s + 3]
         right = sum(
             w
             for tree, given, w in every
             if all(k in (-1, h) for k, h in zip(known, tree, strict=True))
             and all(k in (-1, r) for k, r in zip(labels, given, strict=True))
         )
-        assert asked.losses[s] == pytest.approx(-np.log(right / sum(w for *_, w in every)))
+        assert value == pytest.approx(np.log(right / sum(w for *_, w in every)))
 
 
 def summed(gradient: Any, n: int) -> np.ndarray:
     out = np.zeros(n)
     for start, end in zip(gradient.places, gradient.ends, strict=True):
-        np.add.at(out, gradient.numbers[start:end], gradient.parts[start:end])
+        np.add.at(out, gradient.numbers[start:end], gradient.values[start:end])
     return out
 
 
@@ -167,22 +169,16 @@ def test_gradients_are_derivatives_of_the_loss(projective: bool, partial: bool) 
     heads = TINY.heads.copy()
     if partial:
         heads[[0, 3]] = -1
-        model.learner.gold = np.where(np.arange(6) % 3 == 1, -1, model.gold)
-    asked, terms = model.asked(heads, shape)
-    values = model.learner.derivatives(SENTENCES, model.parts, terms, asked)
-    slopes = {
-        "labels": summed(model.labels.gradient(model.words, SENTENCES, model.parts, values), len(model.weights)),
-        "parts": summed(
-            model.scorer.gradient(model.words, SENTENCES, model.parts, asked.values), len(model.scorer.weights)
-        ),
-    }
-    for weights, found in ((model.weights, slopes["labels"]), (model.scorer.weights, slopes["parts"])):
+        model.gold = np.where(np.arange(6) % 3 == 1, -1, model.gold)
+    slopes = summed(model.asked(heads, shape)[1], len(model.all))
+    border = len(model.all) - len(model.weights)
+    for weights, found in ((model.weights, slopes[border:]), (model.scorer.weights, slopes[:border])):
         order = np.argsort(-np.abs(found))
         for i in order[:: max(1, len(order) // 12)].tolist():
             before, losses = float(weights[i]), []
             for step in (0.0625, -0.0625):
                 weights[i] = before + step
-                losses.append(float(model.asked(heads, shape)[0].losses.sum()))
+                losses.append(model.asked(heads, shape)[0])
             weights[i] = before
             assert found[i] == pytest.approx((losses[0] - losses[1]) / 0.125, abs=3e-3)
 
@@ -191,9 +187,25 @@ def test_sentences_that_no_tree_fits_ask_nothing_of_labels() -> None:
     four = Treebank.of([[("a", "X", 3, "x"), ("b", "X", 4, "y"), ("c", "X", 0, "x"), ("d", "X", 3, "y")]])
     model = Model(four.take([0, 0]))
     heads = np.array([3, 4, -1, -1] * 2, np.int32)  # 3→1 and 4→2 cross
-    asked, terms = model.asked(heads, Shape("projective"))
-    values = model.learner.derivatives(SENTENCES, model.parts, terms, asked)
-    assert not values.any() and not asked.losses.any()
+    value, gradient = model.asked(heads, Shape("projective"))
+    assert value == 0 and not summed(gradient, len(model.all)).any()
+
+
+def test_links_share_their_value_among_their_labels() -> None:
+    """Of any objective over trees with labels summed out, by finite differences of one link's posterior."""
+    model, shape = Model(seed=4), Shape("projective")
+    trees, one = model.trees(shape), np.array([0])
+    batch = trees.batch(model.all, one)
+    cost = np.random.default_rng(0).normal(size=batch.layout.n_parts)
+    moved = batch.hessian_vector(batch.scores.like(cost)).values
+    found = summed(trees.gradient(one, batch, moved), len(model.all))
+    for i in np.argsort(-np.abs(found))[:: max(1, len(found) // 9)].tolist():
+        before, values = float(model.all[i]), []
+        for step in (0.03125, -0.03125):
+            model.all[i] = before + step
+            values.append(float(cost @ trees.batch(model.all, one).marginals().values))
+        model.all[i] = before
+        assert found[i] == pytest.approx((values[0] - values[1]) / 0.0625, abs=3e-3)
 
 
 # --- the parser -------------------------------------------------------------------------------------------------------

@@ -75,7 +75,7 @@ class Tuned:
     >>> learner = Tuned(Sgd(Bowl(), rate=0.3), lambda weights: -abs(float(weights[0]) - 2), "{:.1f}")
     >>> found = run(learner, learner.init(), iterations=9, should_stop=learner.is_done)
     >>> found.state.weights.round(1).tolist(), found.stopped_because
-    ([1.8], 'should_stop')
+    ([2.0], 'should_stop')
     """
 
     def __init__(

@@ -107,7 +107,8 @@ class Matchings(Batch[Links]):
 
     def _take(self, items: NDArray[np.int64]) -> Matchings:
         new, chosen = self._remake(self.scores.take(items)), items.tolist()
-        for name in ("source_null", "target_null", "_steps", "_pairs", "_least"):
+        new.source_null, new.target_null = self.source_null.take(items), self.target_null.take(items)
+        for name in ("_steps", "_pairs", "_least"):
             each = getattr(self, name)
             setattr(new, name, None if each is None else [each[s] for s in chosen])
         return new
