@@ -1,4 +1,7 @@
-r"""`Regularised`: a conditional random field from few labelled sentences, many unlabelled ones, and a penalty.
+r"""Conditional random fields from text that is labelled in part or not at all, by posterior regularisation.
+
+`Alternating` learns from what a projection of the field's own posteriors says of a whole text. `Regularised` learns
+from few labelled sentences, many unlabelled ones, and a penalty:
 
 .. math:: J(\theta, q) = \sum_{i \le l} \log p_\theta(y_i \mid x_i) - \tfrac12 \lambda_2 \|\theta\|^2
     - \alpha \sum_{i > l} KL(q_i \| p_\theta) - \lambda\, h(E_q[f])
@@ -8,7 +11,7 @@ is raised in turn over q (`exponentiated`) and θ (`Lbfgs` with q as soft target
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,13 +24,88 @@ from isogloss.learners.loglinear import Lbfgs, Likelihood, Total
 from isogloss.learners.optimisers import Objective
 from isogloss.learners.posterior.exponentiated import Tilted, exponentiated
 from isogloss.learners.posterior.features import Features
+from isogloss.learners.posterior.project import Outcome
 from isogloss.learners.posterior.smooth import Smooth
 from isogloss.learners.posterior.together import Together
 from isogloss.learners.runner import run
 
-__all__ = ["Info", "Regularised", "State", "vertex_features"]
+__all__ = ["Alternating", "AlternatingInfo", "AlternatingState", "Info", "Regularised", "State", "vertex_features"]
 
 Array = NDArray[np.float64]
+
+
+ProjectText = Callable[[Together, "Array | None"], Outcome[Together]]
+
+
+class AlternatingState(NamedTuple):
+    """What the next step of `Alternating` needs."""
+
+    weights: Array
+    iteration: int = 0
+    start: Array | None = None
+    """Where the next projection starts."""
+
+
+class AlternatingInfo(NamedTuple):
+    """What a person wants to watch."""
+
+    objective: float
+    """J of the weights handed in."""
+    violation: float
+    """What the projection left of the constraints."""
+
+
+class Alternating:
+    r"""Posterior regularisation of a field whose text is labelled in part: block ascent on
+
+    .. math:: J(w, q) = -KL(q \| p_w) - R(q) - \tfrac12 \lambda_2 \|w\|^2, \qquad q \text{ over what is allowed}
+
+    A step is one projection of the whole text, and some steps of L-BFGS towards it; see also `Likelihood` with
+    `project`, which takes a few items at a time.
+
+    Parameters
+    ----------
+    model : ChainModel
+    within : ChainModel
+        The same field over what is allowed.
+    project : callable
+        From all distributions over what is allowed, and where the last search ended, to the outcome of a projection.
+    l2 : float
+        λ₂.
+    climbs : int
+        Steps of L-BFGS after each projection.
+    """
+
+    def __init__(
+        self, model: ChainModel, within: ChainModel, project: ProjectText, *, l2: float, climbs: int = 10
+    ) -> None:
+        self.model, self.restricted, self.project, self.l2, self.climbs = model, within, project, l2, climbs
+
+    def init(self, weights: ArrayLike | None = None) -> AlternatingState:
+        """The state before the first step, at the given weights or at 0."""
+        start = np.zeros(self.model.n_weights) if weights is None else np.array(weights, np.float64)
+        return AlternatingState(start)
+
+    def step(self, state: AlternatingState) -> tuple[AlternatingState, AlternatingInfo]:
+        """A projection, and steps towards it; the objective is that of the weights handed in."""
+        weights = state.weights
+        outcome = self.project(Together([self.restricted.distributions(weights)]), state.start)
+        all_ways = float(self.model.distributions(weights).log_partition().sum())
+        value = outcome.bound - all_ways - 0.5 * self.l2 * float(weights @ weights)
+        q: Any = outcome.q.members[0]
+        learner = Lbfgs(Likelihood(self.model, soft=q), l2=self.l2, history=5)
+        found = run(learner, learner.init(weights), iterations=self.climbs, tolerance=1e-5)
+        after = AlternatingState(found.state.weights, state.iteration + 1, np.asarray(outcome.start))
+        return after, AlternatingInfo(value, outcome.violation)
+
+    def dump(self, state: AlternatingState) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """For checkpoints."""
+        arrays = {"weights": state.weights} | ({} if state.start is None else {"start": state.start})
+        return arrays, {"iteration": state.iteration}
+
+    def restore(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> AlternatingState:
+        """The inverse of `dump`."""
+        return AlternatingState(arrays["weights"], meta["iteration"], arrays.get("start"))
 
 
 class State(NamedTuple):

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +26,8 @@ from isogloss.layout import Layout, Numbers, check
 from isogloss.learners.chain_model import ChainModel, LabelPairs, NodeFeatures
 from isogloss.learners.features import KEYS, Index, Parts, Templates, positions
 from isogloss.learners.loglinear import Lbfgs, Likelihood
-from isogloss.learners.posterior import Together
 from isogloss.learners.runner import run
+from isogloss.learners.semi_supervised import Alternating
 from isogloss.learners.sparse import Sparse
 from isogloss.progress import Progress
 from isogloss.structures import FactoredChains
@@ -105,13 +105,8 @@ class LatentCrf:
         model = ChainModel(features, text.lengths, order=order)
         watched: dict[str, Any] = {"progress": progress, "name": "Learning tags"}
         if wanted is not None:
-            rounds = -(-iterations // STEPS)
-            soft = run(
-                _Regularised(model, allowed, wanted, l2),
-                _State(np.zeros(model.n_weights)),
-                iterations=rounds,
-                **watched,
-            )
+            alternating = Alternating(model, model.within(allowed), wanted.project, l2=l2, climbs=STEPS)
+            soft = run(alternating, alternating.init(), iterations=-(-iterations // STEPS), **watched)
             return cls(index, soft.state.weights, k, order), np.asarray(soft.trace)
         learner = Lbfgs(Likelihood(model, within=model.within(allowed)), l2=l2, history=5)
         found = run(learner, learner.init(), iterations=iterations, tolerance=1e-5, **watched)
@@ -147,37 +142,6 @@ class LatentCrf:
         found = check(arrays, _LAYOUT, "the weights of the saved tagger", {"k": k, "steps": size})
         weights = np.concatenate([found["nodes"].ravel().astype(np.float64), found["steps"]])
         return cls(Index(found["keys"]), weights, k, order)
-
-
-class _State(NamedTuple):
-    weights: Floats
-    iteration: int = 0
-    start: Floats | None = None
-
-
-class _Info(NamedTuple):
-    objective: float
-
-
-class _Regularised:
-    r"""Posterior regularisation of a field, for `runner.run`: block ascent on
-
-    .. math:: J(w, q) = -KL(q \| p_w) - R(q) - \tfrac12 \lambda_2 \|w\|^2, \qquad q \text{ over what is allowed}
-    """
-
-    def __init__(self, model: ChainModel, allowed: Mask, wanted: Expectations, l2: float) -> None:
-        self.model, self.restricted, self.wanted, self.l2 = model, model.within(allowed), wanted, l2
-
-    def step(self, state: _State) -> tuple[_State, _Info]:
-        """A projection, and steps of L-BFGS towards it; the objective is that of the weights handed in."""
-        weights = state.weights
-        outcome = self.wanted.project(Together([self.restricted.distributions(weights)]), state.start)
-        all_ways = float(self.model.distributions(weights).log_partition().sum())
-        value = outcome.bound - all_ways - 0.5 * self.l2 * float(weights @ weights)
-        q: Any = outcome.q.members[0]
-        learner = Lbfgs(Likelihood(self.model, soft=q), l2=self.l2, history=5)
-        found = run(learner, learner.init(weights), iterations=STEPS, tolerance=1e-5)
-        return _State(found.state.weights, state.iteration + 1, outcome.start), _Info(value)
 
 
 def _parts(text: Treebank) -> Parts:
