@@ -5,8 +5,8 @@ given weights, and what a vector over the parts of these distributions adds to t
 ask follows from these two, so that likelihood, margins, risk and posterior regularisation work on any of them, a few
 items at a time or all together.
 
-`LinearModel` has a stored row of features for every part; `isogloss.learners.chain_model.ChainModel` is for taggers
-over whole corpora; `isogloss.features.scorer` walks templates whenever it is asked and stores nothing.
+`LinearModel` has a stored row of features for every part; `TemplateModel` walks templates whenever it is asked and
+stores nothing; `isogloss.learners.chain_model.ChainModel` is for taggers over whole corpora.
 """
 
 from __future__ import annotations

@@ -289,6 +289,11 @@ def _direction(steepest: Array, moves: tuple[Array, ...], changes: tuple[Array, 
 # --- a few items at a time -----------------------------------------------------------------------------------------
 
 
+MEMORY, FTRL_MEMORY, _TOTALS = 4, 3, 2
+"""Columns of what steps remember of each weight, and those of the mean; as `isogloss.learners._numba.steps` has them,
+which takes long to import."""
+
+
 class StochasticState(NamedTuple):
     """What the next pass needs.
 
@@ -297,7 +302,7 @@ class StochasticState(NamedTuple):
     weights : float64[n] or float32[n]
     iteration : int
         Passes.
-    memory : same[n, 4]
+    memory : same[n, MEMORY]
         What steps remember of each weight, see `isogloss.learners._numba.steps`.
     steps : int
         Steps that the mean is over.
@@ -330,19 +335,15 @@ class StochasticState(NamedTuple):
         return cls(arrays["weights"], meta["iteration"], arrays["memory"], meta["steps"])
 
     @classmethod
-    def fresh(cls, weights: NDArray[Any]) -> StochasticState:
+    def fresh(cls, weights: NDArray[Any], columns: int = MEMORY) -> StochasticState:
         """Before the first pass."""
-        from isogloss.learners._numba.steps import MEMORY
-
-        return cls(weights, 0, np.zeros((len(weights), MEMORY), weights.dtype))
+        return cls(weights, 0, np.zeros((len(weights), columns), weights.dtype))
 
     def moving(self, *, in_place: bool, afresh: bool) -> StochasticState:
         """A state whose arrays may be written to, and whose mean begins anew if it should."""
-        from isogloss.learners._numba.steps import LAST, TOTALS
-
         weights, memory = (self.weights, self.memory) if in_place else (self.weights.copy(), self.memory.copy())
         if afresh:
-            memory[:, TOTALS] = memory[:, LAST] = 0
+            memory[:, _TOTALS:] = 0
         return StochasticState(weights, self.iteration, memory, 0 if afresh else self.steps)
 
 
@@ -418,6 +419,8 @@ class _Stochastic(Passing, ABC):
     Of objectives that do not list what items depend on (`support` is None), when a gradient next moves them.
     """
 
+    _columns = MEMORY
+
     def __init__(self, objective: Objective, *, l1: float, l2: float, rate: float, **passing: Any) -> None:
         place = type(self).__name__
         _penalties(place, l1, l2)
@@ -429,7 +432,8 @@ class _Stochastic(Passing, ABC):
     def init(self, weights: ArrayLike | None = None) -> StochasticState:
         """The state before the first pass, at the given weights or at 0."""
         start = _start(self.objective, weights, type(self).__name__)
-        return StochasticState.fresh(start.astype(getattr(self.objective, "dtype", np.float64), copy=False))
+        dtype = getattr(self.objective, "dtype", np.float64)
+        return StochasticState.fresh(start.astype(dtype, copy=False), self._columns)
 
     def step(self, state: StochasticState) -> tuple[StochasticState, Info]:
         """One pass over all items, in an order that the seed and the iteration decide."""
@@ -578,6 +582,19 @@ class AdaGrad(_Stochastic):
             run_blocks(adagrad, _blocks(gradient, threads), *_lists(gradient), *given)
 
 
+class Online(Protocol):
+    """An objective with a kernel of its own for a pass of `Ftrl`, one item after the other: no lists, and no waiting.
+
+    For models whose items take microseconds. Steps are `isogloss.learners._numba.steps.climb`.
+    """
+
+    def ftrl_pass(
+        self, order: Items, weights: NDArray[Any], memory: NDArray[Any], rate: Any, l1: Any, l2: Any, /
+    ) -> float:  # fmt: skip
+        """Σ of the values of the items as they were met; weights and memory move in place."""
+        ...
+
+
 class Ftrl(_Stochastic):
     r"""FTRL-Proximal: AdaGrad's steps, with l1 and l2 penalties that count once for every step, in closed form.
 
@@ -590,6 +607,7 @@ class Ftrl(_Stochastic):
     Parameters
     ----------
     objective : Objective
+        With `batch=1`, one that is `Online` is passed over by its own kernel; its value is then not penalised.
     rate : float
         η.
     l1, l2 : float
@@ -601,6 +619,8 @@ class Ftrl(_Stochastic):
     ----------
     McMahan et al., Ad Click Prediction: a View from the Trenches, KDD 2013, algorithm 1.
     """
+
+    _columns = FTRL_MEMORY
 
     def __init__(
         self,
@@ -621,12 +641,21 @@ class Ftrl(_Stochastic):
 
     def init(self, weights: ArrayLike | None = None) -> StochasticState:
         """The state before the first pass, at the given weights or at 0."""
-        from isogloss.learners._numba.steps import TOTALS
-
         state = super().init(weights)
         size = np.abs(state.weights) * (1 / self.rate + self.l2) + self.l1  # z of these weights, had they been reached
-        state.memory[:, TOTALS] = np.where(state.weights == 0, 0, np.copysign(size, state.weights))
+        state.memory[:, _TOTALS] = np.where(state.weights == 0, 0, np.copysign(size, state.weights))
         return state
+
+    def _pass(self, state: StochasticState) -> tuple[StochasticState, Info]:
+        """Item by item in a kernel of the objective, where it has one."""
+        own = getattr(self.objective, "ftrl_pass", None)
+        if own is None or self.batch > 1:
+            return super()._pass(state)
+        real = state.weights.dtype.type
+        order = np.concatenate([NONE, *(items for _, items in self.minibatches(state.iteration))])
+        value = own(order, state.weights, state.memory, real(self.rate), real(self.l1), real(self.l2))
+        info = Info(float(value), evaluations=1, nonzero=int(np.count_nonzero(state.weights)))
+        return StochasticState(state.weights, state.iteration + 1, state.memory), info
 
     def _prepare(self, state: StochasticState) -> _Pass:
         return _Pass(False, NONE, np.zeros((2, 0)))  # steps have their penalties in them

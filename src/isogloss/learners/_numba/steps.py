@@ -2,7 +2,7 @@
 
 A gradient is a list of (number of a weight, value), see `isogloss.learners.gradients`; it points to where the objective
 rises. Block *b* of *blocks* owns the weights with number ≡ b, so that every weight sees its values in the order of the
-items. Weights are float32 or float64, and so is the memory beside them, four numbers for each weight.
+items. Weights are float32 or float64, and so is the memory beside them, `MEMORY` numbers for each weight.
 """
 
 from __future__ import annotations
@@ -13,14 +13,15 @@ from numba import njit
 from isogloss.structures._numba.lanes import prefetch
 
 __all__ = [
-    "GRADIENT", "LAST", "MEMORY", "SQUARES", "TOTALS", "adagrad", "add_entries", "averaged", "ftrl", "ftrl_step",
+    "FTRL_MEMORY", "GRADIENT", "LAST", "MEMORY", "SQUARES", "TOTALS", "adagrad", "add_entries", "averaged", "climb",
+    "ftrl", "ftrl_step",
     "margin_step", "pack", "penalise_adagrad", "penalise_sgd", "sgd",
 ]  # fmt: skip
 
 GRADIENT, SQUARES, TOTALS, LAST = 0, 1, 2, 3
 """Columns of the memory of a weight: its gradient within a minibatch, Σ g² so far, and, for the mean, the sum of all
-earlier values and the step they reach to. `ftrl` has √Σ g² and z in place of Σ g² and the sum of values."""
-MEMORY = 4
+earlier values and the step they reach to. `ftrl` has √Σ g² and z in place of Σ g² and the sum of values, and no more."""
+MEMORY, FTRL_MEMORY = 4, 3
 AHEAD = 12
 """How many entries ahead memory is asked for: weights are met in no order."""
 
@@ -52,7 +53,7 @@ def _collect(block, blocks, places, ends, numbers, values, memory):
     for k in range(len(places)):
         for j in range(places[k], ends[k]):
             if j + AHEAD < ends[k]:
-                prefetch(memory, MEMORY * np.int64(numbers[j + AHEAD]))
+                prefetch(memory, memory.shape[1] * np.int64(numbers[j + AHEAD]))
             if numbers[j] % blocks == block:
                 memory[numbers[j], GRADIENT] += values[j]
 
@@ -84,7 +85,7 @@ def adagrad(block, blocks, places, ends, numbers, values, step, borders, rates, 
         for j in range(places[k], ends[k]):
             i = numbers[j]
             if j + AHEAD < ends[k]:
-                prefetch(memory, MEMORY * np.int64(numbers[j + AHEAD]))
+                prefetch(memory, memory.shape[1] * np.int64(numbers[j + AHEAD]))
                 prefetch(weights, np.int64(numbers[j + AHEAD]))
             if i % blocks != block or memory[i, GRADIENT] == 0:
                 continue
@@ -179,6 +180,13 @@ def ftrl_step(slope, weight, size, total, rate, l1, l2):
 
 
 @njit(cache=True, nogil=True)
+def climb(weights, memory, i, slope, rate, l1, l2):
+    """One step of FTRL-Proximal for weight i, for kernels that take a step after each item."""
+    made = ftrl_step(slope, weights[i], memory[i, SQUARES], memory[i, TOTALS], rate, l1, l2)
+    weights[i], memory[i, SQUARES], memory[i, TOTALS] = made
+
+
+@njit(cache=True, nogil=True)
 def ftrl(block, blocks, places, ends, numbers, values, rate, l1, l2, weights, memory):
     """One step of FTRL-Proximal along the sum of the gradients of a minibatch."""
     _collect(block, blocks, places, ends, numbers, values, memory)
@@ -189,8 +197,7 @@ def ftrl(block, blocks, places, ends, numbers, values, rate, l1, l2, weights, me
                 continue
             g = memory[i, GRADIENT]
             memory[i, GRADIENT] = 0
-            made = ftrl_step(g, weights[i], memory[i, SQUARES], memory[i, TOTALS], rate, l1, l2)
-            weights[i], memory[i, SQUARES], memory[i, TOTALS] = made
+            climb(weights, memory, i, g, rate, l1, l2)
 
 
 @njit(cache=True, nogil=True)
