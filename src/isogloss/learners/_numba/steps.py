@@ -20,7 +20,7 @@ __all__ = [
 
 GRADIENT, SQUARES, TOTALS, LAST = 0, 1, 2, 3
 """Columns of the memory of a weight: its gradient within a minibatch, Σ g² so far, and, for the mean, the sum of all
-earlier values and the step they reach to. `ftrl` has √Σ g² and z in place of Σ g² and the sum of values, and no more."""
+earlier values and the step they reach to. `ftrl` has √Σ g² and z in place of Σ g² and the sum of values, no more."""
 MEMORY, FTRL_MEMORY = 4, 3
 AHEAD = 12
 """How many entries ahead memory is asked for: weights are met in no order."""
