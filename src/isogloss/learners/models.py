@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isogloss.errors import ParameterError
-from isogloss.learners.sparse import Sparse
+from isogloss.features.sparse import Sparse
 from isogloss.structures import Stack, Structure
 from isogloss.structures.base import kept
 from isogloss.structures.batch import Batch
