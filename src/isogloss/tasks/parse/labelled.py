@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isogloss.data.treebank import Treebank
+from isogloss.features import Templates
 from isogloss.structures.base import Array
 from isogloss.structures.batch import run_sentences
 from isogloss.structures.tree_parts import FAMILIES, Candidates, TreeParts
-from isogloss.tasks.parse.features import LABEL_TEMPLATES, Templates
+from isogloss.tasks.parse.features import LABEL_TEMPLATES
 from isogloss.tasks.parse.inference import pieces
 from isogloss.tasks.parse.labels import LabelWeights, gold_labels
 from isogloss.tasks.parse.scoring import FeatureSet, Gradient, PartScorer
@@ -48,7 +49,6 @@ class LabelScorer(LabelWeights):
     """
 
     TEMPLATES: ClassVar[tuple[str, ...]] = tuple(filter(_of_links, LABEL_TEMPLATES))
-    BASE: ClassVar[int] = 24
 
     @classmethod
     def empty(
@@ -132,7 +132,7 @@ class LabelScorer(LabelWeights):
 
 def _numbers(templates: Templates) -> Any:
     """Templates as kernels take those of links."""
-    nothing = Templates.of(())
+    nothing = Templates(())
     return FeatureSet(templates, dict.fromkeys(FAMILIES, nothing)).numbers()[0]
 
 

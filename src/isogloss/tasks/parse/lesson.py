@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from isogloss import __version__, store
 from isogloss.data.formats import as_gold
 from isogloss.data.treebank import Treebank
+from isogloss.features import KeyTable
 from isogloss.learners.runner import Place, check_checkpoint, run
 from isogloss.progress import Progress
 from isogloss.structures.tree_parts import Candidates
@@ -20,7 +21,7 @@ from isogloss.tasks.parse.fitted import Fitted
 from isogloss.tasks.parse.inference import Shape
 from isogloss.tasks.parse.labelled import LabelLearner
 from isogloss.tasks.parse.labels import Labeller
-from isogloss.tasks.parse.scoring import FeatureSet, PartScorer, Table, count_keys
+from isogloss.tasks.parse.scoring import FeatureSet, PartScorer, count_keys
 from isogloss.tasks.parse.training import Passes, Settings, TreeLearner
 from isogloss.tasks.parse.tuning import HeldOut, TunedLearner
 from isogloss.tasks.parse.words import Columns, Words, columns_of, encode
@@ -172,7 +173,7 @@ class Lesson:
         found = count_keys(
             words, features, candidates, shape.families, heads, min_count=parser.min_count, support=parser.support
         )  # fmt: skip
-        table = Table.of(found)
+        table = KeyTable.of(found)
         scorer = PartScorer(features, table, np.zeros(len(table), np.float32))
         labels, other = None, None
         if parser.labelling == "joint":
