@@ -40,7 +40,10 @@ class Axis:
         lengths = np.diff(self.offsets)
         self.starts = np.repeat(self.offsets[:-1], lengths)
         self.stops = np.repeat(self.offsets[1:], lengths)
-        self.attributes = {name: _codes(name, codes, len(self)) for name, codes in attributes.items()}
+        self.codes = np.empty((len(attributes), len(self)), np.int64)  # one array, so that kernels need no copy
+        for row, (name, codes) in zip(self.codes, attributes.items(), strict=True):
+            row[:] = _codes(name, codes, len(self))
+        self.attributes = dict(zip(attributes, self.codes, strict=True))
 
     def __len__(self) -> int:
         return int(self.offsets[-1])

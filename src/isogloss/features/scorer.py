@@ -11,7 +11,6 @@ from isogloss.errors import ParameterError
 from isogloss.features.parts import Parts
 from isogloss.features.table import Numbering
 from isogloss.features.templates import Templates
-from isogloss.structures.batch import run_sentences
 
 __all__ = ["FeatureGradient", "TemplateScorer"]
 
@@ -82,6 +81,7 @@ class TemplateScorer:
         Weights are float32 or float64. Runs on the threads of `using_threads`; the bits do not depend on their number.
         """
         from isogloss.features._numba.walk import score_parts
+        from isogloss.structures.batch import run_sentences
 
         vector = np.ascontiguousarray(weights)
         if vector.dtype != np.float32:
@@ -99,6 +99,7 @@ class TemplateScorer:
         Values up to `least` in size count as 0. Entries are as exact as the values: float32, or float64.
         """
         from isogloss.features._numba.walk import emit_features, rooms_of
+        from isogloss.structures.batch import run_sentences
 
         shares = np.ascontiguousarray(values)
         if shares.dtype != np.float32:

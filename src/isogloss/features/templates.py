@@ -187,7 +187,7 @@ class Templates:
 
     def on(self, parts: Parts) -> View:
         """These templates on parts, for kernels; a template that looks at what the parts have not is refused."""
-        return _View(self, parts).made()
+        return _View(self.starts, self.terms, parts).made()
 
     # --- features
 
@@ -198,11 +198,12 @@ class Templates:
         """
         from isogloss.features._numba.walk import list_keys
 
-        view = self.on(parts)
-        if view.wide.any():
-            raise ParameterError(f"Templates.keys: {self.names[view.wide.argmax()]!r} has many keys for each part")
         out = np.empty((parts.n_parts, len(self)), np.uint64)
-        list_keys(view, out)
+        for number, terms in enumerate(self.terms):
+            view = _View(self.starts[number : number + 1], [terms], parts).made()
+            if view.wide[0]:
+                raise ParameterError(f"Templates.keys: {self.names[number]!r} has many keys for each part")
+            list_keys(view, out[:, number])
         return out
 
     def index(self, parts: Parts, *, gold: ArrayLike | None = None, min_count: int = 1) -> Index:
@@ -218,7 +219,7 @@ class Templates:
         """
         from isogloss.features._numba.walk import count_keys
 
-        marked = np.zeros(0, np.bool_) if gold is None else np.ascontiguousarray(gold, np.bool_)
+        marked = np.zeros(0) if gold is None else np.ascontiguousarray(gold, np.bool_).astype(np.float64)
         if gold is not None and marked.shape != (parts.n_parts,):
             raise ParameterError(f"Templates.index: gold should be {parts.n_parts} booleans, not {list(marked.shape)}")
         view = self.on(parts)
@@ -278,17 +279,16 @@ def _blocks(offsets: NDArray[np.int64]) -> list[tuple[int, int]]:
 class _View:
     """Collects what templates look at."""
 
-    def __init__(self, templates: Templates, parts: Parts) -> None:
-        self.templates, self.parts = templates, parts
+    def __init__(self, starts: NDArray[np.uint64], templates: Sequence[tuple[Term, ...]], parts: Parts) -> None:
+        self.starts, self.parts = starts, parts
         self.columns: list[str] = []
         self.roles: list[str] = []
         self.axes: list[Axis] = []
-        self.attributes: list[tuple[int, str]] = []
         column_terms: list[tuple[int, int]] = []
         column_factors: list[int] = []
-        self.terms: list[tuple[int, int, int, int, int]] = []
+        self.terms: list[tuple[int, int, int, int, int, int]] = []
         self.wide = np.zeros(len(templates), np.bool_)
-        for number, items in enumerate(templates.terms):
+        for number, items in enumerate(templates):
             wide: set[str] = set()
             for place, item in enumerate(items):
                 role = self._role(item)
@@ -300,8 +300,8 @@ class _View:
                 if role.until is not None:
                     wide.add(name)
                 axis = _number(self.axes, role.axis)
-                attribute = _number(self.attributes, (axis, item.name))
-                self.terms.append((_number(self.roles, name), number, attribute, item.shift, place))
+                attribute = list(role.axis.attributes).index(item.name)
+                self.terms.append((_number(self.roles, name), number, axis, attribute, item.shift, place))
             if len(wide) > 1:
                 raise ParameterError("Templates: a template may look at one span only")
             self.wide[number] = bool(wide)
@@ -325,8 +325,7 @@ class _View:
         """Everything as arrays."""
         parts, roles = self.parts, [self.parts.roles[name] for name in self.roles]
         starts = np.concatenate([[0], np.cumsum([len(axis) for axis in self.axes])]).astype(np.int64)
-        sizes = [len(self.axes[axis]) for axis, _ in self.attributes]
-        codes = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        codes = np.concatenate([[0], np.cumsum([axis.codes.size for axis in self.axes])]).astype(np.int64)
         terms_of, members = np.zeros(len(roles) + 1, np.int64), np.zeros(len(roles) + 1, np.int64)
         terms: list[tuple[int, int, int]] = []
         places: list[int] = []
@@ -334,19 +333,20 @@ class _View:
         for role in range(len(roles)):
             own = [term for term in self.terms if term[0] == role]
             numbers = sorted({term[1] for term in own})
-            terms += [(numbers.index(t), int(codes[attribute]), shift) for _, t, attribute, shift, _ in own]
-            places += [term[4] for term in own]
+            for _, template, axis, attribute, shift, place in own:
+                terms.append((numbers.index(template), int(codes[axis]) + attribute * len(self.axes[axis]), shift))
+                places.append(place)
             templates += numbers
             terms_of[role + 1], members[role + 1] = len(terms), len(templates)
         return View(
-            starts=self.templates.starts, wide=self.wide, column_terms=self.column_terms,
+            starts=self.starts, wide=self.wide, column_terms=self.column_terms,
             column_factors=self.column_factors, terms_of=terms_of,
             terms=np.array(terms, np.int64).reshape(-1, 3), factors=factors_of(places),
             members=members, templates=np.array(templates, np.int64),
             spans=np.array([role.until is not None for role in roles], np.bool_),
             words=np.array([starts[self.axes.index(role.axis)] for role in roles], np.int64),
             first=_joined([axis.starts for axis in self.axes]), last=_joined([axis.stops for axis in self.axes]),
-            codes=_joined([self.axes[axis].attributes[name] for axis, name in self.attributes]),
+            codes=_joined([axis.codes.reshape(-1) for axis in self.axes]),
             offsets=np.ascontiguousarray(parts.offsets, np.int64),
             at=_stacked([role.at for role in roles], parts.n_parts),
             until=_stacked([role.at if role.until is None else role.until for role in roles], parts.n_parts),
@@ -362,8 +362,9 @@ def _number(known: list[Any], thing: Any) -> int:
     return known.index(thing)
 
 
-def _joined(arrays: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
-    return np.concatenate([np.zeros(0, np.int64), *arrays]).astype(np.int64, copy=False)
+def _joined(arrays: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    """One after the other; a single one as it is."""
+    return arrays[0] if len(arrays) == 1 else np.concatenate([np.zeros(0, np.int64), *arrays])
 
 
 def _stacked(rows: Sequence[NDArray[Any]], width: int) -> NDArray[np.int64]:

@@ -12,7 +12,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["key_of", "mix"]
+__all__ = ["GOLDEN", "key_of", "mix"]
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+"""2⁶⁴ divided by the golden ratio: what SplitMix64 steps by."""
 
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _LOW = np.uint64(7)

@@ -89,11 +89,10 @@ def find(table, mask, key):
 
 
 @njit(cache=True, nogil=True)
-def number_of(numbering, key):
+def number_of(bits, table, keys, key):
     """The number of a key, or −1: its first bits, or what the table says; see `isogloss.features.table.Lookup`."""
-    if numbering.bits:
-        return np.int64(key >> np.uint64(64 - numbering.bits))
-    table, keys = numbering.slots, numbering.keys
+    if bits:
+        return np.int64(key >> np.uint64(64 - bits))
     mask = np.uint64(len(table) // 2 - 1)
     fingerprint = np.uint32(key >> _HALF)
     i = np.int64(key & mask)
@@ -107,5 +106,6 @@ def number_of(numbering, key):
 @njit(cache=True, nogil=True)
 def numbers_of(numbering, keys, out):
     """The number of each key; −1 where it is 0 or not known."""
+    bits, table, known = numbering
     for k in range(len(keys)):
-        out[k] = -1 if keys[k] == _ZERO else number_of(numbering, keys[k])
+        out[k] = -1 if keys[k] == _ZERO else number_of(bits, table, known, keys[k])

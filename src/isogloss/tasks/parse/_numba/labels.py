@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from isogloss.features._numba.mixing import key_of, mix
+from isogloss.features._numba.mixing import GOLDEN, key_of, mix
 from isogloss.features._numba.table import find, room_for, seek
 from isogloss.structures._numba.lanes import prefetch
 from isogloss.tasks.parse._numba.features import PAD
@@ -21,7 +21,6 @@ __all__ = [
 
 N_ROLES = 7
 MISSING = -1
-_ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
 @njit(cache=True, nogil=True)
@@ -94,7 +93,7 @@ def add_pairs(slots, tags, used, codes, m, bin_, label):
     slots, tags = room_for(slots, tags, used, 2 * m)
     for t in range(m):
         for variant in range(2):
-            pair = key_of(codes[t], bin_ * variant) + np.uint64(label) * _ODD
+            pair = key_of(codes[t], bin_ * variant) + np.uint64(label) * GOLDEN
             i = seek(slots, pair)
             if slots[i] != pair:
                 slots[i], tags[i] = pair, label
@@ -107,7 +106,7 @@ def keys_of_pairs(pairs, labels):
     """uint64[n]: the keys in the slots of `add_pairs`."""
     keys = np.empty(len(pairs), np.uint64)
     for i in range(len(pairs)):
-        keys[i] = pairs[i] - np.uint64(labels[i]) * _ODD
+        keys[i] = pairs[i] - np.uint64(labels[i]) * GOLDEN
     return keys
 
 
