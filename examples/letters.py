@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from isogloss.features.sparse import Sparse
 from isogloss.learners.graphs import mutual, nearest, propagate
 from isogloss.learners.loglinear import ChainModel, LabelPairs, NodeFeatures
 from isogloss.learners.posterior import GraphLaplacian
 from isogloss.learners.semi_supervised import Regularised, vertex_features
-from isogloss.learners.sparse import Sparse
 
 WORDS = ("tea", "eat", "ate", "neat", "net", "ten", "ant", "tan")
 LETTERS = sorted(set("".join(WORDS)))

@@ -11,9 +11,9 @@ from scipy.optimize import minimize
 
 from isogloss.engine.threads import using_threads
 from isogloss.errors import ParameterError
+from isogloss.features.sparse import Sparse
 from isogloss.learners import correspondence
 from isogloss.learners.correspondence import Design, View, modified_huber, predictors, project, singular_blocks
-from isogloss.learners.sparse import Sparse
 
 EXACT = {"tolerance": 1e-11, "passes": 100_000, "positive": False}
 

@@ -13,6 +13,7 @@ from scipy import integrate, stats
 from scipy.sparse import csr_matrix, identity, kron
 
 from isogloss.errors import ParameterError
+from isogloss.features.sparse import Sparse
 from isogloss.learners import EM, LogLinearMultinomial, init, normalise, step
 from isogloss.learners.loglinear import Lbfgs, Likelihood, LinearModel, Total
 from isogloss.learners.multinomials import dirichlet_divergence
@@ -27,7 +28,6 @@ from isogloss.learners.posterior import (
     regularise,
 )
 from isogloss.learners.runner import run
-from isogloss.learners.sparse import Sparse
 from isogloss.structures import Chain, FactoredChains, Itg, Matching, ProjectiveTree
 from isogloss.testing import brute_force_chain, check_learner
 

@@ -15,9 +15,24 @@ from hypothesis import strategies as st
 from isogloss import store
 from isogloss.engine.threads import using_threads
 from isogloss.errors import IsoglossError, ModelError, ParameterError
-from isogloss.learners import features as features_module
-from isogloss.learners import sparse as sparse_module
-from isogloss.learners.features import Axis, Hashed, Index, Parts, Role, Sparse, Templates, arcs, pairs, positions
+from isogloss.features import (
+    Axis,
+    Hashed,
+    Index,
+    KeyTable,
+    Parts,
+    Role,
+    Sparse,
+    Templates,
+    TemplateScorer,
+    arcs,
+    mixing,
+    pairs,
+    positions,
+    spans,
+)
+from isogloss.features import sparse as sparse_module
+from isogloss.features import templates as templates_module
 
 MASK = 2**64 - 1
 
@@ -25,12 +40,28 @@ MASK = 2**64 - 1
 # --- the reference: one part, one template at a time, Python integers -----------------------------------------------
 
 
-def mixed(h, code):
-    z = (h + (code & MASK) * 0x9E3779B97F4A7C15) & MASK
-    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
-    z ^= z >> 31
-    return z or 1
+def splitmix(number):
+    """The published generator, draw by draw."""
+    h = (number + 1) * 0x9E3779B97F4A7C15 & MASK
+    h = (h ^ (h >> 30)) * 0xBF58476D1CE4E5B9 & MASK
+    h = (h ^ (h >> 27)) * 0x94D049BB133111EB & MASK
+    return h ^ (h >> 31)
+
+
+UNGOLDEN = pow(0x9E3779B97F4A7C15, -1, 2**64)
+
+
+def mixed(h):
+    return splitmix(h * UNGOLDEN - 1)
+
+
+def key_of(code, bin_=0):
+    upper = (code >> 32) ^ (bin_ * 0x9E3779B1 & 0xFFFFFFFF)
+    return (upper or 1) << 32 | (code & 0xFFFFFFF8) | ((code + 5 * bin_) & 7)
+
+
+def factor(place):
+    return splitmix(2**20 + place) | 1
 
 
 def word_code(axis, name, at, offset):
@@ -45,37 +76,40 @@ def word_code(axis, name, at, offset):
 
 
 def reference_keys(names, parts, p):
-    """The keys of part p, template by template."""
-    out = []
+    """The keys of part p: of templates without spans, then of each word of a span."""
+    plain, wide = [], []
     for name in names:
         items = []
-        for word in name.split(" & "):
+        for place, word in enumerate(name.split(" & ") if name else []):
             word, _, offset = word.rstrip("]").partition("[")
             role, _, attribute = word.rpartition(".")
-            items.append((role, attribute, int(offset or 0)))
-        columns = [i for i in items if not i[0] and i[1] in parts.columns]
-        plain = [i for i in items if i not in columns and parts.roles[i[0] or "self"].until is None]
-        spans = [i for i in items if i not in columns and i not in plain]
-        key = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little")
-        for item in [i for i in items if i not in spans]:
-            if item in columns:
-                code = int(parts.columns[item[1]][p])
+            items.append((role, attribute, int(offset or 0), factor(place)))
+        total = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=8).digest(), "little")
+        spans = []
+        for role, attribute, offset, times in items:
+            if not role and attribute in parts.columns:
+                code = int(parts.columns[attribute][p])
                 code = None if code < 0 else code
             else:
-                role = parts.roles[item[0] or "self"]
-                code = None if role.at[p] < 0 else word_code(role.axis, item[1], int(role.at[p]), item[2])
-            key = None if key is None or code is None else mixed(key, code)
+                where = parts.roles[role or "self"]
+                if where.until is not None:
+                    spans.append((where, attribute, offset, times))
+                    continue
+                code = None if where.at[p] < 0 else word_code(where.axis, attribute, int(where.at[p]), offset)
+            total = None if total is None or code is None else total + code * times
         if not spans:
-            out += [] if key is None else [key]
+            plain += [] if total is None else [total]
             continue
-        role = parts.roles[spans[0][0]]
-        for at in range(int(role.at[p]), int(role.until[p])):
-            each = key
-            for _, attribute, offset in spans:
-                code = word_code(role.axis, attribute, at, offset)
-                each = None if each is None or code is None else mixed(each, code)
-            out += [] if each is None else [each]
-    return out
+        where = spans[0][0]
+        for at in range(int(where.at[p]), int(where.until[p])):
+            each = total
+            for _, attribute, offset, times in spans:
+                code = word_code(where.axis, attribute, at, offset)
+                each = None if each is None or code is None else each + code * times
+            wide += [] if each is None else [(at, len(wide), each)]
+    bin_ = 0 if parts.bins is None else int(parts.bins[p])
+    found = plain + [each for *_, each in sorted(wide)]
+    return [key_of(mixed(total & MASK), b) for total in found for b in ([0, bin_] if bin_ else [0])]
 
 
 def reference_rows(names, parts):
@@ -102,20 +136,38 @@ ARCS = [
     "between.word & between.tag[+1]",
 ]
 PAIRS = ["source.word & target.word", "source.tag", "target.tag[-1] & source.tag[-1]"]
+SPANS = [
+    "length",
+    "first.tag[-1] & last.tag[+1]",
+    "inside.word & length",
+    (),
+    "first.word & inside.tag[-1] & last.word",
+]
 
 
-def canonical(names):
-    return Templates(names).names
+def kinds_of_parts(axis):
+    """Parts of every kind, with templates for them; some have bins, some look at words that are not there."""
+    other = Axis(axis.offsets, word=axis.attributes["tag"] + 1, tag=axis.attributes["word"])
+    sizes = np.diff(axis.offsets)
+    heads, found = arcs(axis), spans(axis, 3)
+    lonely = Parts(
+        found.n_parts, found.offsets, {**found.roles, "last": Role(axis, np.where(np.arange(found.n_parts) % 3, -1, 0))}
+    ) if len(axis) else found  # fmt: skip
+    return [
+        (positions(axis).with_columns(length=np.repeat(sizes, sizes)), CHAIN),
+        (heads, ARCS),
+        (heads.with_bins(np.arange(heads.n_parts) % 4), ARCS),
+        (pairs(axis, other), PAIRS),
+        (found, SPANS),
+        (found.with_bins(found.columns["length"]), SPANS),
+        (lonely.with_columns(length=np.arange(found.n_parts) % 3 - 1), SPANS),
+    ]
 
 
 @given(corpora())
 @settings(max_examples=25, deadline=None)
 def test_bulk_features_equal_the_slow_reference(axis):
-    for parts, names in (
-        (positions(axis).with_columns(length=np.repeat(np.diff(axis.offsets), np.diff(axis.offsets))), CHAIN),
-        (arcs(axis), ARCS),
-        (pairs(axis, Axis(axis.offsets, word=axis.attributes["tag"] + 1, tag=axis.attributes["word"])), PAIRS),
-    ):
+    for parts, names in kinds_of_parts(axis):
         templates = Templates(names)
         wanted = reference_rows(templates.names, parts)
         index = templates.index(parts)
@@ -174,7 +226,7 @@ def test_many_blocks_and_threads_give_the_same_bits(monkeypatch):
     parts, templates = arcs(axis), Templates(ARCS)
     index = templates.index(parts)
     whole = templates.matrix(parts, index)
-    monkeypatch.setattr(features_module, "PARTS_PER_BLOCK", 37)
+    monkeypatch.setattr(templates_module, "PARTS_PER_BLOCK", 37)
     assert np.array_equal(templates.index(parts).keys, index.keys)
     for threads in (1, 2):
         with using_threads(threads):
@@ -192,7 +244,7 @@ def test_the_order_of_templates_and_sentences_does_not_move_features():
 def test_keys_are_the_same_in_every_process():
     """Pinned: a saved index is of use only as long as keys stay what they are."""
     code = (
-        "from isogloss.learners.features import *\n"
+        "from isogloss.features import Axis, Templates, positions\n"
         "print(Templates(['word & tag[-1]', 'word']).keys(positions(Axis([0, 2], word=[3, 4], tag=[5, 6]))).tolist())"
     )
     seen = {
@@ -205,7 +257,7 @@ def test_keys_are_the_same_in_every_process():
     assert seen == {str(PINNED) + "\n"}
 
 
-PINNED = [[6410081835783824386, 4851001621056075119], [5792549490260307134, 7736158210989414325]]
+PINNED = [[4819585951362768736, 10887911309655581548], [2577017462910061311, 11409317384928611018]]
 
 
 def test_index_round_trip_through_a_saved_model(tmp_path):
@@ -371,3 +423,120 @@ def test_parts_that_look_outside_the_words_are_refused():
 def test_totals_need_room_for_all_features():
     with pytest.raises(ParameterError, match="totals are 3 numbers"):
         Sparse.of([[0, 2]], 3).add_totals([1.0], np.zeros(2))
+
+
+# --- the mixer and the table ----------------------------------------------------------------------------------------
+
+
+def test_mixers_of_kernels_and_of_python_agree_with_the_published_generator():
+    from isogloss.features._numba import mixing as kernels
+
+    assert [splitmix(k) for k in range(2)] == [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4]  # of the authors' program
+    for number in (*range(9), 2**20 + 3, MASK, 2**63, 0xDEADBEEF):
+        assert mixing.splitmix(number) == splitmix(number)
+        assert mixing.mix(number) == int(kernels.mix(np.uint64(number))) == mixed(number)
+        for bin_ in (0, 1, 14):
+            assert int(kernels.key_of(np.uint64(number), bin_)) == key_of(number, bin_)
+    assert [mixing.factor_of(k) for k in range(3)] == [factor(k) for k in range(3)]
+
+
+@given(st.integers(0, 2**31), st.integers(0, 300))
+@settings(max_examples=25, deadline=None)
+def test_tables_find_what_was_put_in_and_nothing_else(seed, count):
+    """Keys that crowd in a few slots, of which some share their fingerprint."""
+    from isogloss.features._numba.table import find, insert, room_for
+
+    rng = np.random.default_rng(seed)
+    drawn = (rng.integers(1, 40, count).astype(np.uint64) << np.uint64(32)) | rng.integers(0, 40, count).astype(
+        np.uint64
+    )
+    slots, counts, used = np.zeros(4, np.uint64), np.zeros(4, np.int32), 0
+    for key in drawn:
+        slots, counts = room_for(slots, counts, used, 1)
+        used += insert(slots, counts, key)
+    wanted = collections.Counter(drawn.tolist())
+    assert used == len(wanted) and 2 * used <= len(slots)
+    assert {int(key): int(n) for key, n in zip(slots, counts) if key} == dict(wanted)
+    keys = np.array(sorted(wanted), np.uint64)
+    index = Index(keys)
+    others = np.setdiff1d(np.concatenate([drawn + np.uint64(1 << 40), drawn + np.uint64(1)]), keys)
+    assert index.numbers(keys).tolist() == list(range(len(keys)))
+    assert (index.numbers(others) == -1).all() and index.numbers(np.zeros(1, np.uint64)).tolist() == [-1]
+    table = KeyTable.of(keys, (keys >> np.uint64(32)).astype(np.uint32))  # the payload is the fingerprint
+    mask = np.uint64(len(table.slots) // 2 - 1)
+    assert all(table.slots[2 * find(table.slots, mask, key) + 1] == key >> np.uint64(32) for key in keys)
+    assert sorted(table.payload.tolist()) == sorted((keys >> np.uint64(32)).tolist())
+
+
+def test_kinds_keep_templates_of_the_same_name_apart():
+    parts = positions(Axis([0, 2], word=[1, 2]))
+    plain, valence = Templates(["word"]).keys(parts), Templates(["word"], kind="valence").keys(parts)
+    assert len({*plain.ravel().tolist(), *valence.ravel().tolist()}) == 4
+
+
+# --- walking templates ----------------------------------------------------------------------------------------------
+
+
+@given(corpora(), st.integers(0, 99), st.sampled_from([np.float32, np.float64]))
+@settings(max_examples=25, deadline=None)
+def test_walking_templates_gives_what_the_matrix_gives(axis, seed, dtype):
+    rng = np.random.default_rng(seed)
+    for parts, names in kinds_of_parts(axis):
+        templates = Templates(names)
+        for numbering in (Hashed(6), templates.index(parts, min_count=2), templates.index(parts), Index([])):
+            scorer, matrix = TemplateScorer(templates, parts, numbering), templates.matrix(parts, numbering)
+            weights = rng.normal(size=numbering.n_features).astype(dtype)
+            values = (rng.normal(size=parts.n_parts) * (rng.random(parts.n_parts) < 0.6)).astype(dtype)
+            np.testing.assert_allclose(scorer.scores(weights), matrix.scores(weights), atol=1e-12)
+            found = scorer.gradient(values, least=0.1)
+            assert found.values.dtype == dtype and len(found.places) == len(scorer) == len(axis.offsets) - 1
+            for s, (a, b) in enumerate(zip(parts.offsets, parts.offsets[1:])):
+                own = slice(found.places[s], found.ends[s])
+                total = np.zeros(numbering.n_features)
+                np.add.at(total, found.numbers[own], found.values[own])
+                kept = np.where(np.abs(values[a:b]) > 0.1, values[a:b], 0.0)
+                np.testing.assert_allclose(total, matrix.rows(a, b).totals(kept), atol=1e-12)
+
+
+def test_some_sentences_on_any_threads_score_the_same():
+    rng = np.random.default_rng(5)
+    lengths = rng.integers(0, 9, 50)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    axis = Axis(offsets, word=rng.integers(0, 20, offsets[-1]), tag=rng.integers(-1, 4, offsets[-1]))
+    parts, templates = arcs(axis), Templates(ARCS)
+    scorer = TemplateScorer(templates, parts, templates.index(parts))
+    weights = rng.normal(size=scorer.n_features).astype(np.float32)
+    with using_threads(1):
+        whole = scorer.scores(weights)
+    chosen = rng.permutation(50)[:20]
+    rows = np.concatenate([np.arange(parts.offsets[s], parts.offsets[s + 1]) for s in chosen])
+    values = rng.normal(size=len(rows))
+    found = []
+    for threads in (1, 2):
+        with using_threads(threads):
+            assert np.array_equal(scorer.scores(weights, chosen), whole[rows])
+            one = scorer.gradient(values, chosen)
+        kept = np.concatenate([np.arange(a, b) for a, b in zip(one.places, one.ends)])
+        found.append((one.places.tolist(), one.ends.tolist(), one.numbers[kept].tolist(), one.values[kept].tolist()))
+    assert found[0] == found[1] and len(found[0][2]) > 1000
+    none = scorer.gradient([], [])
+    assert not len(none.places) and not len(none.numbers) and not len(scorer.scores(weights, []))
+
+
+def test_walking_says_what_is_wrong():
+    parts = positions(Axis([0, 2], word=[1, 2]))
+    scorer = TemplateScorer(Templates(["word"]), parts, Hashed(4))
+    with pytest.raises(ParameterError, match="weights should be 16 numbers"):
+        scorer.scores(np.zeros(3))
+    with pytest.raises(ParameterError, match="values should be 2 numbers"):
+        scorer.gradient([1.0])
+    with pytest.raises(ParameterError, match="sentences should be numbers from 0 to 0"):
+        scorer.scores(np.zeros(16), [1])
+    with pytest.raises(ParameterError, match=r"there is no head\.word"):
+        TemplateScorer(Templates(["head.word"]), parts, Hashed(4))
+    with pytest.raises(ParameterError, match="longest should be 1 or more"):
+        spans(Axis([0, 2]), 0)
+    with pytest.raises(ParameterError, match="bins should be numbers from 0 on"):
+        parts.with_bins([1, -1])
+    with pytest.raises(ParameterError, match="Parts: offsets should begin with 0"):
+        Parts(2, np.array([0, 1]))

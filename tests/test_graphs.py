@@ -12,12 +12,12 @@ from scipy.sparse import csr_matrix
 
 from isogloss.engine.threads import using_threads
 from isogloss.errors import ParameterError, UsageError
+from isogloss.features.sparse import Sparse
 from isogloss.learners import graphs
 from isogloss.learners.chain_model import ChainModel, LabelPairs, NodeFeatures
 from isogloss.learners.graphs import mutual, nearest, pmi, propagate
 from isogloss.learners.posterior import GraphLaplacian, Together, exponentiated
 from isogloss.learners.semi_supervised import Regularised, vertex_features
-from isogloss.learners.sparse import Sparse
 from isogloss.structures import FactoredChains
 
 

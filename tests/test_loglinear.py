@@ -13,9 +13,10 @@ from scipy.optimize import minimize
 
 from isogloss.engine.threads import using_threads
 from isogloss.errors import ModelError, ParameterError
-from isogloss.learners import chain_model, sparse
+from isogloss.features import Axis, Hashed, Templates, arcs, sparse
+from isogloss.features.sparse import Sparse
+from isogloss.learners import chain_model
 from isogloss.learners._search import search
-from isogloss.learners.features import Axis, Hashed, Templates, arcs
 from isogloss.learners.loglinear import (
     AdaGrad,
     ChainModel,
@@ -28,7 +29,6 @@ from isogloss.learners.loglinear import (
     Total,
 )
 from isogloss.learners.runner import run
-from isogloss.learners.sparse import Sparse
 from isogloss.structures import Chain, FactoredChain, Flat, ProjectiveTree, Stack
 from isogloss.testing import brute_force_chain, brute_force_trees, check_gradient, check_learner
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from isogloss.errors import ParameterError
+from isogloss.features.sparse import Sparse
 from isogloss.learners.loglinear import ChainModel, LabelPairs, LinearModel, NodeFeatures
 from isogloss.learners.margin import Cost, Mira, Perceptron, hamming, hildreth, nearest
 from isogloss.learners.runner import run
-from isogloss.learners.sparse import Sparse
 from isogloss.structures import Chain, ProjectiveTree
 from isogloss.testing import brute_force_chain, check_learner
 

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from isogloss.errors import ParameterError
+from isogloss.features.sparse import Sparse
 from isogloss.learners._region import Region
 from isogloss.learners.extragradient import Extragradient
 from isogloss.learners.frank_wolfe import FrankWolfe, Subgradient
 from isogloss.learners.margin import Cost, Mira, Perceptron, hamming, nearest
 from isogloss.learners.models import LinearModel
 from isogloss.learners.runner import run
-from isogloss.learners.sparse import Sparse
 from isogloss.structures import Chain, Fertility, Flat, Matching, neighbour_pairs
 from isogloss.testing import check_learner, link_sets, matchings
 from isogloss.testing.solver import relaxed_margin

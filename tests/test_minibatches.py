@@ -10,6 +10,7 @@ import pytest
 
 from isogloss.engine.threads import using_threads
 from isogloss.errors import ParameterError
+from isogloss.features.sparse import Sparse
 from isogloss.learners.chain_model import ChainModel, LabelPairs, NodeFeatures
 from isogloss.learners.frank_wolfe import FrankWolfe
 from isogloss.learners.gradients import Gradient
@@ -20,7 +21,6 @@ from isogloss.learners.optimisers import AdaGrad, Lbfgs, Sgd, WholeObjective
 from isogloss.learners.posterior import AtMost, regularise
 from isogloss.learners.risk import Risk
 from isogloss.learners.runner import Interrupted, run
-from isogloss.learners.sparse import Sparse
 from isogloss.learners.tuning import Stages, Tuned
 from isogloss.structures import Chain, LoopyTrees, Matching, ProjectiveTree, SpanningTree, TreeParts
 from isogloss.structures.batch import Listed, One

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 from typing import Any
 
@@ -12,16 +13,17 @@ from hypothesis import strategies as st
 
 from isogloss.data import Treebank, features_of
 from isogloss.errors import ParameterError
+from isogloss.features import Axis, KeyTable, arcs
 from isogloss.learners.gradients import Gradient
 from isogloss.learners.loglinear import Likelihood
 from isogloss.learners.risk import Risk
 from isogloss.structures.tree_parts import FAMILIES, Candidates, TreeParts
 from isogloss.tasks.parse._numba import features as kernels
-from isogloss.tasks.parse.features import LINK_TEMPLATES, PART_ROLES, PART_TEMPLATES, Templates, splitmix
+from isogloss.tasks.parse.features import DYNAMIC, LINK_TEMPLATES, PART_ROLES, PART_TEMPLATES, templates_for
 from isogloss.tasks.parse.filtering import LinkFilter, with_heads
 from isogloss.tasks.parse.inference import Shape, best_trees, chances_of
 from isogloss.tasks.parse.labels import Labeller, LabelLikelihood, gold_labels
-from isogloss.tasks.parse.scoring import LEAST, FeatureSet, PartScorer, Table, count_keys
+from isogloss.tasks.parse.scoring import LEAST, FeatureSet, PartScorer, count_keys
 from isogloss.tasks.parse.training import KnownHeads, TreeModel
 from isogloss.tasks.parse.words import ATOMS, PAD, columns_of, encode, values_of
 
@@ -32,11 +34,18 @@ MASK = (1 << 64) - 1
 
 
 def mix(h: int) -> int:
-    h ^= h >> 32
-    h = h * 0xD6E8FEB86659FD93 & MASK
-    h ^= h >> 32
-    h = h * 0xD6E8FEB86659FD93 & MASK
-    return h ^ h >> 32
+    h = (h ^ h >> 30) * 0xBF58476D1CE4E5B9 & MASK
+    h = (h ^ h >> 27) * 0x94D049BB133111EB & MASK
+    return h ^ h >> 31
+
+
+def factor(place: int) -> int:
+    return mix((2**20 + place + 1) * 0x9E3779B97F4A7C15 & MASK) | 1
+
+
+def start_of(name: str, family: str = "") -> int:
+    text = f"{family}: {name}" if family else name
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
 def string_code(atom: str, text: str) -> int:
@@ -44,17 +53,17 @@ def string_code(atom: str, text: str) -> int:
     h = 0xCBF29CE484222325 ^ (0x1000 + 16 * names.index(atom))
     for letter in text:
         h = (h ^ ord(letter)) * 0x100000001B3 & MASK
-    return mix(h)
+    return mix(h) >> 1
 
 
 def code_at(trees: Treebank, s: int, atom: str, place: int, columns: Any) -> int:
     n = len(trees.words(s))
     if place < 0:
-        return string_code("edge", "before")
+        return -1
     if place == 0:
         return string_code("edge", "root")
     if place > n:
-        return string_code("edge", "after")
+        return -2
     if atom == "marker":
         return int(encode(trees, columns).codes[trees.offsets[s] + 5 * s + PAD + place, 5])
     names, form = values_of(atom, columns)
@@ -64,21 +73,18 @@ def code_at(trees: Treebank, s: int, atom: str, place: int, columns: Any) -> int
 def slow_keys(trees: Treebank, s: int, head: int, child: int, columns: Any) -> list[int]:
     """All codes of a link, from the definitions."""
     out = []
-    names = Templates.of(LINK_TEMPLATES, columns).names
-    for name in names:
-        total = splitmix(LINK_TEMPLATES.index(name))
+    for name in templates_for(LINK_TEMPLATES, columns).names:
+        total = start_of(name)
         for k, term in enumerate(name.split(" & ")):
             role, _, rest = term.partition(".")
             atom, _, shift = rest.partition("[")
             place = (head if role == "head" else child) + int(shift.rstrip("]") or 0)
-            total += code_at(trees, s, atom, place, columns) * (splitmix(1 << 20 | k) | 1)
+            total += code_at(trees, s, atom, place, columns) * factor(k)
         out.append(mix(total & MASK))
-    start = [splitmix(2 << 20 | k) for k in range(8)]
-    a, b, c = (splitmix(3 << 20 | k) | 1 for k in range(3))
     tag_p, tag_c = (code_at(trees, s, "tag", place, columns) for place in (head, child))
 
-    def key(k: int, value: int, first: int = tag_p) -> int:
-        return mix((start[k] + first * a + tag_c * b + value * c) & MASK)
+    def key(k: int, *values: int, first: int = tag_p) -> int:
+        return mix(sum((v * factor(i) for i, v in enumerate((first, tag_c, *values))), start_of(DYNAMIC[k])) & MASK)
 
     inner = range(min(head, child) + 1, max(head, child))
     out += list(dict.fromkeys(key(0, code_at(trees, s, "between", k, columns)) for k in inner))[:16]
@@ -90,14 +96,15 @@ def slow_keys(trees: Treebank, s: int, head: int, child: int, columns: Any) -> l
         ours, theirs = bundles[child].get(name), bundles[head].get(name)
         code, other = (string_code("attribute", f"{name}={text}") for text in (ours, theirs))
         if ours is not None:
-            out += [key(2, code), key(6, code, code_at(trees, s, "lemma", head, columns))]
+            out += [key(2, code), key(6, code, first=code_at(trees, s, "lemma", head, columns))]
         if theirs is not None:
             out.append(key(3, other))
         if ours is not None and theirs is not None:
-            out += [key(4, 2 * k + (ours == theirs) + 1), key(5, (other * c + code) & MASK)]
+            out += [key(4, 2 * k + (ours == theirs) + 1), key(5, other, code)]
     if head == 0:
         n = len(trees.words(s))
-        out.append(mix((start[7] + tag_c * b + (min(child, 4) * 8 + min(n - child, 4) + 1) * c) & MASK))
+        place = min(child, 4) * 8 + min(n - child, 4) + 1
+        out.append(mix((start_of(DYNAMIC[7]) + tag_c * factor(0) + place * factor(1)) & MASK))
     return out
 
 
@@ -117,14 +124,14 @@ def slow_variants(trees: Treebank, s: int, head: int, child: int, columns: Any) 
 
 
 def fast_keys(words: Any, features: FeatureSet, s: int, head: int, child: int) -> list[int]:
-    begin, terms, factors, dynamic, thirds = features.numbers()[0]
+    begin, terms, factors, dynamic, places = features.numbers()[0]
     n, first = int(words.lengths[s]), int(words.starts[s]) + PAD
     sides = np.empty((2, n + 1, len(begin)), np.uint64)
     kernels.sides(words.codes, first, n, begin, terms, factors, sides[0], sides[1])
     room = kernels.most_keys(len(begin), words.features.shape[1])
     codes, which = np.empty(room, np.uint64), np.zeros(room, np.int64)
     given = (words.codes, words.features, words.kinds)
-    m = kernels.keys_of_link(head, child, first, n, given, *sides, dynamic, thirds, codes, which)
+    m = kernels.keys_of_link(head, child, first, n, given, *sides, dynamic, places, codes, which)
     assert m <= room
     return [int(code) for code in codes[:m]]
 
@@ -141,16 +148,34 @@ def test_keys_are_those_of_the_definitions(trees: Treebank) -> None:
                 assert fast_keys(words, features, s, head, child) == slow_keys(trees, s, head, child, columns)
 
 
+def test_links_have_the_keys_that_the_shared_language_gives_them(trees: Treebank) -> None:
+    """The kernels of parsers walk pairs of words in their own way; on parts made for anybody, keys are the same."""
+    columns = columns_of(trees)
+    words, features = encode(trees, columns), FeatureSet.of(columns)
+    rows = np.concatenate([np.arange(n + 1) + first + PAD for first, n in zip(words.starts, words.lengths)])
+    offsets = np.concatenate([[0], np.cumsum(words.lengths + 1)])
+    codes = words.codes[rows].view(np.int64)
+    parts = arcs(Axis(offsets, **{atom: codes[:, k] for k, atom in enumerate(ATOMS)}))
+    found = features.links.keys(parts)
+    for s in (0, 7):
+        n = int(trees.lengths[s])
+        for head, child in itertools.product(range(n + 1), range(1, n + 1)):
+            if head != child:
+                own = fast_keys(words, features, s, head, child)[: len(features.links)]
+                row = found[parts.offsets[s] + head * (n + 1) + child]
+                assert row.tolist() == [variant(code, 0) for code in own]
+
+
 def slow_part_keys(trees: Treebank, s: int, family: str, places: tuple[int, ...], bin_: int, columns: Any) -> list[int]:
     """Keys of a larger part, with variants, from the definitions; `places` are those of PART_ROLES."""
     out = []
-    for name in Templates.of(PART_TEMPLATES[family], columns).names:
-        total = splitmix(2 + FAMILIES.index(family) << 12 | PART_TEMPLATES[family].index(name))
+    for name in templates_for(PART_TEMPLATES[family], columns).names:
+        total = start_of(name, family)
         for k, term in enumerate(name.split(" & ")):
             role, _, rest = term.partition(".")
             atom, _, shift = rest.partition("[")
             place = places[PART_ROLES[family].index(role)] + int(shift.rstrip("]") or 0)
-            total += code_at(trees, s, atom, place, columns) * (splitmix(1 << 20 | k) | 1)
+            total += code_at(trees, s, atom, place, columns) * factor(k)
         code = mix(total & MASK)
         out += [variant(code, b) for b in ((bin_,) if family == "valence" else (0,) if bin_ == 0 else (0, bin_))]
     return out
@@ -194,7 +219,7 @@ def scorer_of(
 ) -> tuple[PartScorer, Any, Any, Candidates]:
     columns = columns_of(trees)
     words, features, every = encode(trees, columns), FeatureSet.of(columns, families), Candidates.all(trees.lengths)
-    table = Table.of(count_keys(words, features, every, families, trees.heads))
+    table = KeyTable.of(count_keys(words, features, every, families, trees.heads))
     weights = np.random.default_rng(seed).normal(scale=scale, size=len(table)).astype(np.float32)
     return PartScorer(features, table, weights), words, columns, every
 

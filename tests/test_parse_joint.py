@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import os
 from pathlib import Path
@@ -14,14 +15,16 @@ from hypothesis import strategies as st
 from isogloss.data.bitext import Text
 from isogloss.data.treebank import Treebank
 from isogloss.errors import DataError, ModelError, ParameterError, TreebankError, UsageError
+from isogloss.features.mixing import factor_of, mix
 from isogloss.structures import Chain, FactorGraph, SpanningTree
 from isogloss.tasks.parse.joint import AnalysisDictionary, JointMorphologyParser, Schema
 from isogloss.tasks.parse.joint._numba.build import build
 from isogloss.tasks.parse.joint._numba.learn import beliefs, bethe, gold_score, gradient
 from isogloss.tasks.parse.joint._numba.propagate import propagate, tree_marginals
+from isogloss.tasks.parse.joint.features import FAMILIES
 from isogloss.tasks.parse.joint.scoring import attribute_scores
 from isogloss.tasks.parse.joint.text import clamped, known_features, see, sentences_of
-from isogloss.tasks.parse.joint.training import link_keys, potentials_of, shape_of
+from isogloss.tasks.parse.joint.training import link_table, potentials_of, shape_of
 
 DATA = Path(os.environ.get("ISOGLOSS_DATA", "../shared/data")) / "treebanks"
 EXACT = {"rel": 0, "abs": 1e-9}
@@ -46,8 +49,8 @@ class Model:
         (self.sentence,) = sentences_of(
             self.trees, self.seen, self.features, self.schema, self.allowed, self.context, self.gold
         )
-        self.keys = link_keys([self.sentence], len(values), 10)
-        self.shape, size = shape_of(self.schema, len(self.features), self.keys)
+        self.table = link_table([self.sentence], len(values), 10)
+        self.shape, size = shape_of(self.schema, len(self.features), self.table)
         self.weights = scale * rng.normal(size=size)
         self.weights[: self.shape.bigrams[0]] *= 0.3  # some ten features of each word are added up
         self.weights[self.shape.link_start :] *= links * 0.3
@@ -233,7 +236,7 @@ def test_clamping_is_the_same_as_scoring_with_those_tags():
     """Given the tags, a joint model is the parser of a pipeline with the same weights."""
     free = Model(3, (2, 3), seed=5)
     held = Model(3, (2, 3), seed=5, allowed=clamped(free.gold, free.schema))
-    held.keys, held.shape, held.weights = free.keys, free.shape, free.weights
+    held.table, held.shape, held.weights = free.table, free.shape, free.weights
     chosen = tuple(free.sentence.starts[:-1] + free.sentence.gold)
     odds = free.link_scores(free.graph(), chosen)
     off = ~np.isinf(odds)
@@ -282,15 +285,17 @@ def test_links_that_do_not_see_tags_leave_tags_alone():
     start, zero = model.shape.link_start, model.weights.copy()
     for f in range(len(graph.head)):
         graph.scores[graph.cells[f] : graph.cells[f + 1]] = 0.0
-    from isogloss.tasks.parse.joint._numba.features import MOST, find, word_codes
+    from isogloss.tasks.parse.joint._numba.features import see_link, word_places, workspace
 
     zero[start:] = 0.0
-    codes = np.empty(MOST, np.uint64)
+    work = workspace()
     for c in range(1, 4):
         for h in range(4):
             if h != c:
-                for code in codes[: word_codes(model.sentence, h, c, codes)[0]]:
-                    zero[start + find(model.keys, code)] = model.weights[start + find(model.keys, code)]
+                see_link(model.sentence, h, c, work)
+                for place in work[3][: word_places(model.shape, work)].tolist():
+                    zero[start + place] = model.weights[start + place]
+    assert np.count_nonzero(zero[start:]) > 20
     model.weights = zero
     tags, chances, _ = model.beliefs(iterations=50)
     alone, _, _ = model.beliefs(iterations=50, links=False)
@@ -562,3 +567,50 @@ def test_dictionaries_that_cannot_be_read_are_named(tmp_path: Path, text: str, f
     (tmp_path / "words.tsv").write_text(text, encoding="latin-1")
     with pytest.raises(DataError, match=rf"words\.tsv.*{finding}"):
         AnalysisDictionary.read(tmp_path / "words.tsv")
+
+
+# --- keys of links ----------------------------------------------------------------------------------------------------
+
+
+def slow_link_keys(sentence, family, head, child, **tags):
+    """Keys of the templates of a family on a link, from their names."""
+    way = 3 if head == 0 else 1 if head < child else 2
+    far = abs(head - child)
+    length = 0 if head == 0 else far if far <= 4 else 5 if far <= 10 else 6
+    seen = {"direction": way, "shape": 8 * way + length, **tags}
+    for role, node in (("head", head), ("child", child)):
+        seen |= {f"{role}.word": int(sentence.words[node]), f"{role}.prefix": int(sentence.prefixes[node])}
+        for shift, name in ((-1, "fixed[-1]"), (0, "fixed"), (1, "fixed[+1]")):
+            seen[f"{role}.{name}"] = int(sentence.context[node + 1 + shift]) + 1
+    keys = []
+    for name in FAMILIES[family]:
+        total = int.from_bytes(hashlib.blake2b(f"{family}: {name}".encode(), digest_size=8).digest(), "little")
+        total += sum(seen[term] * factor_of(place) for place, term in enumerate(name.split(" & ")))
+        code = mix(total & (2**64 - 1))
+        keys.append(code if code >> 32 else code | 1 << 32)
+    return keys
+
+
+def test_keys_of_links_are_those_of_the_named_templates():
+    from isogloss.tasks.parse.joint._numba import features as kernels
+
+    model = Model(4, (3, 4), seed=8)
+    sentence, templates, work = model.sentence, model.shape.templates, kernels.workspace()
+    for head, child in [(0, 2), (1, 2), (4, 1), (1, 4)]:
+        kernels.see_link(sentence, head, child, work)
+        count, plain = kernels.word_keys(templates, work)
+        words = slow_link_keys(sentence, "words", head, child)
+        assert work[2][:count].tolist() == words and plain == 1
+        between = sorted({int(sentence.context[k + 1]) for k in range(min(head, child) + 1, max(head, child))})
+        count, plain = kernels.pos_keys(templates, 2, 1, work)
+        own = {"head.tag": 2, "child.tag": 1}
+        wanted = slow_link_keys(sentence, "tags", head, child, **own)
+        for tag in between:
+            wanted += slow_link_keys(sentence, "between", head, child, **own, between=tag)
+        assert plain == len(wanted)
+        assert work[2][:count].tolist() == wanted + slow_link_keys(sentence, "tags and words", head, child, **own)
+        for v, family in ((0, "government"), (3, "agreement"), (1, "agreement")):
+            count, plain = kernels.morph_keys(templates, 1, v, 3, work)
+            own = {"attribute": 1, "head.value": v, "child.value": 3, "agreement": int(v == 3)}
+            assert work[2][:count].tolist() == slow_link_keys(sentence, family, head, child, **own)
+            assert plain == (2 if family == "government" else count)

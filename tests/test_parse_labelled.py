@@ -12,12 +12,13 @@ import pytest
 from isogloss import cli, samples, store
 from isogloss.data import Treebank
 from isogloss.errors import ModelError, ParameterError
+from isogloss.features import KeyTable
 from isogloss.structures.tree_parts import Candidates, TreeParts
 from isogloss.tasks.parse import DependencyParser
 from isogloss.tasks.parse.inference import Shape
 from isogloss.tasks.parse.labelled import JointScorer, LabelledTrees, LabelScorer
 from isogloss.tasks.parse.labels import gold_labels
-from isogloss.tasks.parse.scoring import FeatureSet, PartScorer, Table, count_keys
+from isogloss.tasks.parse.scoring import FeatureSet, PartScorer, count_keys
 from isogloss.tasks.parse.training import KnownHeads, TreeModel
 from isogloss.tasks.parse.words import columns_of, encode
 
@@ -38,7 +39,7 @@ class Model:
         self.words, every = encode(treebank, columns), Candidates.all(treebank.lengths)
         self.names, self.gold = gold_labels(treebank)
         features = FeatureSet.of(columns)
-        table = Table.of(count_keys(self.words, features, every, (), treebank.heads))
+        table = KeyTable.of(count_keys(self.words, features, every, (), treebank.heads))
         empty = LabelScorer.empty(self.words, columns, self.names, treebank.heads, self.gold, treebank.offsets)
         self.all = rng.normal(scale=scale, size=len(table) + len(empty.weights)).astype(np.float32)
         self.weights = self.all[len(table) :]  # of labels

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from isogloss.engine.threads import using_threads
 from isogloss.errors import ParameterError
+from isogloss.features import Axis, Templates, arcs
+from isogloss.features.sparse import Sparse
 from isogloss.learners import Risk, mbr
-from isogloss.learners.features import Axis, Templates, arcs
 from isogloss.learners.loglinear import AdaGrad, Lbfgs, Likelihood, LinearModel, Sgd
 from isogloss.learners.margin import Cost, hamming
 from isogloss.learners.risk import anneal, hessian_vector, tempered
 from isogloss.learners.runner import run
-from isogloss.learners.sparse import Sparse
 from isogloss.structures import (
     AlignmentChain,
     Blocks,

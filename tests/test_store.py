@@ -72,13 +72,13 @@ def test_header_says_everything_and_bytes_are_deterministic(tmp_path: Path) -> N
     assert contents(tmp_path / "a") == contents(tmp_path / "b")
     assert sorted(contents(tmp_path / "a")) == ["model.json", "model.safetensors"]
     header = json.loads((tmp_path / "a" / "model.json").read_text())
-    assert header["format"] == "isogloss-model" and header["version"] == 1 and header["isogloss"] == __version__
+    assert header["format"] == "isogloss-model" and header["version"] == 2 and header["isogloss"] == __version__
     assert header["arrays"] == {
         "counts": {"dtype": "float64", "shape": [2, 3]},
         "ids": {"dtype": "int32", "shape": [2]},
     }
     saved = read(tmp_path / "a")
-    assert (saved.kind, saved.options, saved.meta, saved.version) == ("toy", {"alpha": 0.1}, {"data": "abc"}, 1)
+    assert (saved.kind, saved.options, saved.meta, saved.version) == ("toy", {"alpha": 0.1}, {"data": "abc"}, 2)
 
 
 def test_options_may_be_numpy_scalars_tuples_and_odd_floats(tmp_path: Path) -> None:
@@ -303,9 +303,9 @@ def write(text: str | bytes):  # type: ignore[no-untyped-def]
         (write("[" * 100_000), "model.json: this is not JSON"),
         (write('["isogloss-model"]'), "not the header of an Isogloss model"),
         (lambda folder: edit_header(folder, format="gensim"), "not the header of an Isogloss model"),
-        (lambda folder: edit_header(folder, version=2, isogloss="9.9"), "Isogloss 9.9 in version 2 .* Update Isogloss"),
-        (lambda folder: edit_header(folder, version=2, kind=None, sha256=None), "version 2 .* Update Isogloss"),
-        (lambda folder: edit_header(folder, version="1"), "'version' is missing or not as it should be"),
+        (lambda folder: edit_header(folder, version=3, isogloss="9.9"), "Isogloss 9.9 in version 3 .* Update Isogloss"),
+        (lambda folder: edit_header(folder, version=3, kind=None, sha256=None), "version 3 .* Update Isogloss"),
+        (lambda folder: edit_header(folder, version="2"), "'version' is missing or not as it should be"),
         (lambda folder: edit_header(folder, sha256=None), "'sha256' is missing or not as it should be"),
         (lambda folder: edit_header(folder, options=[1]), "'options' is missing or not as it should be"),
         (truncate, r"model.safetensors: \d+ bytes where \d+ were saved"),
@@ -323,6 +323,20 @@ def test_a_damaged_or_foreign_folder_is_refused(tmp_path: Path, damage, words: s
     with pytest.raises(ModelError, match=words) as caught:
         read(folder)
     assert str(folder) in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", [*store.KINDS, store.CHECKPOINT])
+def test_models_whose_features_have_old_keys_are_refused_and_others_are_read(tmp_path: Path, kind: str) -> None:
+    folder = toy(tmp_path / "m", kind=kind)
+    assert read(folder).version == 2
+    edit_header(folder, version=1)
+    if kind.startswith("align.") or kind == "tag.dictionary":  # these have no keys of templates
+        assert read(folder).version == 1
+        return
+    remedy = "without resuming" if kind == store.CHECKPOINT else "Train it again"
+    for act in (lambda: store.read_header(folder), lambda: read(folder), lambda: store.load(folder)):
+        with pytest.raises(ModelError, match=f"version 1 of the format, in which features had other keys.*{remedy}"):
+            act()
 
 
 def test_every_single_cut_of_the_arrays_is_refused(tmp_path: Path) -> None:

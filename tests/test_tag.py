@@ -15,7 +15,7 @@ from isogloss import store
 from isogloss.data.bitext import Text
 from isogloss.data.treebank import Treebank
 from isogloss.errors import ModelError, ParameterError, TreebankError, UsageError
-from isogloss.learners.sparse import Sparse
+from isogloss.features.sparse import Sparse
 from isogloss.tasks.tag import CrfTagger, Tagger, jackknife
 from isogloss.tasks.tag.labels import units_of
 from isogloss.tasks.tag.learning import Learning, Real, Rows, Settings, Weights, decode, rows_of

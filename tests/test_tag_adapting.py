@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from isogloss.data.bitext import Text
 from isogloss.data.treebank import Treebank
 from isogloss.errors import DataError, ModelError, ParameterError, UsageError
-from isogloss.learners.features import positions
-from isogloss.learners.sparse import Sparse
+from isogloss.features import positions
+from isogloss.features.sparse import Sparse
 from isogloss.tasks.tag import CrfTagger
 from isogloss.tasks.tag.adapting import Correspondence, _steps, _unit
 from isogloss.tasks.tag.labels import units_of

@@ -159,7 +159,7 @@ def test_it_says_why(tagger):
 
 
 def positions_of(tagger, treebank):
-    from isogloss.learners.features import positions
+    from isogloss.features import positions
 
     return positions(tagger._axis(treebank, tagger._learnt))
 

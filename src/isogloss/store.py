@@ -39,7 +39,8 @@ __all__ = [
 ]  # fmt: skip
 
 FORMAT = "isogloss-model"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+"""Version 2: keys of features are mixed from names of templates, the same way in all tasks."""
 CHECKPOINT = "checkpoint"
 HEADER = "model.json"
 ARRAYS = "model.safetensors"
@@ -60,6 +61,11 @@ KINDS = {
     "tag.several": "isogloss.tasks.tag:Tagger",
 }
 """Where the class of each kind lives, as `module:class`; its `_from_saved` makes the object."""
+
+LEAST_VERSIONS = dict.fromkeys(
+    ("parse.dependency", "parse.joint", "tag.crf", "tag.graph", "tag.projected", "tag.several", CHECKPOINT), 2
+)
+"""Kinds of which older versions of the format are refused: their weights belong to features with other keys."""
 
 _INTEGERS = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 _DTYPES = _INTEGERS | {"bool", "float16", "float32", "float64"}
@@ -337,6 +343,7 @@ def read_header(path: Place, *, kind: str | None = None) -> dict[str, Any]:
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ModelError(f"{file}: this is not the header of an Isogloss model. Give a folder that Isogloss saved")
     _check_header(file, header)
+    _check_age(folder, header)
     if kind is not None and header["kind"] != kind:
         raise ModelError(f"{folder}: this holds {_article(header['kind'])}, where {_article(kind)} is wanted")
     return header
@@ -367,6 +374,18 @@ def _check_header(file: Path, header: dict[str, Any]) -> None:
     for key, type_ in expected.items():
         if not isinstance(header.get(key), type_):
             raise ModelError(f"{file}: {key!r} is missing or not as it should be. The header is damaged: save again")
+
+
+def _check_age(folder: Path, header: dict[str, Any]) -> None:
+    """Refuse what would load but mean something else in this version."""
+    kind, version = header["kind"], header["version"]
+    if version < LEAST_VERSIONS.get(kind, 1):
+        remedy = "Train from the beginning, without resuming" if kind == CHECKPOINT else "Train it again"
+        raise ModelError(
+            f"{folder}: {_article(kind)}, written by Isogloss {header['isogloss']} in version {version} of the format, "
+            f"in which features had other keys than they have now: its weights would go astray. {remedy}, with this "
+            "version of Isogloss"
+        )
 
 
 def _article(kind: str) -> str:

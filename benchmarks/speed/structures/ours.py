@@ -53,8 +53,8 @@ def crf_loss(n: int, batch: int, labels: int) -> float:
 
 
 def _crf(n: int, batch: int, labels: int) -> tuple[Any, Any]:
+    from isogloss.features.sparse import Sparse
     from isogloss.learners.chain_model import ChainModel, LabelPairs, NodeFeatures
-    from isogloss.learners.sparse import Sparse
 
     attributes, gold = problems.tagging(n, batch, labels)
     used, index = np.unique(attributes, return_inverse=True)  # crfsuite numbers those that occur

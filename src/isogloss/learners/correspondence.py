@@ -33,7 +33,7 @@ from scipy import sparse
 
 from isogloss.engine.threads import run_blocks, using_threads
 from isogloss.errors import ParameterError
-from isogloss.learners.sparse import Sparse
+from isogloss.features.sparse import Sparse
 
 __all__ = ["Design", "Projection", "View", "modified_huber", "predictors", "project", "singular_blocks"]
 

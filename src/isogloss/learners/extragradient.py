@@ -116,7 +116,7 @@ class Extragradient:
     --------
     >>> from isogloss.learners.margin import hamming
     >>> from isogloss.learners.runner import run
-    >>> from isogloss.learners.sparse import Sparse
+    >>> from isogloss.features.sparse import Sparse
     >>> from isogloss.structures import Matching
     >>> model = LinearModel([Matching(np.zeros((1, 2)))], Sparse.of([[0], [1]], 2))
     >>> learner = Extragradient(model, [{(0, 0)}], [hamming([[1, 0]])], radius=1.0)

@@ -166,7 +166,7 @@ class FrankWolfe(_Svm):
     >>> from isogloss.learners.margin import hamming
     >>> from isogloss.learners.models import LinearModel
     >>> from isogloss.learners.runner import run
-    >>> from isogloss.learners.sparse import Sparse
+    >>> from isogloss.features.sparse import Sparse
     >>> from isogloss.structures import Matching
     >>> model = LinearModel([Matching(np.zeros((1, 2)))], Sparse.of([[0], [1]], 2))
     >>> learner = FrankWolfe(model, [{(0, 0)}], [hamming([[1, 0]])], l2=0.5)

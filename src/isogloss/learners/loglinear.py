@@ -106,7 +106,7 @@ class Likelihood:
     Examples
     --------
     >>> from isogloss.learners.runner import run
-    >>> from isogloss.learners.sparse import Sparse
+    >>> from isogloss.features.sparse import Sparse
     >>> from isogloss.structures import Chain
     >>> parts = Sparse.of([[0], [1], [], []], 2)                       # one position, two states, a weight for each
     >>> coin = LinearModel([Chain(np.zeros((1, 2, 2)))], parts)

@@ -227,7 +227,7 @@ class Perceptron(Passing):
         Examples
         --------
         >>> from isogloss.learners.models import LinearModel
-        >>> from isogloss.learners.sparse import Sparse
+        >>> from isogloss.features.sparse import Sparse
         >>> learner = Perceptron(LinearModel([], Sparse.of([], 1)), [], [], augmentation=(0, 0.5), passes=3)
         >>> [learner.schedule(r) for r in range(5)]
         [0.0, 0.25, 0.5, 0.5, 0.5]

@@ -21,8 +21,8 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from isogloss.data.rows import gathered
 from isogloss.errors import ParameterError
+from isogloss.features.sparse import Sparse
 from isogloss.learners.gradients import Gradient
-from isogloss.learners.sparse import Sparse
 from isogloss.structures import Stack, Structure
 from isogloss.structures.base import kept
 from isogloss.structures.batch import Batch, Listed, run_sentences

@@ -333,7 +333,7 @@ class Risk:
     >>> from isogloss.learners.margin import hamming
     >>> from isogloss.learners.models import LinearModel
     >>> from isogloss.learners.optimisers import Lbfgs
-    >>> from isogloss.learners.sparse import Sparse
+    >>> from isogloss.features.sparse import Sparse
     >>> coin = LinearModel([Chain(np.zeros((1, 2, 2)))] * 3, Sparse.of([[0], [1], [], []] * 3, 2))
     >>> tosses = [coin.structures[s].parts([side]) for s, side in enumerate((0, 0, 1))]
     >>> risk = Risk(coin, [hamming(toss, missed=0) for toss in tosses])

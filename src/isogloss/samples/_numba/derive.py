@@ -11,11 +11,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from isogloss.features._numba.mixing import GOLDEN, mix
 from isogloss.samples import _grammar as g
 
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_MIX_A = np.uint64(0xBF58476D1CE4E5B9)
-_MIX_B = np.uint64(0x94D049BB133111EB)
 _UNIT = 2.0**-53
 _FAR = 2.0**46  # beyond this rank every stem of the tail is new
 
@@ -51,21 +49,14 @@ _SHORTEST, _LONGEST = g.SHORTEST, g.LONGEST
 
 
 @njit(cache=True, nogil=True)
-def _mix(x):
-    x = (x ^ (x >> np.uint64(30))) * _MIX_A
-    x = (x ^ (x >> np.uint64(27))) * _MIX_B
-    return x ^ (x >> np.uint64(31))
-
-
-@njit(cache=True, nogil=True)
 def _uniform(state):
-    state[0] += _GOLDEN
-    return np.float64(_mix(state[0]) >> np.uint64(11)) * _UNIT
+    state[0] += GOLDEN
+    return np.float64(mix(state[0]) >> np.uint64(11)) * _UNIT
 
 
 @njit(cache=True, nogil=True)
 def _property(key, concept, salt):
-    return np.float64(_mix(_mix(np.uint64(concept) + key) + np.uint64(salt + 1) * _GOLDEN) >> np.uint64(11)) * _UNIT
+    return np.float64(mix(mix(np.uint64(concept) + key) + np.uint64(salt + 1) * GOLDEN) >> np.uint64(11)) * _UNIT
 
 
 @njit(cache=True, nogil=True)
@@ -342,7 +333,7 @@ def derive(tables, start, stop):
     sizes, at = np.zeros(3, np.int64), np.zeros(3, np.int64)
     state = np.empty(1, np.uint64)
     for pair in range(count):
-        state[0] = _mix(tables.key[0] + np.uint64(start + pair) * _GOLDEN)
+        state[0] = mix(tables.key[0] + np.uint64(start + pair) * GOLDEN)
         _grow(nodes, sizes, tables, state)
         n = sizes[0]
         _inflect(nodes, n, tables, state)

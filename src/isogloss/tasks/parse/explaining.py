@@ -10,7 +10,7 @@ from isogloss.data.treebank import Treebank, features_of
 from isogloss.errors import ParameterError
 from isogloss.structures.loopy import LoopyTrees
 from isogloss.structures.tree_parts import BINS
-from isogloss.tasks.parse.features import ROLES, bin_name
+from isogloss.tasks.parse.features import ROLES, bin_name, numbered
 from isogloss.tasks.parse.inference import best_trees
 from isogloss.tasks.parse.scoring import PartScorer
 from isogloss.tasks.parse.words import ATOMS, PAD, Columns, Words, encode, values_of
@@ -103,17 +103,19 @@ def features_of_link(
     scorer: PartScorer, alone: Treebank, columns: Columns, words: Words, head: int, child: int
 ) -> list[dict[str, Any]]:  # fmt: skip
     """The features of one link that have a weight: template with its values, direction and length, and weight."""
+    from isogloss.features._numba.mixing import key_of
+    from isogloss.features._numba.table import find
     from isogloss.tasks.parse._numba import features
 
     kernels: Any = features
-    begin, terms, factors, dynamic, thirds = scorer.features.numbers()[0]
+    begin, terms, factors, dynamic, places = scorer.features.numbers()[0]
     n, first = int(words.lengths[0]), int(words.starts[0]) + PAD
     sides = np.empty((2, n + 1, len(begin)), np.uint64)
     kernels.sides(words.codes, first, n, begin, terms, factors, sides[0], sides[1])
     room = kernels.most_keys(len(begin), words.features.shape[1])
     codes, which = np.empty(room, np.uint64), np.zeros(room, np.int64)
     given = (words.codes, words.features, words.kinds)
-    m = kernels.keys_of_link(head, child, first, n, given, *sides, dynamic, thirds, codes, which)
+    m = kernels.keys_of_link(head, child, first, n, given, *sides, dynamic, places, codes, which)
     names = _static(scorer, alone, columns, words, head, child) + _dynamic(alone, columns, words, head, child)
     assert len(names) == m
     slots, bin_ = scorer.table.slots, int(kernels.bin_of(head, child))
@@ -121,7 +123,7 @@ def features_of_link(
     found: list[dict[str, Any]] = []
     for name, code in zip(names, codes[:m], strict=True):
         for variant in (0, bin_):
-            slot = kernels.find(slots, mask, np.uint64(kernels.key_of(code, variant)))
+            slot = find(slots, mask, np.uint64(key_of(code, variant)))
             if slot >= 0:
                 weight = float(slots[2 * slot + 1 : 2 * slot + 2].view(np.float32)[0])
                 found.append({"feature": name, "bin": bin_name(variant), "weight": weight})
@@ -133,7 +135,7 @@ def _static(scorer: PartScorer, alone: Treebank, columns: Columns, words: Words,
     n, first = int(words.lengths[0]), int(words.starts[0]) + PAD
     lemmas = {int(words.codes[first + i, 1]): text for i, text in enumerate(_texts(alone, "lemma", columns), 1)}
     parts: list[list[str]] = [[] for _ in scorer.features.links.names]
-    for template, role, shift, atom in scorer.features.links.terms.tolist():
+    for template, role, shift, atom in numbered(scorer.features.links).terms.tolist():
         place = (head if role == 0 else child) + shift
         name = f"{ROLES[role]}.{ATOMS[atom]}{f'[{shift:+d}]' if shift else ''}"
         if place == 0 or not 0 < place <= n:

@@ -1,26 +1,25 @@
-"""Templates of features, by name: which codes of which words make a key.
+"""The templates of parsers, in the language of `isogloss.features`.
 
 A template is a string such as ``"head.lemma & child.tag & child.tag[+1]"``: codes of `isogloss.tasks.parse.words.ATOMS`
 of a link's head or child, or of a word one or two places before or after. Every template fires twice: as it is, and
-together with the direction and the length of the link (`bin_name`). Parts with more than one link have their own,
-`PART_TEMPLATES`.
+together with the direction and the length of the link, its bin (`bin_name`). Parts with more than one link have their
+own, `PART_TEMPLATES`.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isogloss.errors import ParameterError
+from isogloss.features.templates import Numbered, Templates, Term
 from isogloss.tasks.parse.words import ATOMS, PAD, Columns
 
 __all__ = [
-    "DYNAMIC", "FILTER_TEMPLATES", "LABEL_TEMPLATES", "LINK_TEMPLATES", "PART_ROLES", "PART_TEMPLATES", "ROLES",
-    "Templates", "bin_name", "splitmix",
+    "DYNAMIC", "FILTER_TEMPLATES", "LABEL_DYNAMIC", "LABEL_TEMPLATES", "LINK_TEMPLATES", "PART_ROLES", "PART_TEMPLATES",
+    "ROLES", "bin_name", "lexical", "numbered", "templates_for",
 ]  # fmt: skip
 
 LINK_TEMPLATES = (
@@ -103,7 +102,7 @@ PART_ROLES = {
     "valence": ("head", "head", "head"),
     "crossing": ("child", "next", "next"),
 }
-"""Whom the three words of a part are."""
+"""The roles of the three words of a part."""
 
 DYNAMIC = (
     "head.tag & child.tag & between", "head.tag & child.tag & verbs, marks and conjunctions between",
@@ -138,18 +137,14 @@ LABEL_TEMPLATES = (
     "child.fine & first.fine", "child.fine & last.fine", "child.lemma & first.lemma",
 )  # fmt: skip
 
-_TERM = re.compile(r"(?P<role>[a-z]+)\.(?P<atom>[a-z]+)(?:\[(?P<shift>[+-]\d+)\])?")
-_MASK = (1 << 64) - 1
+LABEL_DYNAMIC = (
+    "head.tag & child.tag & missing neighbours", "head.tag & child.tag & feature of child",
+    "head.lemma & feature of child", "head.tag & child.tag & agreement",
+)  # fmt: skip
+"""Those of labels that may fire more than once, or look at more than codes."""
+
 N_BINS = 7
 _LENGTHS = ("1", "2", "3", "4", "5 to 7", "8 to 12", "13 or more")
-
-
-def splitmix(number: int) -> int:
-    """A well mixed 64-bit number for each small one."""
-    h = (number + 1) * 0x9E3779B97F4A7C15 & _MASK
-    h = (h ^ h >> 30) * 0xBF58476D1CE4E5B9 & _MASK
-    h = (h ^ h >> 27) * 0x94D049BB133111EB & _MASK
-    return h ^ h >> 31
 
 
 def bin_name(number: int) -> str:
@@ -166,73 +161,34 @@ def bin_name(number: int) -> str:
     return f"child {_LENGTHS[(number - 1) % N_BINS]} to the {side}"
 
 
-@dataclass(frozen=True, eq=False)
-class Templates:
-    """Templates as numbers, for kernels: the key of a template is ``mix(start + Σ code · factor)``.
+def templates_for(names: Sequence[str], columns: Columns | None = None, *, kind: str = "") -> Templates:
+    """Templates, without those that say nothing with these columns; what a parser cannot look at is refused.
 
-    Parameters
-    ----------
-    names : tuple of str
-    starts : uint64[n_templates]
-    terms : int64[n_terms, 4]
-        Template, role, shift and atom of each term.
-    factors : uint64[n_terms]
-        Odd numbers, by the place of the term in its template.
+    `kind` keeps templates of the same name apart that share a table.
     """
-
-    names: tuple[str, ...]
-    starts: NDArray[np.uint64]
-    terms: NDArray[np.int64]
-    factors: NDArray[np.uint64]
-
-    @classmethod
-    def of(cls, names: Sequence[str], columns: Columns | None = None, *, base: int = 0) -> Templates:
-        """Number templates; those that say nothing with these columns are left out.
-
-        `base` keeps the keys of different sets of templates apart.
-        """
-        terms: list[tuple[int, int, int, int]] = []
-        factors: list[int] = []
-        starts: list[int] = []
-        kept: list[str] = []
-        for number, name in enumerate(names):
-            if not isinstance(name, str):
-                raise ParameterError(f"template {name!r} should be a string, such as 'head.tag & child.tag'")
-            parsed = [_term(part.strip(), name) for part in name.split("&")]
-            if columns is not None and not _telling(parsed, columns):
-                continue
-            for place, (role, atom, shift) in enumerate(parsed):
-                terms.append((len(kept), ROLES.index(role), shift, ATOMS.index(atom)))
-                factors.append(splitmix(1 << 20 | place) | 1)
-            kept.append(name)
-            starts.append(splitmix(base << 12 | number))
-        table = np.array(terms, np.int64).reshape(-1, 4)
-        return cls(tuple(kept), np.array(starts, np.uint64), table, np.array(factors, np.uint64))
-
-    @property
-    def lexical(self) -> NDArray[np.bool_]:
-        """bool[n_templates]: whether a template looks at words, not at tags alone."""
-        looks = (any(f".{atom}" in name for atom in ("word", "lemma", "marker")) for name in self.names)
-        return np.fromiter(looks, np.bool_, len(self.names))
-
-    def __len__(self) -> int:
-        return len(self.names)
+    for name in names:
+        if not isinstance(name, str):
+            raise ParameterError(f"template {name!r} should be a string, such as 'head.tag & child.tag'")
+    made = Templates(names, kind=kind)
+    numbered(made)
+    if columns is None:
+        return made
+    told = [name for name, own in zip(made.names, made.terms, strict=True) if _telling(own, columns)]
+    return Templates(told, kind=kind)
 
 
-def _term(text: str, template: str) -> tuple[str, str, int]:
-    found = _TERM.fullmatch(text)
-    if found is None or found["role"] not in ROLES or found["atom"] not in ATOMS:
-        raise ParameterError(
-            f"template {template!r}: {text!r} should be a word and what to look at, such as 'head.tag' or "
-            f"'child.lemma[-1]'; words are {', '.join(ROLES)}, and there are {', '.join(ATOMS)}"
-        )
-    shift = int(found["shift"] or 0)
-    if abs(shift) > PAD:
-        raise ParameterError(f"template {template!r}: {text!r} looks further than {PAD} words away")
-    return found["role"], found["atom"], shift
+def numbered(templates: Templates) -> Numbered:
+    """Templates as the kernels of parsers take them."""
+    return templates.numbered(ROLES, ATOMS, reach=PAD)
 
 
-def _telling(terms: Sequence[tuple[str, str, int]], columns: Columns) -> bool:
+def lexical(templates: Templates) -> NDArray[np.bool_]:
+    """bool[n_templates]: whether a template looks at words, not at tags alone."""
+    looks = (any(term.name in ("word", "lemma", "marker") for term in own) for own in templates.terms)
+    return np.fromiter(looks, np.bool_, len(templates))
+
+
+def _telling(terms: Sequence[Term], columns: Columns) -> bool:
     """Whether a template differs from the one with tags in place of fine tags or bundles."""
-    atoms = {atom for _, atom, _ in terms}
+    atoms = {term.name for term in terms}
     return not ("fine" in atoms and not columns.fine) and not ("bundle" in atoms and not columns.attributes)

@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from isogloss.features import KeyTable
 from isogloss.learners.runner import run
 from isogloss.progress import Progress, QuietProgress
 from isogloss.structures.batch import run_sentences
 from isogloss.structures.tree_parts import Candidates, TreeParts
 from isogloss.tasks.parse.features import FILTER_TEMPLATES
 from isogloss.tasks.parse.inference import Shape, best_trees, pieces
-from isogloss.tasks.parse.scoring import FeatureSet, PartScorer, Table, count_keys
+from isogloss.tasks.parse.scoring import FeatureSet, PartScorer, count_keys
 from isogloss.tasks.parse.training import KnownHeads, Settings, TreeModel, known_sentences, learner_of
 from isogloss.tasks.parse.words import Columns, Words
 
@@ -23,8 +24,6 @@ PASSES = 3
 RATE = 0.1
 MOST = 16
 """Heads of a word that are looked at, at most."""
-BASE = 16
-"""Of keys, so that those of the filter differ from all others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,9 +64,9 @@ class LinkFilter:
         progress = progress or QuietProgress()
         constraint = shape.constraint if shape.constraint == "projective" else "tree"  # whatever is compared
         words, first = words.without_features(), replace(shape, families=(), constraint=constraint)
-        features = FeatureSet.of(columns, (), FILTER_TEMPLATES, base=BASE)
+        features = FeatureSet.of(columns, (), FILTER_TEMPLATES)
         every = Candidates.all(words.lengths)
-        table = Table.of(count_keys(words, features, every, (), heads))
+        table = KeyTable.of(count_keys(words, features, every, (), heads))
         scorer = PartScorer(features, table, np.zeros(0, np.float32))  # the learner has the weights
         sentences = known_sentences(heads, words.lengths)
         model, known = TreeModel(scorer, words, every, first, sentences), KnownHeads(heads, every.offsets, sentences)

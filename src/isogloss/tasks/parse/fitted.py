@@ -14,7 +14,7 @@ from isogloss.layout import integer, number, texts
 from isogloss.structures.loopy import CONSTRAINTS
 from isogloss.structures.tree_parts import FAMILIES, Candidates
 from isogloss.tasks.parse.features import FILTER_TEMPLATES
-from isogloss.tasks.parse.filtering import BASE, LinkFilter
+from isogloss.tasks.parse.filtering import LinkFilter
 from isogloss.tasks.parse.held_out import Scorer
 from isogloss.tasks.parse.inference import MOST_ROUNDS, Shape
 from isogloss.tasks.parse.labelled import JointScorer, LabelScorer
@@ -78,7 +78,7 @@ class Fitted:
         columns = Columns.checked(meta["columns"])
         chosen = None
         if meta["filter"] is not None:
-            quick = FeatureSet.of(columns, (), FILTER_TEMPLATES, base=BASE)
+            quick = FeatureSet.of(columns, (), FILTER_TEMPLATES)
             scorer = PartScorer.ready(quick, arrays["filter.table"], "filter.table")
             threshold = number(meta["filter"]["threshold"], "threshold", least=0.0, most=1.0)
             chosen = LinkFilter(scorer, replace(_shape(meta["filter"]["shape"]), families=()), threshold)

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isogloss.data.treebank import Treebank
+from isogloss.features import Templates
 from isogloss.learners.gradients import Gradient
 from isogloss.structures.base import Array
 from isogloss.structures.batch import run_sentences
 from isogloss.structures.loopy import LoopyTrees
 from isogloss.structures.tree_parts import FAMILIES, Candidates, TreeParts
-from isogloss.tasks.parse.features import LABEL_TEMPLATES, Templates
+from isogloss.tasks.parse.features import LABEL_TEMPLATES
 from isogloss.tasks.parse.inference import pieces
 from isogloss.tasks.parse.labels import LabelWeights, gold_labels
 from isogloss.tasks.parse.scoring import FeatureSet, PartScorer
@@ -50,7 +51,6 @@ class LabelScorer(LabelWeights):
     """
 
     TEMPLATES: ClassVar[tuple[str, ...]] = tuple(filter(_of_links, LABEL_TEMPLATES))
-    BASE: ClassVar[int] = 24
 
     @classmethod
     def empty(
@@ -134,7 +134,7 @@ class LabelScorer(LabelWeights):
 
 def _numbers(templates: Templates) -> Any:
     """Templates as kernels take those of links."""
-    nothing = Templates.of(())
+    nothing = Templates(())
     return FeatureSet(templates, dict.fromkeys(FAMILIES, nothing)).numbers()[0]
 
 

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from isogloss.data.treebank import Column, Treebank
 from isogloss.data.vocabulary import Vocabulary
 from isogloss.engine.threads import run_blocks
+from isogloss.features import KeyTable, Templates
+from isogloss.features.mixing import factors_of, starts_of
 from isogloss.layout import Layout, Numbers, Offsets, Strings, check
 from isogloss.learners.gradients import Gradient
 from isogloss.learners.models import pieces
@@ -21,8 +23,7 @@ from isogloss.learners.runner import run
 from isogloss.progress import Progress
 from isogloss.store import pack_strings
 from isogloss.structures.batch import run_sentences
-from isogloss.tasks.parse.features import LABEL_TEMPLATES, Templates, splitmix
-from isogloss.tasks.parse.scoring import Table
+from isogloss.tasks.parse.features import LABEL_DYNAMIC, LABEL_TEMPLATES, numbered, templates_for
 from isogloss.tasks.parse.training import FLOOR
 from isogloss.tasks.parse.words import Columns, Words
 
@@ -56,7 +57,7 @@ class LabelWeights:
     names : tuple of str
         The labels.
     templates : Templates
-    table : Table
+    table : KeyTable
         Its payload numbers rows.
     rows : int64[n_rows + 1]
         Where the weights of each feature begin.
@@ -66,31 +67,32 @@ class LabelWeights:
 
     names: tuple[str, ...]
     templates: Templates
-    table: Table
+    table: KeyTable
     rows: NDArray[np.int64]
     labels: NDArray[np.int16]
     weights: NDArray[np.float32]
 
     TEMPLATES: ClassVar[tuple[str, ...]] = LABEL_TEMPLATES
-    BASE: ClassVar[int] = 1
 
     @classmethod
     def templates_for(cls, columns: Columns) -> Templates:
         """The templates that say something with these columns."""
-        return Templates.of(cls.TEMPLATES, columns, base=cls.BASE)
+        return templates_for(cls.TEMPLATES, columns)
 
     @classmethod
     def of_pairs(
         cls, names: tuple[str, ...], templates: Templates, slots: NDArray[np.uint64], tags: NDArray[np.int16]
     ) -> Self:
-        """With weights of 0 for pairs of a key and a label, as kernels collect them; keys of 0 are none."""
+        """With weights of 0 for pairs of a key and a label, as kernels collect them; 0 is none."""
+        from isogloss.tasks.parse._numba.labels import keys_of_pairs
+
         at = np.flatnonzero(slots)
-        keys, labels = slots[at], tags[at]
+        keys, labels = keys_of_pairs(slots[at], tags[at]), tags[at]
         order = np.lexsort((labels, keys))
         keys, labels = keys[order], labels[order]
         first = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])) if len(keys) else np.zeros(0, np.int64)
         rows = np.append(first, len(keys)).astype(np.int64)
-        return cls(names, templates, Table.of(keys[first]), rows, labels, np.broadcast_to(np.float32(0), len(keys)))
+        return cls(names, templates, KeyTable.of(keys[first]), rows, labels, np.broadcast_to(np.float32(0), len(keys)))
 
     def compact(self, least: float) -> Self:
         """The same without weights of at most `least`, and features that have no other."""
@@ -98,7 +100,7 @@ class LabelWeights:
         before = np.concatenate([[0], np.cumsum(held)])
         sizes = np.diff(before[self.rows])
         rows = np.concatenate([[0], np.cumsum(sizes[sizes > 0])]).astype(np.int64)
-        table = Table.of(self.table.keys[sizes > 0])
+        table = KeyTable.of(self.table.keys[sizes > 0])
         return type(self)(self.names, self.templates, table, rows, self.labels[held], self.weights[held])
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
@@ -110,8 +112,8 @@ class LabelWeights:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], columns: Columns) -> Self:
         """The inverse of `to_arrays`; arrays that do not belong together are refused."""
-        table = Table.ready(arrays["table"], "table")
-        used = {"used": table.slots[1::2][table.slots[::2] != 0]}
+        table = KeyTable.ready(arrays["table"], "table", "the saved parser")
+        used = {"used": table.payload}
         found = check({**arrays, **used}, _LAYOUT, "the relations of the saved parser")
         rest = (found[name] for name in ("rows", "labels", "weights"))
         return cls(tuple(found["names"]), cls.templates_for(columns), table, *rest)
@@ -269,5 +271,4 @@ class LabelLikelihood:
 
 def _numbers(templates: Templates) -> tuple[Any, ...]:
     """Templates as kernels take them."""
-    extra = [splitmix(4 << 20 | k) for k in range(4)] + [splitmix(5 << 20 | k) | 1 for k in range(3)]
-    return templates.starts, templates.terms, templates.factors, np.array(extra, np.uint64)
+    return *numbered(templates), starts_of(LABEL_DYNAMIC), factors_of(3)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from isogloss import __version__, store
 from isogloss.data.formats import as_gold
 from isogloss.data.treebank import Treebank
+from isogloss.features import KeyTable
 from isogloss.learners.runner import Place, check_checkpoint, run
 from isogloss.learners.tuning import Tuned
 from isogloss.progress import Progress
@@ -23,7 +24,7 @@ from isogloss.tasks.parse.inference import Shape
 from isogloss.tasks.parse.labelled import RATE as LABEL_RATE
 from isogloss.tasks.parse.labelled import JointScorer, LabelledTrees, LabelScorer
 from isogloss.tasks.parse.labels import Labeller
-from isogloss.tasks.parse.scoring import FeatureSet, PartScorer, Table, count_keys
+from isogloss.tasks.parse.scoring import FeatureSet, PartScorer, count_keys
 from isogloss.tasks.parse.training import KnownHeads, Settings, TreeModel, known_sentences, learner_of
 from isogloss.tasks.parse.words import Columns, Words, columns_of, encode
 
@@ -173,7 +174,7 @@ class Lesson:
         found = count_keys(
             words, features, candidates, shape.families, heads, min_count=parser.min_count, support=parser.support
         )  # fmt: skip
-        table = Table.of(found)
+        table = KeyTable.of(found)
         scorer = PartScorer(features, table, np.zeros(0, np.float32))  # the learner has the weights
         sentences = known_sentences(heads, words.lengths)
         model = TreeModel(scorer, words, candidates, shape, sentences)

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isogloss.engine.threads import run_blocks
-from isogloss.errors import ModelError
-from isogloss.layout import Numbers, check, check_table
+from isogloss.features import KeyTable, Templates
+from isogloss.features.mixing import factors_of, starts_of
+from isogloss.layout import Numbers, check
 from isogloss.learners.gradients import Gradient
 from isogloss.structures.base import Array, kept
 from isogloss.structures.batch import run_sentences
@@ -23,12 +24,13 @@ from isogloss.tasks.parse.features import (
     PART_ROLES,
     PART_TEMPLATES,
     ROLES,
-    Templates,
-    splitmix,
+    lexical,
+    numbered,
+    templates_for,
 )
 from isogloss.tasks.parse.words import Columns, Words
 
-__all__ = ["SUPPORTS", "FeatureSet", "PartScorer", "Table", "count_keys"]
+__all__ = ["SUPPORTS", "FeatureSet", "PartScorer", "count_keys"]
 
 SUPPORTS = ("gold", "tags", "all")
 """Which features are kept: those that fire on gold parts; of wrong parts also what does not look at words; or all."""
@@ -36,44 +38,6 @@ LEAST = 1e-3
 """Weights up to this size are not kept."""
 SENTENCES = 256
 """Sentences whose parts are listed at a time while features are collected."""
-
-
-@dataclass(frozen=True, eq=False)
-class Table:
-    """Keys of features, each with the number of its weight; see `isogloss.tasks.parse._numba.features`.
-
-    Parameters
-    ----------
-    keys : uint64[n_features]
-    slots : uint32[2 · size]
-    """
-
-    keys: NDArray[np.uint64]
-    slots: NDArray[np.uint32]
-
-    @classmethod
-    def of(cls, keys: NDArray[np.uint64], payload: NDArray[np.uint32] | None = None) -> Table:
-        """A table that is at most half full; the payload is the number of the key unless given."""
-        from isogloss.tasks.parse._numba.features import build
-
-        size = 64
-        while size < 2 * len(keys):
-            size *= 2
-        slots = np.zeros(2 * size, np.uint32)
-        build(keys, np.arange(len(keys), dtype=np.uint32) if payload is None else payload, slots)
-        return cls(keys, slots)
-
-    @classmethod
-    def ready(cls, slots: NDArray[np.uint32], place: str) -> Table:
-        """One that was kept as it is; what is no table is refused. Its keys are not known."""
-        slots = check({place: slots}, {place: Numbers("uint32", "slots")}, "the features of the saved parser")[place]
-        if len(slots) % 2 or len(slots) < 128:
-            raise ModelError(f"{place} of the saved parser is no table of features. Train it again, or copy it whole")
-        check_table(slots[::2] != 0, f"{place} of the saved parser")
-        return cls(np.zeros(0, np.uint64), slots)
-
-    def __len__(self) -> int:
-        return len(self.keys)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,31 +55,26 @@ class FeatureSet:
     parts: Mapping[str, Templates]
 
     @classmethod
-    def of(
-        cls, columns: Columns, families: Sequence[str] = (), links: Sequence[str] = LINK_TEMPLATES, *, base: int = 0
-    ) -> FeatureSet:
+    def of(cls, columns: Columns, families: Sequence[str] = (), links: Sequence[str] = LINK_TEMPLATES) -> FeatureSet:
         """The templates that say something with these columns."""
         parts = {
-            name: Templates.of(PART_TEMPLATES[name] if name in families else (), columns, base=base + 2 + number)
-            for number, name in enumerate(FAMILIES)
+            name: templates_for(PART_TEMPLATES[name] if name in families else (), columns, kind=name)
+            for name in FAMILIES
         }
-        return cls(Templates.of(links, columns, base=base), parts)
+        return cls(templates_for(links, columns), parts)
 
     def numbers(self) -> tuple[Any, Any]:
         """Templates as kernels take them."""
-        dynamic = np.array([splitmix(2 << 20 | k) for k in range(len(DYNAMIC))], np.uint64)
-        factors = np.array([splitmix(3 << 20 | k) | 1 for k in range(3)], np.uint64)
         families = []
         for name in FAMILIES:
-            own = self.parts[name]
             roles = np.array([ROLES.index(role) for role in PART_ROLES[name]], np.int64)
-            families.append((own.starts, own.terms, own.factors, roles))
-        return (self.links.starts, self.links.terms, self.links.factors, dynamic, factors), tuple(families)
+            families.append((*numbered(self.parts[name]), roles))
+        return (*numbered(self.links), starts_of(DYNAMIC), factors_of(4)), tuple(families)
 
     @property
     def lexical(self) -> tuple[NDArray[np.bool_], ...]:
         """Of links and each family: whether templates look at words."""
-        return self.links.lexical, *(self.parts[name].lexical for name in FAMILIES)
+        return lexical(self.links), *(lexical(self.parts[name]) for name in FAMILIES)
 
     def most_keys(self, n_attributes: int) -> tuple[int, int]:
         """The most keys, with their variants, that a link and any other part can have."""
@@ -154,12 +113,12 @@ class PartScorer:
     Parameters
     ----------
     features : FeatureSet
-    table : Table
+    table : KeyTable
     weights : float32[n_features], optional
         While learning; without them the table holds the weights itself.
     """
 
-    def __init__(self, features: FeatureSet, table: Table, weights: NDArray[np.float32] | None = None) -> None:
+    def __init__(self, features: FeatureSet, table: KeyTable, weights: NDArray[np.float32] | None = None) -> None:
         self.features, self.table = features, table
         self.weights = np.zeros(0, np.float32) if weights is None else weights
         self._packed = weights is None
@@ -169,13 +128,13 @@ class PartScorer:
     def packed(cls, features: FeatureSet, keys: NDArray[np.uint64], weights: NDArray[np.float32]) -> PartScorer:
         """One that is fast, and does not learn; weights up to `LEAST` are left out."""
         held = np.abs(weights) > LEAST
-        return cls(features, Table.of(keys[held], np.ascontiguousarray(weights[held]).view(np.uint32)))
+        return cls(features, KeyTable.of(keys[held], np.ascontiguousarray(weights[held]).view(np.uint32)))
 
     @classmethod
     def ready(cls, features: FeatureSet, slots: NDArray[np.uint32], place: str) -> PartScorer:
         """The same, of the slots of its table, which are of a saved model."""
-        table = Table.ready(slots, place)
-        weights = np.ascontiguousarray(table.slots[1::2]).view(np.float32)[table.slots[::2] != 0]
+        table = KeyTable.ready(slots, place, "the saved parser")
+        weights = table.payload.view(np.float32)
         check({place: weights}, {place: Numbers("float32", "weights")}, "the weights of the saved parser")
         return cls(features, table)
 

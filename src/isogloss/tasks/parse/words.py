@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from isogloss.data.treebank import Treebank, features_of
 from isogloss.errors import ModelError
+from isogloss.features.mixing import AFTER, BEFORE
 from isogloss.layout import texts
 
 __all__ = ["ATOMS", "PAD", "Columns", "Words", "code_of", "columns_of", "encode"]
@@ -71,7 +72,7 @@ class Words:
     Parameters
     ----------
     codes : uint64[n_rows, 7]
-        By `ATOMS`.
+        By `ATOMS`; not negative as int64, but for the codes of what lies before and after a sentence.
     features : uint64[n_rows, n_attributes]
         Code of the value of each attribute, 0 where a word has none.
     kinds : int8[n_rows]
@@ -190,13 +191,14 @@ def encode(treebank: Treebank, columns: Columns, offsets: NDArray[np.int64] | No
     starts = np.ascontiguousarray(offsets[:-1] + (2 * PAD + 1) * np.arange(count))
     n_rows = treebank.n_words + (2 * PAD + 1) * count
     at = np.arange(treebank.n_words) + np.repeat(starts + PAD + 1 - offsets[:-1], lengths)
-    edges = _codes(["before", "after", "root", "none"], "edge")
-    codes = np.full((n_rows, len(ATOMS)), edges[1], np.uint64)
+    root, none = _codes(["root", "none"], "edge")
+    before, after = np.array([BEFORE, AFTER]).astype(np.uint64)
+    codes = np.full((n_rows, len(ATOMS)), after, np.uint64)
     features = np.zeros((n_rows, len(columns.attributes)), np.uint64)
     kinds, roles = np.zeros(n_rows, np.int8), np.full(n_rows, 5, np.int8)
     for shift in range(PAD):
-        codes[starts + shift] = edges[0]
-    codes[starts + PAD] = edges[2]
+        codes[starts + shift] = before
+    codes[starts + PAD] = root
     for i, atom in enumerate(ATOMS):
         if atom != "marker":
             codes[at, i] = _column(treebank, atom, *values_of(atom, columns))
@@ -206,7 +208,7 @@ def encode(treebank: Treebank, columns: Columns, offsets: NDArray[np.int64] | No
     kinds[at] = np.array([counted.get(tag, 0) for tag in tags.vocabulary], np.int8)[tags.ids]
     roles[at] = np.array([_MARKERS.get(tag, 5) for tag in tags.vocabulary], np.int8)[tags.ids]
     lemmas, markers = np.ascontiguousarray(codes[:, 1]), codes[:, 5].copy()
-    marker_codes(starts, lengths, roles, lemmas, edges[3], markers)
+    marker_codes(starts, lengths, roles, lemmas, none, markers)
     codes[:, 5] = markers
     return Words(codes, features, kinds, starts, lengths)
 

@@ -22,8 +22,8 @@ from isogloss.data.vocabulary import Vocabulary
 from isogloss.engine.threads import using_threads
 from isogloss.errors import DataError, UsageError
 from isogloss.estimator import Estimator, option
+from isogloss.features import KEYS, Axis, Index, Parts, Templates, positions
 from isogloss.layout import COUNTS, Layout, Numbers, Strings, check, number
-from isogloss.learners.features import KEYS, Axis, Index, Parts, Templates, positions
 from isogloss.progress import Progress, QuietProgress
 from isogloss.tasks.tag.base import as_treebank
 from isogloss.tasks.tag.learning import Learning, Real
@@ -66,7 +66,7 @@ class Correspondence(Estimator):
     Parameters
     ----------
     templates : sequence of str, optional
-        Attributes that have places, see `isogloss.learners.features`: each template is a block of its own.
+        Attributes that have places, see `isogloss.features`: each template is a block of its own.
     h : int
         Dimensions of the places of a block.
     threshold : int
@@ -419,7 +419,7 @@ class Adapted:
 
 def _rows(places: NDArray[np.int32], always: int) -> Any:
     """A binary matrix of the attributes of each position, and of one that all have."""
-    from isogloss.learners.sparse import Sparse
+    from isogloss.features.sparse import Sparse
 
     full = np.concatenate([places, np.full((len(places), 1), always, np.int32)], axis=1)
     indptr = np.concatenate([[0], np.cumsum((full >= 0).sum(axis=1))])

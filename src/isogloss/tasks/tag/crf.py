@@ -17,9 +17,9 @@ from isogloss.data.vocabulary import Vocabulary
 from isogloss.engine.threads import threads as count_threads
 from isogloss.engine.threads import using_threads
 from isogloss.estimator import option
+from isogloss.features import KEYS, Index, Templates, positions
+from isogloss.features.sparse import Sparse
 from isogloss.layout import Layout, Numbers, Offsets, check, vector
-from isogloss.learners.features import KEYS, Index, Templates, positions
-from isogloss.learners.sparse import Sparse
 from isogloss.progress import Progress, QuietProgress
 from isogloss.tasks.tag.adapting import Adapted, Correspondence
 from isogloss.tasks.tag.base import COLUMNS, LABELS, ColumnTagger, as_treebank
@@ -86,7 +86,7 @@ class CrfTagger(ColumnTagger):
     min_count : int
         Attributes that are met less often are left out.
     templates : sequence of str, optional
-        What words are seen by, see `isogloss.learners.features`; those of `isogloss.tasks.tag.words` otherwise.
+        What words are seen by, see `isogloss.features`; those of `isogloss.tasks.tag.words` otherwise.
     margin : float
         Labels whose score for a word by itself is lower than the best by more than this are left out.
     most : int
@@ -126,7 +126,7 @@ class CrfTagger(ColumnTagger):
     l2: float = option(default=0.0, least=0, help="Penalty on the squares of weights.")
     min_count: int = option(default=1, least=1, help="Attributes that are met less often are left out.")
     templates: Sequence[str | Sequence[str]] | None = option(
-        default=None, kind=(list, tuple), help="What words are seen by; see isogloss.learners.features."
+        default=None, kind=(list, tuple), help="What words are seen by; see isogloss.features."
     )
     margin: float = option(
         default=5.0,

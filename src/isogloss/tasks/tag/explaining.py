@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from isogloss.data.treebank import Treebank
-from isogloss.learners.features import positions
+from isogloss.features import positions
 from isogloss.tasks.tag.words import word_axis
 
 if TYPE_CHECKING:

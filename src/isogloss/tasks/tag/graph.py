@@ -17,13 +17,13 @@ from isogloss.data.vocabulary import Vocabulary
 from isogloss.engine.threads import using_threads
 from isogloss.errors import UsageError
 from isogloss.estimator import option
+from isogloss.features import KEYS, Axis, Index, Templates, positions
+from isogloss.features.sparse import Sparse
 from isogloss.layout import Layout, Numbers, Strings, check, vector
 from isogloss.learners.chain_model import ChainModel, LabelPairs, NodeFeatures
-from isogloss.learners.features import KEYS, Axis, Index, Templates, positions
 from isogloss.learners.graphs import Propagated, propagate
 from isogloss.learners.posterior.smooth import GraphLaplacian
 from isogloss.learners.semi_supervised import Info, Regularised, State, vertex_features
-from isogloss.learners.sparse import Sparse
 from isogloss.progress import Progress, QuietProgress
 from isogloss.tasks.tag.base import COLUMNS, LABELS, ColumnTagger, as_treebank
 from isogloss.tasks.tag.similarity import SUFFIX, Vertices, common_suffixes, context_axis, similarity, trigrams

@@ -22,13 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isogloss.data.treebank import Treebank
+from isogloss.features import KEYS, Index, Parts, Templates, positions
+from isogloss.features.sparse import Sparse
 from isogloss.layout import Layout, Numbers, check
 from isogloss.learners.chain_model import ChainModel, LabelPairs, NodeFeatures
-from isogloss.learners.features import KEYS, Index, Parts, Templates, positions
 from isogloss.learners.loglinear import Lbfgs, Likelihood
 from isogloss.learners.runner import run
 from isogloss.learners.semi_supervised import Alternating
-from isogloss.learners.sparse import Sparse
 from isogloss.progress import Progress
 from isogloss.structures import FactoredChains
 from isogloss.tasks.tag.projection import Expectations

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isogloss.engine.threads import run_blocks, using_threads
-from isogloss.learners.sparse import Sparse
+from isogloss.features.sparse import Sparse
 from isogloss.tasks.tag.labels import Units
 
 __all__ = ["Decoded", "Learning", "Real", "Rows", "Settings", "Weights", "decode", "n_triples", "rows_of"]

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from isogloss.data.tag_dictionary import is_number, is_punctuation
 from isogloss.errors import ParameterError
-from isogloss.learners.features import Axis, Templates, positions
+from isogloss.features import Axis, Templates, positions
 from isogloss.learners.graphs import mutual, nearest, pmi
 from isogloss.tasks.tag.words import word_codes
 

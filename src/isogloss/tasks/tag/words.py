@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from isogloss.data.treebank import Treebank
 from isogloss.data.vocabulary import Vocabulary
-from isogloss.learners.features import Axis, Templates
+from isogloss.features import Axis, Templates
 
 __all__ = ["AFFIX", "TEMPLATES", "joined", "template_names", "templates_of", "word_axis", "word_codes"]
 
@@ -31,7 +31,7 @@ AROUND = (
     "look[-1]", "look[+1]", "suffix3 & suffix3[-1]", "suffix3 & suffix3[+1]",
 )  # fmt: skip
 TEMPLATES = OWN + AROUND
-"""The templates of `isogloss.learners.features` that are used unless others are given."""
+"""The templates of `isogloss.features` that are used unless others are given."""
 
 
 def word_codes(types: Sequence[str]) -> dict[str, NDArray[np.int64]]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from isogloss.features._numba.mixing import mix
+
 __all__ = ["best_shifts", "sampled_cooccurrences"]
 
 
@@ -115,9 +117,7 @@ def sampled_cooccurrences(source_ids, source_offsets, target_ids, target_offsets
             word = np.int64(source_ids[i]) * n_target_types
             for j in range(first, last):
                 key = np.uint64(word + target_ids[j])
-                mixed = key * np.uint64(0x9E3779B97F4A7C15)
-                mixed = (mixed ^ (mixed >> np.uint64(32))) * np.uint64(0xBF58476D1CE4E5B9)
-                if (mixed >> np.uint64(40)) & mask == 0:
+                if (mix(key) >> np.uint64(40)) & mask == 0:
                     if n == found.size:
                         found = np.concatenate((found, np.empty_like(found)))
                     found[n] = np.int64(key)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isogloss.errors import ParameterError
-from isogloss.learners.sparse import Sparse
+from isogloss.features.sparse import Sparse
 from isogloss.tasks.align.features.base import PairFeatures, PartFeatures
 
 __all__ = ["Kind", "Parts", "link_and_null_parts", "take_pairs"]

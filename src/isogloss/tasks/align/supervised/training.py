@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from isogloss.features.sparse import Sparse
 from isogloss.learners.margin import Cost
 from isogloss.learners.models import LinearModel
-from isogloss.learners.sparse import Sparse
 from isogloss.progress import Progress
 from isogloss.tasks.align.features import PairFeatures
 from isogloss.tasks.align.supervised.parts import Parts, take_pairs

@@ -1,26 +1,17 @@
-"""Codes of strings and of combinations: 64 bits in which every bit depends on all that went in."""
+"""Codes of strings: 63 bits, each of which depends on all that went in. Codes of words are not negative."""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
-__all__ = ["marker_codes", "mix", "string_codes"]
+from isogloss.features._numba.mixing import mix
+
+__all__ = ["marker_codes", "string_codes"]
 
 _BASIS = np.uint64(0xCBF29CE484222325)
 _PRIME = np.uint64(0x100000001B3)
-_ODD = np.uint64(0xD6E8FEB86659FD93)
-_HALF = np.uint64(32)
-
-
-@njit(cache=True, nogil=True, inline="always")
-def mix(h):
-    """A bijection of 64-bit numbers (the finaliser "rrxmrrxmsx" without its rotations)."""
-    h ^= h >> _HALF
-    h *= _ODD
-    h ^= h >> _HALF
-    h *= _ODD
-    return h ^ (h >> _HALF)
+_ONE = np.uint64(1)
 
 
 @njit(cache=True, nogil=True)
@@ -30,7 +21,7 @@ def string_codes(letters, offsets, salt, codes):
         h = _BASIS ^ np.uint64(salt)
         for p in range(offsets[i], offsets[i + 1]):
             h = (h ^ np.uint64(letters[p])) * _PRIME
-        codes[i] = mix(h)
+        codes[i] = mix(h) >> _ONE
 
 
 MARKER, THROUGH_NOUNS, CLAUSE, STOP = 1, 2, 3, 4
@@ -64,4 +55,4 @@ def marker_codes(starts, lengths, kinds, lemmas, none, markers):
                 if kind > widest or kind == 0:
                     break
             if markers[at] == none and i < lengths[s] and kinds[at + 1] == MARKER:
-                markers[at] = mix(lemmas[at + 1])
+                markers[at] = mix(lemmas[at + 1]) >> _ONE

@@ -1,6 +1,6 @@
 """Labels of links: keys of a link in a known tree, and maximum-entropy scores of its labels.
 
-Tables are those of `isogloss.tasks.parse._numba.features`; the payload of a key is the number of its row, and row *r*
+Tables are those of `isogloss.features`; the payload of a key is the number of its row, and row *r*
 has weights for the labels ``labels[rows[r]:rows[r + 1]]``, those it was met with.
 """
 
@@ -9,19 +9,18 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from isogloss.features._numba.mixing import GOLDEN, key_of, mix
+from isogloss.features._numba.table import find, room_for, seek
 from isogloss.structures._numba.lanes import prefetch
-from isogloss.tasks.parse._numba.codes import mix
-from isogloss.tasks.parse._numba.features import PAD, find, key_of
+from isogloss.tasks.parse._numba.features import PAD
 
 __all__ = [
-    "add_pairs", "add_rows", "bin_of_label", "collect_labels", "emit_labels", "keys_of_label", "normalise",
-    "predict_labels", "rows_of",
+    "add_pairs", "add_rows", "bin_of_label", "collect_labels", "emit_labels", "keys_of_label", "keys_of_pairs",
+    "normalise", "predict_labels", "rows_of",
 ]  # fmt: skip
 
 N_ROLES = 7
 MISSING = -1
-_ZERO = np.uint64(0)
-_ODD = np.uint64(0x9E3779B97F4A7C15)
 
 
 @njit(cache=True, nogil=True)
@@ -47,8 +46,9 @@ def places_of(c, n, heads, places):
 
 
 @njit(cache=True, nogil=True)
-def keys_of_label(first, places, codes, features, starts, terms, factors, extra, out):
+def keys_of_label(first, places, codes, features, templates, out):
     """Codes of all templates of a link; how many there are."""
+    starts, terms, factors, dynamic, by_place = templates
     for t in range(len(starts)):
         out[t] = starts[t]
     for k in range(len(terms)):
@@ -59,18 +59,18 @@ def keys_of_label(first, places, codes, features, starts, terms, factors, extra,
     for t in range(m):
         out[t] = mix(out[t])
     p, c = places[0], places[1]
-    pair = codes[first + p, 2] * extra[6] + codes[first + c, 2] * extra[5]
+    pair = codes[first + p, 2] * by_place[0] + codes[first + c, 2] * by_place[1]
     edge = np.uint64((places[3] < 0) + 2 * (places[4] < 0) + 4 * (places[5] < 0) + 8)
-    out[m] = mix(extra[0] + pair + edge * extra[4])
+    out[m] = mix(dynamic[0] + pair + edge * by_place[2])
     m += 1
     for a in range(features.shape[1]):
         of_c, of_p = features[first + c, a], features[first + p, a]
         if of_c:
-            out[m] = mix(extra[1] + pair + of_c * extra[4])
-            out[m + 1] = mix(extra[2] + codes[first + p, 1] * extra[6] + of_c * extra[4])
+            out[m] = mix(dynamic[1] + pair + of_c * by_place[2])
+            out[m + 1] = mix(dynamic[2] + codes[first + p, 1] * by_place[0] + of_c * by_place[1])
             m += 2
         if of_c and of_p:
-            out[m] = mix(extra[3] + pair + np.uint64(2 * a + (of_c == of_p) + 1) * extra[4])
+            out[m] = mix(dynamic[3] + pair + np.uint64(2 * a + (of_c == of_p) + 1) * by_place[2])
             m += 1
     return m
 
@@ -85,49 +85,35 @@ def bin_of_label(p, c):
 
 
 @njit(cache=True, nogil=True)
-def _slot(slots, tags, key, label):
-    """The slot of a key with a label, or the free one where it would be."""
-    mask = len(slots) - 1
-    i = np.int64(mix(key + np.uint64(label) * _ODD) & np.uint64(mask))
-    while slots[i] != _ZERO and (slots[i] != key or tags[i] != label):
-        i = (i + 1) & mask
-    return i
-
-
-@njit(cache=True, nogil=True)
-def _wider(slots, tags):
-    """Tables of twice the size."""
-    keys, labels = np.zeros(2 * len(slots), np.uint64), np.zeros(2 * len(slots), np.int16)
-    for k in range(len(slots)):
-        if slots[k] != _ZERO:
-            i = _slot(keys, labels, slots[k], tags[k])
-            keys[i], labels[i] = slots[k], tags[k]
-    return keys, labels
-
-
-@njit(cache=True, nogil=True)
 def add_pairs(slots, tags, used, codes, m, bin_, label):
-    """Put the keys of *m* codes and their variants, each with a label, into tables; the tables, and how full they are.
+    """Put the keys of *m* codes and their variants, each with a label, into a table; the table, and how full it is.
 
-    Tables are made wider where needed.
+    A slot has the sum of the key and a multiple of the label, which stands beside it; see `keys_of_pairs`.
     """
-    while 2 * (used + 2 * m) > len(slots):
-        slots, tags = _wider(slots, tags)
+    slots, tags = room_for(slots, tags, used, 2 * m)
     for t in range(m):
         for variant in range(2):
-            key = key_of(codes[t], bin_ * variant)
-            i = _slot(slots, tags, key, label)
-            if slots[i] == _ZERO:
-                slots[i], tags[i] = key, label
+            pair = key_of(codes[t], bin_ * variant) + np.uint64(label) * GOLDEN
+            i = seek(slots, pair)
+            if slots[i] != pair:
+                slots[i], tags[i] = pair, label
                 used += 1
     return slots, tags, used
 
 
 @njit(cache=True, nogil=True)
+def keys_of_pairs(pairs, labels):
+    """uint64[n]: the keys in the slots of `add_pairs`."""
+    keys = np.empty(len(pairs), np.uint64)
+    for i in range(len(pairs)):
+        keys[i] = pairs[i] - np.uint64(labels[i]) * GOLDEN
+    return keys
+
+
+@njit(cache=True, nogil=True)
 def collect_labels(starts, lengths, words, templates, heads, gold, offsets, slots, tags):
     """All pairs of a key and a label that occur, in two tables; free slots have key 0."""
-    begin, terms, factors, extra = templates
-    found = np.empty(len(begin) + 1 + 3 * words[1].shape[1], np.uint64)
+    found = np.empty(len(templates[0]) + 1 + 3 * words[1].shape[1], np.uint64)
     places = np.empty(N_ROLES, np.int64)
     used = 0
     for s in range(len(starts)):
@@ -137,7 +123,7 @@ def collect_labels(starts, lengths, words, templates, heads, gold, offsets, slot
             if label < 0 or tree[c - 1] < 0:
                 continue
             places_of(c, lengths[s], tree, places)
-            m = keys_of_label(starts[s] + PAD, places, words[0], words[1], begin, terms, factors, extra, found)
+            m = keys_of_label(starts[s] + PAD, places, words[0], words[1], templates, found)
             bin_ = bin_of_label(tree[c - 1], c)
             slots, tags, used = add_pairs(slots, tags, used, found, m, bin_, label)
     return slots, tags
@@ -175,9 +161,8 @@ def add_rows(hits, n_hits, rows, labels, weights, scores):
 @njit(cache=True, nogil=True)
 def _scores(first, n, c, tree, words, templates, table, rows, labels, weights, found, places, hits, scores):
     """Scores of the labels of one link, and the rows that they come from; how many rows."""
-    begin, terms, factors, extra = templates
     places_of(c, n, tree, places)
-    m = keys_of_label(first, places, words[0], words[1], begin, terms, factors, extra, found)
+    m = keys_of_label(first, places, words[0], words[1], templates, found)
     n_hits = rows_of(found, m, bin_of_label(tree[c - 1], c), table, rows, hits)
     add_rows(hits, n_hits, rows, labels, weights, scores)
     return n_hits

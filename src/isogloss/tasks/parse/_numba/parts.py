@@ -9,20 +9,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from isogloss.features._numba.mixing import key_of, mix
+from isogloss.features._numba.table import find, insert, room_for
 from isogloss.structures._numba.lanes import prefetch
 from isogloss.structures._numba.tree_parts import cross
-from isogloss.tasks.parse._numba.codes import mix
-from isogloss.tasks.parse._numba.features import (
-    PAD,
-    bin_of,
-    find,
-    insert,
-    key_of,
-    keys_of_link,
-    most_keys,
-    room_for,
-    sides,
-)
+from isogloss.tasks.parse._numba.features import PAD, bin_of, keys_of_link, most_keys, sides
 
 __all__ = ["collect_parts", "count_active", "emit_parts", "score_parts"]
 

@@ -19,6 +19,7 @@ from isogloss.data.treebank import Treebank
 from isogloss.engine.threads import using_threads
 from isogloss.errors import ParameterError, TreebankError, UsageError
 from isogloss.estimator import Estimator, option
+from isogloss.features import KeyTable
 from isogloss.layout import Layout, Numbers, check, vector
 from isogloss.learners.runner import run
 from isogloss.learners.tuning import Tuned
@@ -34,9 +35,8 @@ from isogloss.tasks.parse.joint.training import (
     JointLikelihood,
     Settings,
     all_beliefs,
-    checked_keys,
     learner_of,
-    link_keys,
+    link_table,
     shape_of,
 )
 from isogloss.tasks.parse.lesson import Keeping
@@ -71,7 +71,7 @@ class _Fitted:
     schema: Schema
     features: NDArray[np.uint64]
     tagger: NDArray[np.float64]
-    keys: NDArray[np.uint64]
+    links: KeyTable
     weights: NDArray[np.float64]
     dictionary: AnalysisDictionary | None
 
@@ -260,10 +260,9 @@ class JointMorphologyParser(Estimator):
             )
         schema, seen = Schema.of(treebank, self.attributes), see(treebank)
         features, gold = known_features(seen), schema.numbers(treebank)
-        nothing = np.zeros(0, np.uint64)
         whole = self._lexicon(treebank)
         if self.tags == "gold":
-            tagger = np.zeros(shape_of(schema, len(features), nothing)[1])
+            tagger = np.zeros(shape_of(schema, len(features))[1])
             allowed, context, prior = clamped(gold, schema), gold[:, 0], None
         else:
             if like is None:
@@ -278,9 +277,9 @@ class JointMorphologyParser(Estimator):
         fixed = gold if self.joint or self.tags == "gold" else np.full_like(gold, -1)
         sentences = sentences_of(treebank, seen, features, schema, allowed, context, fixed, wanted, prior)
         progress.start("Collecting features", 1)
-        keys = link_keys(sentences, len(schema.names), self.reach, self.government)
-        shape, size = shape_of(schema, len(features), keys, self.government)
-        self._fitted = _Fitted(schema, features, tagger, keys, np.zeros(0), whole)
+        links = link_table(sentences, len(schema.names), self.reach, self.government)
+        shape, size = shape_of(schema, len(features), links, self.government)
+        self._fitted = _Fitted(schema, features, tagger, links, np.zeros(0), whole)
         settings = Settings(self.iterations, self.rate, self.variance, self.batch, self.seed)
         objective = JointLikelihood(sentences, shape, size, self._how)
         learner = Tuned(
@@ -390,13 +389,13 @@ class JointMorphologyParser(Estimator):
         else:
             allowed = allowed_values(treebank, schema, learnt.dictionary)
             plain = sentences_of(treebank, seen, learnt.features, schema, allowed, none[:, 0], none)
-            shape, _ = shape_of(schema, len(learnt.features), np.zeros(0, np.uint64))
+            shape, _ = shape_of(schema, len(learnt.features))
             for s, (tags, _, _) in enumerate(all_beliefs(plain, shape, learnt.tagger, TAGGING)):
                 spread(treebank, s, plain[s], tags, schema, chances)
             allowed, context = self._candidates(chances, schema, None)
             prior = self._prior(chances)
         sentences = sentences_of(treebank, seen, learnt.features, schema, allowed, context, none, None, prior)
-        shape, _ = shape_of(schema, len(learnt.features), learnt.keys, self.government)
+        shape, _ = shape_of(schema, len(learnt.features), learnt.links, self.government)
         sizes = treebank.lengths + 1
         offsets = np.concatenate([[0], np.cumsum(sizes * sizes)]).astype(np.int64)
         links = np.zeros(int(offsets[-1]))
@@ -443,7 +442,7 @@ class JointMorphologyParser(Estimator):
     def save(self, path: str | PathLike[str]) -> None:
         """Write a folder with weights and a header; see `isogloss.store`."""
         learnt = self._learnt
-        arrays: dict[str, NDArray[Any]] = {"features": learnt.features, "keys": learnt.keys}
+        arrays: dict[str, NDArray[Any]] = {"features": learnt.features, "links": learnt.links.slots}
         for name, weights in (("tagger", learnt.tagger), ("weights", learnt.weights)):
             places = np.flatnonzero(np.abs(weights) > LEAST)
             arrays |= {f"{name}.places": places, f"{name}.values": weights[places]}
@@ -471,12 +470,13 @@ class JointMorphologyParser(Estimator):
             parser = cls(**saved.options)
             parser.check_params()
             schema = Schema.checked(meta["schema"])
-            found = check(arrays, _LAYOUT, "the features of the saved parser")
-            features, keys = found["features"], checked_keys(found["keys"])
-            tagger = _spread(arrays, "tagger", shape_of(schema, len(features), np.zeros(0, np.uint64))[1])
-            weights = _spread(arrays, "weights", shape_of(schema, len(features), keys)[1])
+            links = KeyTable.ready(arrays["links"], "links", "the saved parser")
+            found = check({**arrays, "numbers": links.payload}, _LAYOUT, "the features of the saved parser")
+            features = found["features"]
+            tagger = _spread(arrays, "tagger", shape_of(schema, len(features))[1])
+            weights = _spread(arrays, "weights", shape_of(schema, len(features), links)[1])
             lexicon = None if meta["dictionary"] is None else AnalysisDictionary(meta["dictionary"])
-            parser._fitted = _Fitted(schema, features, tagger, keys, weights, lexicon)
+            parser._fitted = _Fitted(schema, features, tagger, links, weights, lexicon)
             parser.trace_, parser.tuning_ = vector(meta["trace"], "trace"), vector(meta["tuning"], "tuning")
             parser.reading_ = Reading.from_meta(meta)
         return parser
@@ -484,8 +484,9 @@ class JointMorphologyParser(Estimator):
 
 _LAYOUT: Layout = {
     "features": Numbers("uint64", "features", order="strict"),
-    "keys": Numbers("uint64", "keys"),
+    "numbers": Numbers("uint32", "links", below="links"),
 }
+"""Of what is kept; `numbers` are those that the table of links has."""
 
 
 def _spread(arrays: Mapping[str, NDArray[Any]], name: str, size: int) -> NDArray[np.float64]:

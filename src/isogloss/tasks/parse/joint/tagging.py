@@ -82,7 +82,7 @@ def _learnt(
 ) -> tuple[NDArray[np.float64], list[Sentence]]:
     """A tagger that learns from some sentences, and all sentences as it sees them."""
     treebank, schema, gold = known.treebank, known.schema, known.gold
-    shape, size = shape_of(schema, len(known.features), np.zeros(0, np.uint64))
+    shape, size = shape_of(schema, len(known.features))
     part = treebank if len(mine) == len(treebank) else treebank.take(mine)
     allowed = allowed_values(treebank, schema, lexicon(part))
     rows = np.isin(np.repeat(np.arange(len(treebank)), treebank.lengths), mine)
@@ -106,7 +106,7 @@ def _fill(
     chances: NDArray[np.float64],
 ) -> None:  # fmt: skip
     """Write what a tagger believes of the words of some sentences to their rows."""
-    shape, _ = shape_of(known.schema, len(known.features), np.zeros(0, np.uint64))
+    shape, _ = shape_of(known.schema, len(known.features))
     found = all_beliefs([sentences[s] for s in chosen], shape, weights, TAGGING)
     for s, (tags, _, _) in zip(chosen.tolist(), found, strict=True):
         spread(known.treebank, s, sentences[s], tags, known.schema, chances)

@@ -9,17 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isogloss.engine.threads import run_blocks
-from isogloss.layout import check_table
+from isogloss.features import KeyTable
 from isogloss.learners.gradients import Gradient
 from isogloss.learners.models import pieces
 from isogloss.learners.optimisers import AdaGrad
 from isogloss.learners.runner import run
 from isogloss.tasks.parse.joint._numba.layout import Sentence, Shape
+from isogloss.tasks.parse.joint.features import link_templates
 from isogloss.tasks.parse.joint.schema import Schema
 
 __all__ = [
-    "Inference", "JointLikelihood", "Settings", "all_beliefs", "checked_keys", "learn", "learner_of", "link_keys",
-    "potentials_of", "shape_of",
+    "Inference", "JointLikelihood", "Settings", "all_beliefs", "learn", "learner_of", "link_table", "potentials_of",
+    "shape_of",
 ]  # fmt: skip
 
 _FARTHEST = 300.0
@@ -49,8 +50,12 @@ class Settings(NamedTuple):
     seed: int
 
 
-def shape_of(schema: Schema, n_features: int, keys: NDArray[np.uint64], government: bool = False) -> tuple[Shape, int]:
-    """Where weights are, and how many there are."""
+def shape_of(
+    schema: Schema, n_features: int, links: KeyTable | None = None, government: bool = False
+) -> tuple[Shape, int]:
+    """Where weights are, and how many there are; without `links`, of a tagger."""
+    if links is None:
+        links = KeyTable.of(np.zeros(0, np.uint64))
     sizes, starts = schema.sizes, schema.starts
     at = n_features * int(starts[-1])
     bigrams, consistency = np.zeros(len(sizes), np.int64), np.zeros(len(sizes), np.int64)
@@ -60,33 +65,19 @@ def shape_of(schema: Schema, n_features: int, keys: NDArray[np.uint64], governme
     for a, size in enumerate(sizes.tolist()):
         consistency[a] = at
         at += int(sizes[0]) * size if a else 0
-    return Shape(sizes, starts, bigrams, consistency, at, government, keys), at + len(keys)
+    shape = Shape(sizes, starts, bigrams, consistency, at, government, links.slots, link_templates())
+    return shape, at + len(links.payload)
 
 
-def link_keys(
-    sentences: Sequence[Sentence], n_attributes: int, reach: int, government: bool = False
-) -> NDArray[np.uint64]:
-    """uint64[2^b]: a table of the features of links, at most half full."""
-    from isogloss.tasks.parse.joint._numba.features import collect, insert_all
+def link_table(sentences: Sequence[Sentence], n_attributes: int, reach: int, government: bool = False) -> KeyTable:
+    """The features of links, with numbers."""
+    from isogloss.tasks.parse.joint._numba.features import collect
 
-    keys, filled = np.zeros(_FIRST_TABLE, np.uint64), 0
+    slots, counts, used = np.zeros(_FIRST_TABLE, np.uint64), np.zeros(_FIRST_TABLE, np.int32), 0
     for sentence in sentences:
-        while True:
-            room = len(keys) // 2 - filled
-            fresh = collect(keys, sentence, n_attributes, reach, government, room)
-            filled += fresh
-            if fresh <= room:
-                break
-            wider = np.zeros(2 * len(keys), np.uint64)
-            insert_all(wider, keys[keys != 0], int(np.count_nonzero(keys)))
-            keys = wider
-    return keys
-
-
-def checked_keys(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """A table of `link_keys` from a saved model, in which `find` ends soon."""
-    check_table(keys != 0, "the features of links of the saved parser")
-    return keys
+        given = (link_templates(), sentence, n_attributes, reach, government)
+        slots, counts, used = collect(*given, slots, counts, used)
+    return KeyTable.of(np.sort(slots[slots != 0]))
 
 
 def potentials_of(shape: Shape, weights: NDArray[np.float64]) -> NDArray[np.float64]:

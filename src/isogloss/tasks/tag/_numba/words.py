@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from isogloss.features._numba.mixing import mix
+
 __all__ = ["affix_codes", "shape_codes"]
 
 _BASIS = np.uint64(0xCBF29CE484222325)
 _PRIME = np.uint64(0x100000001B3)
-_MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 @njit(cache=True, nogil=True)
 def _finish(h):
     """A hash as a code: not negative, all bits depending on all others."""
-    h = (h ^ (h >> np.uint64(29))) * _MIX
-    return np.int64((h ^ (h >> np.uint64(32))) & np.uint64(0x7FFFFFFFFFFFFFFF))
+    return np.int64(mix(h) >> np.uint64(1))
 
 
 @njit(cache=True, nogil=True)

@@ -11,6 +11,8 @@ from collections import namedtuple
 import numpy as np
 from numba import njit
 
+from isogloss.features._numba.mixing import GOLDEN, mix
+
 __all__ = ["Linked", "collect", "count_first_words", "describe", "format_pairs", "number_phrases", "reach", "usual"]
 
 Linked = namedtuple(
@@ -138,11 +140,8 @@ def collect(text, max_length, by_target, rank, first_rank, last_rank, size):
 
 @njit(cache=True, nogil=True)
 def _mixed(value):
-    """Bits of a number spread over all of it (the finaliser of SplitMix64)."""
-    value = np.uint64(value) + np.uint64(0x9E3779B97F4A7C15)
-    value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return value ^ (value >> np.uint64(31))
+    """Bits of a number spread over all of it; 0 does not stay 0."""
+    return mix(np.uint64(value) + GOLDEN)
 
 
 @njit(cache=True, nogil=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from isogloss.tasks.parse.joint._numba.features import MOST, morph_slots, pos_between, pos_slots, word_slots
+from isogloss.tasks.parse.joint._numba.features import morph_places, pos_places, see_link, word_places, workspace
 from isogloss.tasks.parse.joint._numba.layout import Graph
 
 __all__ = ["build"]
@@ -76,15 +76,14 @@ def _sum(weights, start, slots, count):
 @njit(cache=True, nogil=True)
 def _links(sentence, shape, weights, graph):
     """WORD-LINK, POS-LINK and MORPH-LINK."""
-    n_attributes, start, keys, government = len(shape.sizes), shape.link_start, shape.keys, shape.government
-    codes, slots = np.empty(MOST, np.uint64), np.empty(MOST, np.int64)
+    n_attributes, start, government, work = len(shape.sizes), shape.link_start, shape.government, workspace()
     n, f = len(sentence.words) - 1, 0
     for child in range(1, n + 1):
         for head in range(n + 1):
             if head == child:
                 continue
-            between = pos_between(sentence.context, head, child)
-            static = _sum(weights, start, slots, word_slots(keys, sentence, head, child, codes, slots))
+            see_link(sentence, head, child, work)
+            static = _sum(weights, start, work[3], word_places(shape, work))
             for a in range(n_attributes):
                 x, y = head * n_attributes + a, child * n_attributes + a
                 varies = _varies(sentence, x, y, a, government)
@@ -94,11 +93,9 @@ def _links(sentence, shape, weights, graph):
                         v, w = sentence.values[i], sentence.values[j]
                         score = 0.0
                         if a == 0:
-                            found = pos_slots(keys, sentence, head, child, v, w, between, codes, slots)
-                            score = _sum(weights, start, slots, found)
+                            score = _sum(weights, start, work[3], pos_places(shape, v, w, work))
                         elif w and (v or government):
-                            found = morph_slots(keys, sentence, head, child, a, v, w, codes, slots)
-                            score = _sum(weights, start, slots, found)
+                            score = _sum(weights, start, work[3], morph_places(shape, a, v, w, work))
                         if varies:
                             graph.scores[at] = score
                             at += 1

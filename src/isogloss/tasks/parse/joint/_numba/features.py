@@ -1,226 +1,168 @@
-"""Features of links: those of words alone, of parts of speech, and of one other attribute at both ends."""
+"""Features of links: those of words alone, of parts of speech, and of one other attribute at both ends.
+
+Templates are those of `isogloss.tasks.parse.joint.features`, keys and tables those of `isogloss.features`. What a link
+looks like is laid out once (`see_link`), and tags are put in as they are tried.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
 
-from isogloss.tasks.parse._numba.codes import mix
+from isogloss.features._numba.mixing import key_of, mix
+from isogloss.features._numba.table import find, insert, room_for
 
-__all__ = ["MOST", "collect", "find", "insert", "insert_all", "morph_slots", "pos_between", "pos_slots", "word_slots"]
+__all__ = ["collect", "morph_keys", "morph_places", "pos_keys", "pos_places", "see_link", "word_keys", "word_places",
+           "workspace"]  # fmt: skip
 
 MOST = 128
 """Features of one cell of a factor at most: 64 parts of speech may lie between two words."""
-_EMPTY = np.uint64(0)
+WORDS, TAGS, BETWEEN, TAGS_AND_WORDS, GOVERNMENT, AGREEMENT = range(6)
+DIRECTION, SHAPE, HEAD_WORD, CHILD_WORD, HEAD_PREFIX, CHILD_PREFIX, HEAD_FIXED, CHILD_FIXED = 0, 1, 2, 3, 4, 5, 6, 9
+HEAD_TAG, CHILD_TAG, PLACE_BETWEEN, ATTRIBUTE, HEAD_VALUE, CHILD_VALUE, AGREES = 12, 13, 14, 15, 16, 17, 18
+N_SEEN = 19
 _ONE = np.uint64(1)
-_A, _B = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xC2B2AE3D27D4EB4F)
-_C, _D = np.uint64(0x165667B19E3779F9), np.uint64(0x27D4EB2F165667C5)
-_T = np.uint64(0x85EBCA77C2B2AE63)
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _code(template, a, b, c, d):
-    """A code of four things under a template; never that of an empty place."""
-    code = mix(mix(np.uint64(template) * _T + np.uint64(a) * _A) + mix(np.uint64(b) * _B + np.uint64(c) * _C)
-               + np.uint64(d) * _D)  # fmt: skip
-    return code if code != _EMPTY else _ONE
 
 
 @njit(cache=True, nogil=True)
-def find(keys, code):
-    """The place of a code in the table, -1 if it has none."""
-    mask = np.uint64(len(keys) - 1)
-    at = code & mask
-    while keys[at] != code:
-        if keys[at] == _EMPTY:
-            return -1
-        at = (at + _ONE) & mask
-    return np.int64(at)
+def workspace():
+    """What is seen of a link, the parts of speech between, keys of features, and places of weights."""
+    return np.empty(N_SEEN, np.uint64), np.empty(1, np.uint64), np.empty(MOST, np.uint64), np.empty(MOST, np.int64)
 
 
 @njit(cache=True, nogil=True)
-def insert(keys, code):
-    """Make a place for a code; whether it is new."""
-    mask = np.uint64(len(keys) - 1)
-    at = code & mask
-    while keys[at] != code:
-        if keys[at] == _EMPTY:
-            keys[at] = code
-            return True
-        at = (at + _ONE) & mask
-    return False
-
-
-@njit(cache=True, nogil=True)
-def _shape_of(head, child):
-    """Direction, and direction with length: 1, 2, 3, 4, 5 to 10, more."""
+def see_link(sentence, head, child, work):
+    """Lay out what all features of a link look at."""
+    seen, between = work[0], work[1]
     length = abs(head - child)
     bin_ = length if length <= 4 else (5 if length <= 10 else 6)
     way = 1 if head < child else 2
     if head == 0:
         way = 3
         bin_ = 0
-    return np.uint64(way), np.uint64(way * 8 + bin_)
+    seen[DIRECTION], seen[SHAPE] = way, way * 8 + bin_
+    seen[HEAD_WORD], seen[CHILD_WORD] = sentence.words[head], sentence.words[child]
+    seen[HEAD_PREFIX], seen[CHILD_PREFIX] = sentence.prefixes[head], sentence.prefixes[child]
+    for k in range(3):
+        seen[HEAD_FIXED + k] = sentence.context[head + k] + 1
+        seen[CHILD_FIXED + k] = sentence.context[child + k] + 1
+    between[0] = _between(sentence.context, head, child)
 
 
 @njit(cache=True, nogil=True)
-def word_codes(sentence, head, child, out):
-    """Codes of WORD-LINK; returns how many, and how many of them do not look at words."""
-    way, shape = _shape_of(head, child)
-    hw, cw, hp, cp = sentence.words[head], sentence.words[child], sentence.prefixes[head], sentence.prefixes[child]
-    out[0] = _code(1, shape, 0, 0, 0)
-    out[1] = _code(2, hw, shape, 0, 0)
-    out[2] = _code(3, cw, shape, 0, 0)
-    out[3] = _code(4, hw, cw, way, 0)
-    out[4] = _code(5, hp, shape, 0, 0)
-    out[5] = _code(6, cp, shape, 0, 0)
-    out[6] = _code(7, hp, cp, way, 0)
-    out[7] = _code(8, hw, cp, way, 0)
-    out[8] = _code(9, hp, cw, way, 0)
-    return 9, 1
-
-
-@njit(cache=True, nogil=True)
-def pos_codes(sentence, head, child, p, q, between, out):
-    """Codes of POS-LINK where the head is a `p` and the child a `q`; all other parts of speech are fixed.
-
-    Returns how many, and how many of them, the first, do not look at words.
-    """
-    way, shape = _shape_of(head, child)
-    hw, cw, hp, cp = sentence.words[head], sentence.words[child], sentence.prefixes[head], sentence.prefixes[child]
-    context = sentence.context
-    before_h, after_h = context[head] + 1, context[head + 2] + 1
-    before_c, after_c = context[child] + 1, context[child + 2] + 1
-    both = (p + 1) * 256 + q + 1
-    out[0] = _code(20, p, shape, 0, 0)
-    out[1] = _code(21, q, shape, 0, 0)
-    out[2] = _code(22, both, shape, 0, 0)
-    out[3] = _code(23, both, before_h, way, 0)
-    out[4] = _code(24, both, after_h, way, 0)
-    out[5] = _code(25, both, before_c, way, 0)
-    out[6] = _code(26, both, after_c, way, 0)
-    out[7] = _code(27, both, after_h, before_c, shape)
-    out[8] = _code(28, both, before_h, before_c, shape)
-    out[9] = _code(29, both, after_h, after_c, shape)
-    out[10] = _code(30, both, before_h, after_c, shape)
-    count, rest = 11, between
-    value = 0
-    while rest:
-        if rest & _ONE:
-            out[count] = _code(31, both, value, way, 0)
-            count += 1
-        rest >>= _ONE
-        value += 1
-    plain = count
-    out[count] = _code(40, hw, p, shape, 0)
-    out[count + 1] = _code(41, cw, q, shape, 0)
-    out[count + 2] = _code(42, hw, cw, both, way)
-    out[count + 3] = _code(43, cw, both, shape, 0)
-    out[count + 4] = _code(44, hw, cw, q, way)
-    out[count + 5] = _code(45, hw, both, shape, 0)
-    out[count + 6] = _code(46, hw, cw, p, way)
-    out[count + 7] = _code(47, hp, p, shape, 0)
-    out[count + 8] = _code(48, cp, q, shape, 0)
-    out[count + 9] = _code(49, hp, cp, both, way)
-    out[count + 10] = _code(50, cp, both, shape, 0)
-    out[count + 11] = _code(51, hp, both, shape, 0)
-    return count + 12, plain
-
-
-@njit(cache=True, nogil=True)
-def morph_codes(sentence, head, child, a, v, w, out):
-    """Codes of MORPH-LINK for attribute `a` with value `v` at the head and `w` at the child.
-
-    Neither is null, which is agreement, or that of the head is: then it governs the child. Returns how many codes there
-    are, and how many of them, the first, do not look at words.
-    """
-    way, shape = _shape_of(head, child)
-    pair, agree = (a * 256 + v) * 256 + w, a * 2 + (1 if v == w else 0)
-    fixed = (sentence.context[head + 1] + 1) * 256 + sentence.context[child + 1] + 1
-    if v == 0:
-        out[0] = _code(66, pair, shape, 0, 0)
-        out[1] = _code(67, pair, fixed, way, 0)
-        out[2] = _code(68, pair, sentence.words[head], way, 0)
-        return 3, 2
-    out[0] = _code(60, pair, 0, 0, 0)
-    out[1] = _code(61, agree, 0, 0, 0)
-    out[2] = _code(62, pair, shape, 0, 0)
-    out[3] = _code(63, agree, shape, 0, 0)
-    out[4] = _code(64, pair, fixed, way, 0)
-    out[5] = _code(65, agree, fixed, shape, 0)
-    return 6, 6
-
-
-@njit(cache=True, nogil=True)
-def _places(keys, codes, count, out):
-    kept = 0
-    for k in range(count):
-        at = find(keys, codes[k])
-        if at >= 0:
-            out[kept] = at
-            kept += 1
-    return kept
-
-
-@njit(cache=True, nogil=True)
-def word_slots(keys, sentence, head, child, codes, out):
-    """Places of the features of WORD-LINK that are known; returns how many."""
-    count, _ = word_codes(sentence, head, child, codes)
-    return _places(keys, codes, count, out)
-
-
-@njit(cache=True, nogil=True)
-def pos_slots(keys, sentence, head, child, p, q, between, codes, out):
-    """The same of POS-LINK."""
-    count, _ = pos_codes(sentence, head, child, p, q, between, codes)
-    return _places(keys, codes, count, out)
-
-
-@njit(cache=True, nogil=True)
-def morph_slots(keys, sentence, head, child, a, v, w, codes, out):
-    """The same of MORPH-LINK."""
-    count, _ = morph_codes(sentence, head, child, a, v, w, codes)
-    return _places(keys, codes, count, out)
-
-
-@njit(cache=True, nogil=True)
-def pos_between(context, head, child):
+def _between(context, head, child):
     """The fixed parts of speech strictly between two nodes, as the bits of a number."""
-    found = _EMPTY
+    found = np.uint64(0)
     for node in range(min(head, child) + 1, max(head, child)):
         found |= _ONE << np.uint64(min(max(context[node + 1], 0), 63))
     return found
 
 
 @njit(cache=True, nogil=True)
-def insert_all(keys, codes, count):
-    fresh = 0
-    for k in range(count):
-        fresh += insert(keys, codes[k])
-    return fresh
+def _put(templates, family, work, at):
+    """Keys of the templates of a family from place `at` on; where the next would be."""
+    seen, keys = work[0], work[2]
+    for t in range(templates.families[family], templates.families[family + 1]):
+        total = templates.starts[t]
+        for k in range(templates.begins[t], templates.begins[t + 1]):
+            total += seen[templates.terms[k]] * templates.factors[k]
+        keys[at] = key_of(mix(total), 0)
+        at += 1
+    return at
 
 
 @njit(cache=True, nogil=True)
-def collect(keys, sentence, n_attributes, reach, government, room):
-    """Make places for the features of a sentence with its right values: all of right links, and of wrong ones those
-    that look at no words.
+def word_keys(templates, work):
+    """Keys of WORD-LINK; returns how many, and how many of them, the first, do not look at words."""
+    return _put(templates, WORDS, work, 0), 1
 
-    Features that look at words are also taken from wrong links up to the length `reach`.
-    Returns how many are new; where that is more than `room`, the work was left unfinished for want of it.
+
+@njit(cache=True, nogil=True)
+def pos_keys(templates, p, q, work):
+    """Keys of POS-LINK where the head is a `p` and the child a `q`; all other parts of speech are fixed."""
+    seen = work[0]
+    seen[HEAD_TAG], seen[CHILD_TAG] = p, q
+    count = _put(templates, TAGS, work, 0)
+    rest, value = work[1][0], 0
+    while rest:
+        if rest & _ONE:
+            seen[PLACE_BETWEEN] = value
+            count = _put(templates, BETWEEN, work, count)
+        rest >>= _ONE
+        value += 1
+    return _put(templates, TAGS_AND_WORDS, work, count), count
+
+
+@njit(cache=True, nogil=True)
+def morph_keys(templates, a, v, w, work):
+    """Keys of MORPH-LINK for attribute `a` with value `v` at the head and `w` at the child.
+
+    Neither is null, which is agreement, or that of the head is: then it governs the child.
     """
-    codes = np.empty(MOST, np.uint64)
-    fresh = 0
+    seen = work[0]
+    seen[ATTRIBUTE], seen[HEAD_VALUE], seen[CHILD_VALUE], seen[AGREES] = a, v, w, 1 if v == w else 0
+    if v == 0:
+        return _put(templates, GOVERNMENT, work, 0), 2
+    count = _put(templates, AGREEMENT, work, 0)
+    return count, count
+
+
+@njit(cache=True, nogil=True)
+def _places(table, work, count):
+    """Numbers of the keys that are known; returns how many."""
+    mask, known = np.uint64(len(table) // 2 - 1), 0
+    for k in range(count):
+        i = find(table, mask, work[2][k])
+        if i >= 0:
+            work[3][known] = table[2 * i + 1]
+            known += 1
+    return known
+
+
+@njit(cache=True, nogil=True)
+def word_places(shape, work):
+    """Places of the features of WORD-LINK that are known, among those of links; returns how many."""
+    return _places(shape.table, work, word_keys(shape.templates, work)[0])
+
+
+@njit(cache=True, nogil=True)
+def pos_places(shape, p, q, work):
+    """The same of POS-LINK."""
+    return _places(shape.table, work, pos_keys(shape.templates, p, q, work)[0])
+
+
+@njit(cache=True, nogil=True)
+def morph_places(shape, a, v, w, work):
+    """The same of MORPH-LINK."""
+    return _places(shape.table, work, morph_keys(shape.templates, a, v, w, work)[0])
+
+
+@njit(cache=True, nogil=True)
+def _insert_all(slots, counts, used, keys, count):
+    slots, counts = room_for(slots, counts, used, count)
+    for k in range(count):
+        used += insert(slots, counts, keys[k])
+    return slots, counts, used
+
+
+@njit(cache=True, nogil=True)
+def collect(templates, sentence, n_attributes, reach, government, slots, counts, used):
+    """Count the features of a sentence with its right values: all of right links, and of wrong ones those that look at
+    no words.
+
+    Features that look at words are also taken from wrong links up to the length `reach`. Returns the tables, and how
+    many keys are in.
+    """
+    work = workspace()
     n = len(sentence.words) - 1
     for child in range(1, n + 1):
         for head in range(n + 1):
-            if fresh > room:
-                return fresh
             if head == child:
                 continue
             right = sentence.heads[child] == head or abs(head - child) <= reach
-            between = pos_between(sentence.context, head, child)
-            count, plain = word_codes(sentence, head, child, codes)
-            fresh += insert_all(keys, codes, count if right else plain)
+            see_link(sentence, head, child, work)
+            count, plain = word_keys(templates, work)
+            slots, counts, used = _insert_all(slots, counts, used, work[2], count if right else plain)
             for a in range(n_attributes):
                 x, y = head * n_attributes + a, child * n_attributes + a
                 for i in range(sentence.starts[x], sentence.starts[x + 1]):
@@ -230,10 +172,10 @@ def collect(keys, sentence, n_attributes, reach, government, room):
                         if not true:
                             continue
                         if a == 0:
-                            count, plain = pos_codes(sentence, head, child, v, w, between, codes)
+                            count, plain = pos_keys(templates, v, w, work)
                         elif w and (v or government):
-                            count, plain = morph_codes(sentence, head, child, a, v, w, codes)
+                            count, plain = morph_keys(templates, a, v, w, work)
                         else:
                             continue
-                        fresh += insert_all(keys, codes, count if right else plain)
-    return fresh
+                        slots, counts, used = _insert_all(slots, counts, used, work[2], count if right else plain)
+    return slots, counts, used

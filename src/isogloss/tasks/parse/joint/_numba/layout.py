@@ -44,11 +44,13 @@ class Shape(NamedTuple):
     consistency: Any
     """int64[n_attributes]: where [sizes[0], sizes[a]] weights of a part of speech and a value start."""
     link_start: int
-    """Where weights of links start; feature k of them has place k in `keys`."""
+    """Where weights of links start; feature k of them is at ``link_start + k``."""
     government: bool
     """Whether MORPH-LINK also fires where the head has no value of the child's attribute."""
-    keys: Any
-    """uint64[2^b]: a hash table of features of links, 0 where there is none."""
+    table: Any
+    """uint32[2 · size]: the features of links with their numbers; see `isogloss.features.table.KeyTable`."""
+    templates: Any
+    """`isogloss.tasks.parse.joint.features.LinkTemplates`"""
 
 
 class Graph(NamedTuple):

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from isogloss.tasks.parse.joint._numba.build import build
-from isogloss.tasks.parse.joint._numba.features import MOST, morph_slots, pos_between, pos_slots, word_slots
+from isogloss.tasks.parse.joint._numba.features import morph_places, pos_places, see_link, word_places, workspace
 from isogloss.tasks.parse.joint._numba.propagate import (
     chain,
     distribution,
@@ -295,8 +295,7 @@ def _put_all(places, values, at, start, slots, count, off):
 @njit(cache=True, nogil=True)
 def _link_derivatives(sentence, shape, graph, chances, small, places, values, at):
     """Right less expected features of WORD-LINK, POS-LINK and MORPH-LINK."""
-    n_attributes, start, keys = len(shape.sizes), shape.link_start, shape.keys
-    codes, slots = np.empty(MOST, np.uint64), np.empty(MOST, np.int64)
+    n_attributes, start, work = len(shape.sizes), shape.link_start, workspace()
     n, f = len(sentence.words) - 1, 0
     for child in range(1, n + 1):
         for head in range(n + 1):
@@ -305,10 +304,9 @@ def _link_derivatives(sentence, shape, graph, chances, small, places, values, at
             right = sentence.heads[child] == head
             off = (1.0 if right else 0.0) - chances[head, child]
             skip = abs(off) <= small and chances[head, child] <= small
-            between = pos_between(sentence.context, head, child)
+            see_link(sentence, head, child, work)
             if abs(off) > small:
-                count = word_slots(keys, sentence, head, child, codes, slots)
-                places, values, at = _put_all(places, values, at, start, slots, count, off)
+                places, values, at = _put_all(places, values, at, start, work[3], word_places(shape, work), off)
             for a in range(n_attributes):
                 x, y = head * n_attributes + a, child * n_attributes + a
                 here = f < len(graph.head) and graph.head[f] == head and graph.child[f] == child
@@ -338,10 +336,10 @@ def _link_derivatives(sentence, shape, graph, chances, small, places, values, at
                         if abs(off) <= small:
                             continue
                         if a == 0:
-                            count = pos_slots(keys, sentence, head, child, v, w, between, codes, slots)
+                            count = pos_places(shape, v, w, work)
                         else:
-                            count = morph_slots(keys, sentence, head, child, a, v, w, codes, slots)
-                        places, values, at = _put_all(places, values, at, start, slots, count, off)
+                            count = morph_places(shape, a, v, w, work)
+                        places, values, at = _put_all(places, values, at, start, work[3], count, off)
                 f += here
     return places, values, at
 

@@ -115,7 +115,7 @@ class Sparse:
 
     def scores(self, weights: ArrayLike, start: int = 0, stop: int | None = None) -> Array:
         """F w, float64[n_rows]: the score of each part; of the rows start … stop - 1 only, if given."""
-        from isogloss.learners._numba.features import multiply
+        from isogloss.features._numba.sparse import multiply
 
         vector = self._checked(weights, self.n_features, "weights")
         last = self.n_rows if stop is None else stop
@@ -137,7 +137,7 @@ class Sparse:
 
     def add_totals(self, parts: ArrayLike, out: Array, start: int = 0, stop: int | None = None) -> None:
         """Add Fᵀ x over the rows start … stop - 1, to which `parts` belongs, to `out`, in place."""
-        from isogloss.learners._numba.features import add_transposed, gather_columns, scatter_rows
+        from isogloss.features._numba.sparse import add_transposed, gather_columns, scatter_rows
 
         last = self.n_rows if stop is None else stop
         x = self._checked(parts, last - start, "parts")
@@ -160,7 +160,7 @@ class Sparse:
     @cached_property
     def by_column(self) -> tuple[NDArray[np.int64], NDArray[np.int32], Array, NDArray[np.int64]]:
         """Column starts, rows of each, values of each, and where blocks of columns of about equal work begin."""
-        from isogloss.learners._numba.features import transpose
+        from isogloss.features._numba.sparse import transpose
 
         starts, rows = np.empty(self.n_indicators + 1, np.int64), np.empty(len(self.indices), np.int32)
         values = np.empty(len(self.values))
@@ -174,7 +174,7 @@ class Sparse:
 
         With `parts` (one range only) rows whose entry is 0 are passed over.
         """
-        from isogloss.learners._numba.features import touched
+        from isogloss.features._numba.sparse import touched
 
         bounds = list(ranges)
         x = NO_VALUES if parts is None else np.ascontiguousarray(parts, np.float64)

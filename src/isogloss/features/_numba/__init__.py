@@ -1,0 +1,1 @@
+"""Kernels of features: mixing codes, tables of keys, walking templates, products with sparse matrices."""
