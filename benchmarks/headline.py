@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 from benchmarks import rows
 
@@ -387,11 +388,21 @@ def shown(seconds: float) -> str:
     return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
 
 
-def choose(every: Sequence[Item], only: str) -> list[Item]:
+class Named(Protocol):
+    """Something with a name in groups, such as align/en-et.xlwa."""
+
+    @property
+    def name(self) -> str: ...
+
+
+Some = TypeVar("Some", bound=Named)
+
+
+def choose(every: Sequence[Some], only: str) -> list[Some]:
     """Items by name, or all of a group; several with commas between."""
     if not only:
         return list(every)
-    found: dict[str, Item] = {}
+    found: dict[str, Some] = {}
     for wanted in only.split(","):
         some = [item for item in every if item.name == wanted or item.name.startswith(wanted + "/")]
         if not some:
