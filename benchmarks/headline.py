@@ -269,6 +269,42 @@ TABLES = (
 """The commands that write the tables of README and of the pages."""
 
 
+GROUPS = {
+    "align": "README, and both tables of quality on this page",
+    "speed": "README",
+    "parsing": "[parsers](benchmarks-parsing.md): what was asked for, and scores with gold tags; [guide](parse.md)",
+    "supervised": "[aligners from gold](benchmarks-supervised.md): what was asked for; [guide](supervised.md)",
+    "dictionary": "[taggers from a dictionary](tag-from-dictionary.md)",
+    "agreeing": "[taggers of several columns](tag.md)",
+    "projected": "[taggers from translations](tag-from-translations.md)",
+    "neighbours": "[taggers from few sentences](tag-with-neighbours.md)",
+    "adapting": "[taggers for another domain](adapt-tagger.md)",
+    "joint": "[morphology and trees together](parse-joint.md)",
+    "variants": "[ways to train the aligner](benchmarks-variants.md): the first text",
+    "structures": "[speed of structures](structures/speed.md)",
+    "letters": "[letters](learners/graphs.md)",
+}
+"""What the items of a group are quoted by."""
+
+
+def overview() -> str:
+    """A line for each group, with its seconds, and what they come to."""
+    ledger, used, total = results().read(), rows.Used(), 0.0
+    measured_last = {row["item"]: row for row in ledger}
+    lines = ["| group | quoted by | items | of them measured | seconds |", "|---|---|---|---|---|"]
+    every = items()
+    for group, pages in GROUPS.items():
+        own = [item for item in every if item.name.split("/")[0] == group]
+        seconds = sum(item.seconds(ledger)[0] or 0.0 for item in own)
+        known = [measured_last[item.name] for item in own if item.name in measured_last]
+        for row in known:
+            used.add(group, row["item"].removeprefix(f"{group}/"), row)
+        total += seconds
+        lines.append(f"| `{group}` | {pages} | {len(own)} | {len(known)} | {seconds:,.0f} |")
+    lines.append(f"| **all** | | {len(every)} | {len(ledger)} | {total:,.0f} ({shown(total)}) |")
+    return used.below("\n".join(lines))
+
+
 # --- running them
 
 

@@ -227,6 +227,7 @@ def test_every_item_runs_a_command_that_there_is_and_its_rows_have_commits(every
         for option in re.findall(r"--[a-z-]+", " ".join(part for part in item.command if part.startswith("--"))):
             assert f'"{option}"' in text, f"{item.name}: {source.name} has no {option}"
         assert item.keys and "commit" in item.file.columns, item.name
+    assert {item.name.split("/")[0] for item in every} == set(headline.GROUPS)
 
 
 @pytest.mark.data

@@ -180,10 +180,13 @@ def _machines(found: list[Row]) -> Iterator[str]:
 
 
 def _page(parts: list[str], speed: str, found: list[Row]) -> str:
+    from benchmarks import headline
+
     versions = sorted({f"{row['system']} {row['version']}" for row in found})
     text = (HERE / "page.md").read_text(encoding="utf-8")
     others = parts[1] if len(parts) > 1 else "No rows yet."
     values = {"COUNTED": parts[0], "OTHERS": others, "SPEED": speed or "No rows yet."}
+    values["HEADLINE"] = headline.overview()
     values |= {"VERSIONS": ", ".join(versions), "MACHINES": "; ".join(_machines(found))}
     for name, value in values.items():
         text = text.replace("{" + name + "}", value)
