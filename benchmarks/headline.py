@@ -63,10 +63,8 @@ class Item:
         return [[row for row in every if all(row.get(n, "") == v for n, v in key.items())] for key in wanted]
 
     def is_done(self, commit: str) -> bool:
-        """Whether this commit has made all rows; what sources with changes have made is never done."""
-        if not commit or commit.endswith("+"):
-            return False
-        return all(found and all(row.get("commit") == commit for row in found) for found in self.rows())
+        """Whether this commit has made all rows."""
+        return all(found and all(rows.is_of(row, commit) for row in found) for found in self.rows())
 
     def seconds(self, ledger: list[rows.Row]) -> tuple[float | None, bool]:
         """How long it takes, as far as is known, and whether that was measured."""
@@ -461,10 +459,15 @@ def listing(chosen: Sequence[Item], commit: str, ledger: list[rows.Row]) -> str:
     return "\n".join([*lines, f"{len(chosen)} items: {shown(total)}{more}; commit {commit or 'unknown'}"])
 
 
-def write_tables() -> None:
-    """Write README and all pages from the rows."""
+def write_tables(work: Callable[[Sequence[str]], None] = start) -> dict[str, str]:
+    """Write README and all pages from the rows; what failed, and why."""
+    failed = {}
     for command in TABLES:
-        start(command)
+        try:
+            work(command)
+        except Failure as problem:
+            failed[f"tables of {command[0]}"] = str(problem)
+    return failed
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -478,8 +481,7 @@ def main(argv: list[str] | None = None) -> int:
     if not Path("benchmarks/headline.py").exists():
         raise SystemExit("benchmarks.headline: run it in the root of the checkout, where README.md is.")
     if arguments.tables:
-        write_tables()
-        return 0
+        return _finish(write_tables())
     commit, chosen = rows.commit(), choose(items(), arguments.only)
     if arguments.list:
         print(listing(chosen, commit, results().read()))
@@ -492,14 +494,18 @@ def main(argv: list[str] | None = None) -> int:
         )
     budget = None if arguments.budget is None else 60 * arguments.budget
     report = run(chosen, commit, results(), budget=budget)
-    if report.made:
-        write_tables()
+    tables = write_tables() if report.made else {}
     print(f"commit {commit}: {len(report.made)} items made, {len(report.kept)} were there, {len(report.failed)} failed")
-    for name, problem in report.failed.items():
-        print(f"  failed: {name}: {problem}")
     if report.left:
         print(f"  not run: {', '.join(report.left)}")
-    return report.status
+    status = _finish(report.failed | tables)
+    return report.status or status
+
+
+def _finish(failed: dict[str, str]) -> int:
+    for name, problem in failed.items():
+        print(f"  failed: {name}: {problem}")
+    return int(bool(failed))
 
 
 if __name__ == "__main__":

@@ -50,6 +50,17 @@ def commit(folder: Path | None = None) -> str:
     return name + ("+" if changed else "")
 
 
+def is_of(row: Row, commit: str) -> bool:
+    """Whether a commit has made a row. What sources with changes have made never counts: nobody knows the changes.
+
+    Examples
+    --------
+    >>> is_of({"commit": "1a"}, "1a"), is_of({"commit": "1a"}, "2b"), is_of({"commit": "1a+"}, "1a+"), is_of({}, "")
+    (True, False, False, False)
+    """
+    return bool(commit) and not commit.endswith("+") and row.get("commit") == commit
+
+
 def newest(found: Iterable[Row], same: Sequence[str]) -> list[Row]:
     """Of rows that are alike in some columns, those of the version that was measured last.
 
@@ -152,15 +163,12 @@ class Rows:
         return [row for row in self.read() if all(row.get(name, "") == value for name, value in wanted.items())]
 
     def is_done(self, *, outdated: bool, **columns: object) -> bool:
-        """Whether a row is there that need not be made: with `outdated`, one that this commit has made.
-
-        What sources with changes have made is never done, since nobody knows which changes they were.
-        """
+        """Whether rows are there that need not be made: with `outdated`, rows that this commit has made."""
         found = self.find(**columns)
-        if not outdated:
-            return bool(found)
-        now = commit()
-        return bool(found) and now != "" and not now.endswith("+") and all(row.get("commit") == now for row in found)
+        if outdated:
+            now = commit()
+            return bool(found) and all(is_of(row, now) for row in found)
+        return bool(found)
 
     def put(self, fresh: Iterable[dict[str, object]]) -> None:
         """Add rows, or replace those with the same key, in place."""

@@ -108,6 +108,18 @@ def test_a_failure_is_told_and_the_others_are_run(file: rows.Rows, ledger: rows.
     assert [row["item"] for row in ledger.read()] == ["fake/a", "fake/c"]
 
 
+def test_a_table_that_cannot_be_written_keeps_none_from_being_written() -> None:
+    asked: list[str] = []
+
+    def work(command: Sequence[str]) -> None:
+        asked.append(command[0])
+        if command[0].endswith("joint"):
+            raise Failure("no place for it")
+
+    assert headline.write_tables(work) == {"tables of benchmarks.quality.joint": "no place for it"}
+    assert asked == [command[0] for command in headline.TABLES]
+
+
 def test_a_command_that_makes_rows_of_another_commit_has_failed(file: rows.Rows, ledger: rows.Rows) -> None:
     machine = Machine(file, "5678def")  # the sources changed under way
     items = make_items(file, "a")

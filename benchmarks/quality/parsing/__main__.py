@@ -21,6 +21,7 @@ from pathlib import Path
 from benchmarks.quality.parsing import run, texts
 from benchmarks.quality.parsing.models import NotHere
 from benchmarks.quality.parsing.studies import Job, choose
+from benchmarks.rows import is_of
 
 
 def is_wanted(
@@ -28,7 +29,7 @@ def is_wanted(
 ) -> bool:
     """Whether a job has no row yet, or one that is to be made anew."""
     row = found.get(tuple(str(value) for value in run.key_of(job).values()))
-    if again or row is None or (outdated and (row["commit"] != run.commit() or run.commit().endswith("+"))):
+    if again or row is None or (outdated and not is_of(row, run.commit())):
         return True
     try:
         return stale and run.is_stale(job, row)

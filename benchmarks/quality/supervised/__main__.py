@@ -20,6 +20,7 @@ import warnings
 from benchmarks.quality.supervised import run
 from benchmarks.quality.supervised.models import NotYet
 from benchmarks.quality.supervised.studies import Job, choose
+from benchmarks.rows import is_of
 
 
 def is_wanted(
@@ -29,7 +30,7 @@ def is_wanted(
     row = found.get(tuple(str(value) for value in run.key_of(job).values()))
     if again or row is None or (stale and row["code"] != run.code()):
         return True
-    return outdated and (row["commit"] != run.commit() or run.commit().endswith("+"))
+    return outdated and not is_of(row, run.commit())
 
 
 def main(argv: list[str] | None = None) -> None:
