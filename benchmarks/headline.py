@@ -47,6 +47,7 @@ class Item:
 
     `keys` says which rows there are: each is some columns with their values, and stands for all rows that have them.
     `estimate` says from these rows how many seconds the command will take, for an item that was never run as one.
+    `machine` is that of the peers beside whose seconds its own are quoted.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Item:
     file: rows.Rows
     keys: tuple[Key, ...]
     estimate: Callable[[list[rows.Row]], float] | None = None
+    machine: str = ""
 
     def rows(self, *, loose: bool = False) -> list[list[rows.Row]]:
         """The rows of each key; with `loose`, of any version."""
@@ -99,9 +101,11 @@ def _align() -> Iterator[Item]:
             yield Item(f"align/{name}", made, align.results("test"), ({"data": name, **ours},), total_of("seconds"))
     for name in dict.fromkeys((*CLOCKED, speed.SETS[-1])):
         made = ("benchmarks.speed", "--systems", "isogloss", "--threads", "2", "--no-start-up", "--sets", name)
+        beside = speed.results().find(data=name, system=systems.EFLOMAL, options=THREADS)
         yield Item(
-            f"speed/{name}", made, speed.results(), ({"data": name, **ours},), lambda f: 3 * float(f[-1]["seconds"])
-        )
+            f"speed/{name}", made, speed.results(), ({"data": name, **ours},), lambda f: 3 * float(f[-1]["seconds"]),
+            beside[-1]["machine"] if beside else "",
+        )  # fmt: skip
 
 
 def _parsing() -> Iterator[Item]:
@@ -124,7 +128,11 @@ def _parsing() -> Iterator[Item]:
                 yield Item(f"parsing/{group}/{text}", made, run.results(), keys, lambda f, t=tagging: t + cost(f))
     clocked: tuple[Key, ...] = tuple({"data": speed.TEXT, "model": m.kind, "options": m.options} for m in OURS)
     made = ("benchmarks.quality.parsing", "--speed", "--outdated", "--models", ISOGLOSS)
-    yield Item("parsing/speed", made, speed.results(), clocked, lambda f: 3 * total_of("seconds", "seconds_all")(f))
+    beside = [row for row in speed.results().read() if row["model"] != ISOGLOSS]
+    yield Item(
+        "parsing/speed", made, speed.results(), clocked, lambda f: 3 * total_of("seconds", "seconds_all")(f),
+        beside[-1]["machine"] if beside else "",
+    )  # fmt: skip
     names = ("data", "factors", "features", "learnt", "longest")
     for key in dict.fromkeys(tuple(row[name] for name in names) for row in search.results().read()):
         text, factors, features, learnt, longest = key
@@ -242,7 +250,11 @@ def _others() -> Iterator[Item]:
             for n in task.sizes
         )
         made = ("benchmarks.speed.structures", "--tasks", task.name)
-        yield Item(f"structures/{task.name.replace(' ', '-')}", made, structures.table_file(), keys)
+        every = structures.table_file().find(task=task.name) if task.peer else []
+        beside = [row for row in every if not row["system"].startswith("isogloss ")]
+        machine = beside[-1]["machine"] if beside else ""
+        title = f"structures/{task.name.replace(' ', '-')}"
+        yield Item(title, made, structures.table_file(), keys, machine=machine)
     for number in range(3):
         made = ("benchmarks.quality.letters", "--outdated", "--only", str(number))
         same = {"labels": number, "options": letters.shown_options(letters.OPTIONS)}
@@ -446,6 +458,12 @@ def choose(every: Sequence[Some], only: str) -> list[Some]:
     return list(found.values())
 
 
+def at_home(chosen: Sequence[Item], machine: str) -> tuple[list[Item], list[Item]]:
+    """Items whose seconds may be measured on this machine, and those that are quoted beside peers of another one."""
+    there = [item for item in chosen if item.machine in ("", machine)]
+    return there, [item for item in chosen if item not in there]
+
+
 def listing(chosen: Sequence[Item], commit: str, ledger: list[rows.Row]) -> str:
     """A line for each item: seconds, where they are from, and whether this commit has made it."""
     lines, total, unknown = [], 0.0, 0
@@ -492,6 +510,14 @@ def main(argv: list[str] | None = None) -> int:
             "row could say what made it. Commit them, or give --changed: rows are then marked with a + and made anew "
             "every time."
         )
+    if not arguments.only:
+        chosen, elsewhere = at_home(chosen, rows.machine())
+        for item in elsewhere:
+            print(
+                f"left out: {item.name}: peers were clocked on {item.machine}, and this is {rows.machine()}; "
+                "--only runs it all the same",
+                file=sys.stderr,
+            )
     budget = None if arguments.budget is None else 60 * arguments.budget
     report = run(chosen, commit, results(), budget=budget)
     tables = write_tables() if report.made else {}

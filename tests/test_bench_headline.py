@@ -176,6 +176,12 @@ def test_rows_of_an_earlier_version_are_estimated_from_but_not_done(tmp_path: Pa
     assert not item.is_done(COMMIT)
 
 
+def test_seconds_beside_peers_are_those_of_their_machine(file: rows.Rows) -> None:
+    plain, clocked = Item("align/a", ("a",), file, ()), Item("speed/a", ("b",), file, (), machine="a fast one")
+    assert headline.at_home([plain, clocked], "a fast one") == ([plain, clocked], [])
+    assert headline.at_home([plain, clocked], "another") == ([plain], [clocked])
+
+
 def test_items_are_chosen_by_name_and_by_group(file: rows.Rows) -> None:
     every = [*make_items(file), Item("fakes", ("d",), file, ())]
     assert [item.name for item in headline.choose(every, "fake/b")] == ["fake/b"]
