@@ -5,7 +5,7 @@ BIN     = $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 READY   = $(VENV)/.ready
 export ISOGLOSS_DATA ?= ../shared/data
 
-.PHONY: demo test test-full test-portable lint format bench bench-align clean
+.PHONY: demo test test-full test-portable lint format bench bench-align bench-headline clean
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -39,6 +39,9 @@ bench: bench-align
 
 bench-align: $(READY)
 	$(BIN)/python -m benchmarks.quality.align
+
+bench-headline: $(READY)
+	$(BIN)/python -m benchmarks.headline
 
 clean:
 	rm -rf $(VENV) build dist out .pytest_cache .mypy_cache .ruff_cache

@@ -13,14 +13,18 @@ import time
 
 TYPE_CHECKING = False  # as in typing, which the small process does without
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 MEBIBYTE_IN_KIBIBYTES = 1024
 
 
 def measure(
-    command: Sequence[str | Path], stdout: Path | None = None, threads: int | None = None, log: Path | None = None
+    command: Sequence[str | Path],
+    stdout: Path | None = None,
+    threads: int | None = None,
+    log: Path | None = None,
+    environment: Mapping[str, str] | None = None,
 ) -> dict[str, float]:
     """Run a command and return {"seconds", "cpu_seconds", "peak_mb"}.
 
@@ -33,6 +37,8 @@ def measure(
         Pin the command to that many cores and tell OpenMP so: some programs take more than they are given.
     log : path, optional
         Where its messages go; their end is quoted if the command fails.
+    environment : mapping, optional
+        Variables beside those of this process.
 
     Notes
     -----
@@ -47,6 +53,7 @@ def measure(
         stdout=subprocess.PIPE,
         text=True,
         check=True,
+        env={**os.environ, **(environment or {})},
     )
     report: dict[str, float] = json.loads(result.stdout)
     if report.pop("status") != 0:

@@ -27,14 +27,55 @@ def today() -> str:
     return date.today().isoformat()
 
 
-def commit() -> str:
-    """The commit of the checkout, with + where its sources have changed since; nothing outside of one."""
-    asked = (["git", "rev-parse", "--short", "HEAD"], ["git", "status", "--porcelain", "--", "src"])
+SOURCES = ("src", ":(glob)benchmarks/**/*.py")
+"""What a row depends on: not the rows themselves and not the pages, so that committing them makes no row outdated."""
+
+
+def commit(folder: Path | None = None) -> str:
+    """The last commit that changed the sources, with + where they have changed since; nothing outside of a checkout.
+
+    Parameters
+    ----------
+    folder : path, optional
+        The checkout; by default that of the working directory.
+    """
+    git = ["git", "-C", str(folder or ".")]
+    asked = (["log", "-1", "--format=%h", "--", *SOURCES], ["status", "--porcelain", "--", *SOURCES])
     try:
-        name, changed = (subprocess.run(a, capture_output=True, text=True, check=True).stdout.strip() for a in asked)
+        name, changed = (
+            subprocess.run([*git, *each], capture_output=True, text=True, check=True).stdout.strip() for each in asked
+        )
     except (OSError, subprocess.CalledProcessError):
         return ""
     return name + ("+" if changed else "")
+
+
+def is_of(row: Row, commit: str) -> bool:
+    """Whether a commit has made a row. What sources with changes have made never counts: nobody knows the changes.
+
+    Examples
+    --------
+    >>> is_of({"commit": "1a"}, "1a"), is_of({"commit": "1a"}, "2b"), is_of({"commit": "1a+"}, "1a+"), is_of({}, "")
+    (True, False, False, False)
+    """
+    return bool(commit) and not commit.endswith("+") and row.get("commit") == commit
+
+
+def newest(found: Iterable[Row], same: Sequence[str]) -> list[Row]:
+    """Of rows that are alike in some columns, those of the version that was measured last.
+
+    Examples
+    --------
+    >>> old, new = ({"data": "de", "version": v, "date": d} for v, d in (("0.1", "2026-11-15"), ("0.2", "2026-11-16")))
+    >>> newest([old, new, new, old], ["data"]) == [new, new]
+    True
+    """
+    kept = list(found)
+    last: dict[tuple[str, ...], tuple[str, int, str]] = {}
+    for k, row in enumerate(kept):
+        key = tuple(row[name] for name in same)
+        last[key] = max(last.get(key, ("", -1, "")), (row["date"], k, row["version"]))
+    return [row for row in kept if row["version"] == last[tuple(row[name] for name in same)][2]]
 
 
 def fill(page: Path, name: str, table: str) -> None:
@@ -114,8 +155,20 @@ class Rows:
 
     def has(self, **columns: object) -> bool:
         """Whether a row with these values is there."""
-        wanted = {name: str(value) for name, value in columns.items()}
-        return any(all(row[name] == value for name, value in wanted.items()) for row in self.read())
+        return bool(self.find(**columns))
+
+    def find(self, **columns: object) -> list[Row]:
+        """The rows with these values; a column that a file does not have yet is empty."""
+        wanted = {name: plain(value) for name, value in columns.items()}
+        return [row for row in self.read() if all(row.get(name, "") == value for name, value in wanted.items())]
+
+    def is_done(self, *, outdated: bool, **columns: object) -> bool:
+        """Whether rows are there that need not be made: with `outdated`, rows that this commit has made."""
+        found = self.find(**columns)
+        if outdated:
+            now = commit()
+            return bool(found) and all(is_of(row, now) for row in found)
+        return bool(found)
 
     def put(self, fresh: Iterable[dict[str, object]]) -> None:
         """Add rows, or replace those with the same key, in place."""
@@ -126,7 +179,7 @@ class Rows:
             fcntl.flock(lock, fcntl.LOCK_EX)
             rows = {self._key(row): row for row in self.read()}
             for new in fresh:
-                row = {name: _plain(new.get(name, "")) for name in self.columns}
+                row = {name: plain(new.get(name, "")) for name in self.columns}
                 rows[self._key(row)] = row
             unfinished = self.path.with_suffix(".unfinished")
             with open(unfinished, "w", encoding="utf-8", newline="") as file:
@@ -139,5 +192,6 @@ class Rows:
         return tuple(row[name] for name in self.key)
 
 
-def _plain(value: object) -> str:
+def plain(value: object) -> str:
+    """A value as files have it."""
     return f"{value:.3f}" if isinstance(value, float) else str(value)

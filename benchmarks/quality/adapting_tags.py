@@ -47,7 +47,7 @@ COLUMNS = (
 )  # fmt: skip
 KEY = ("part", "size", "model")
 PAIRED = ("part", "size", "model", "against", "words", "difference", "low", "high", "p_bootstrap", "better", "worse",
-          "p_mcnemar", "error_reduction")  # fmt: skip
+          "p_mcnemar", "error_reduction", "commit")  # fmt: skip
 PAIRED_KEY = ("part", "size", "model", "against", "words")
 BRACKETS = {"-LRB-": "(", "-RRB-": ")", "-LCB-": "{", "-RCB-": "}", "-LSB-": "[", "-RSB-": "]"}
 MERGED = {"NNP": "NN", "NNPS": "NNS"}
@@ -170,7 +170,8 @@ class Bench:
                 for other in AGAINST.get(model, ()):
                     for words, which in (("all", np.ones_like(new)), ("unknown", new)):
                         key = {"part": part, "size": size, "model": model, "against": other, "words": words}
-                        pairs.append(key | compared(good, right[part, other], which, test.lengths))
+                        made = compared(good, right[part, other], which, test.lengths)
+                        pairs.append(key | made | {"commit": base["commit"]})
         return found, pairs
 
 
@@ -200,6 +201,7 @@ def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="benchmarks.quality.adapting_tags", description=__doc__.split("\n")[0])
     parser.add_argument("--only", default="", help="numbers of labelled sentences, such as 100,all; default: all")
     parser.add_argument("--again", action="store_true", help="replace rows that are there")
+    parser.add_argument("--outdated", action="store_true", help="replace rows that another commit has made")
     parser.add_argument("--dev", action="store_true", help="score GENIA's dev and held-out news instead of the test")
     parser.add_argument("--table", action="store_true", help="run nothing: write the tables of docs/adapt-tagger.md")
     arguments = parser.parse_args(argv)
@@ -209,7 +211,7 @@ def main(argv: list[str] | None = None) -> None:
     file, part = results(), "dev" if arguments.dev else "test"
     bench: Bench | None = None
     for size in arguments.only.split(",") if arguments.only else SIZES:
-        if arguments.again or not file.has(part=part, size=size):
+        if arguments.again or not file.is_done(part=part, size=size, outdated=arguments.outdated):
             bench = bench or Bench(dev=arguments.dev)
             found, pairs = bench.measure(size)
             file.put(found)

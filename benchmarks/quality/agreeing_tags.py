@@ -97,10 +97,11 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks.quality.agreeing_tags", description=__doc__.split("\n")[0])
     parser.add_argument("--only", default=",".join(TREEBANKS), help="treebanks, with commas between")
     parser.add_argument("--again", action="store_true", help="replace rows that are there")
+    parser.add_argument("--outdated", action="store_true", help="replace rows that another commit has made")
     parser.add_argument("--table", action="store_true", help="write the table of docs/tag.md and run nothing")
     given = parser.parse_args(argv)
     for name in [] if given.table else given.only.split(","):
-        if given.again or not results().has(data=name, agreeing="1"):
+        if given.again or not results().is_done(data=name, agreeing="1", outdated=given.outdated):
             results().put(measure(name))
     rows.fill(PAGE, "agreement", table())
     return 0

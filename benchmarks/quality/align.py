@@ -43,7 +43,7 @@ def measure(
     same = {"data": data.name, "system": system.name, "version": system.version, "run": number}
     is_peer = system.name != systems.ISOGLOSS
     last = f"{plain} symmetrisation={scoring.METHODS[-1]}" if is_peer and data.splits else plain
-    if not arguments.again and file.has(**same, options=last):
+    if not arguments.again and file.is_done(**same, options=last, outdated=arguments.outdated):
         return
     # A peer stays what it is, so one run of it serves the dev and the test split; ours changes and is run anew.
     run = None if arguments.again or not is_peer else system.kept(data, threads, number)
@@ -98,6 +98,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--runs", type=int, default=RUNS_OF_A_SAMPLER, help="runs of systems that draw at random")
     parser.add_argument("--repeat", type=int, default=1, help="run each command so often and keep the best time")
     parser.add_argument("--again", action="store_true", help="replace rows that are there")
+    parser.add_argument("--outdated", action="store_true", help="replace rows that another commit has made")
     parser.add_argument("--dev", action="store_true", help="score the dev splits, into align-dev.csv")
     parser.add_argument("--table", action="store_true", help="run nothing: print the table and write the page")
     arguments = parser.parse_args(argv)

@@ -199,6 +199,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--only", default="", help="treebanks, such as hu,la; default: all")
     parser.add_argument("--models", default="", help=f"some of {', '.join(MODELS)}, with ; between; default: all")
     parser.add_argument("--again", action="store_true", help="replace rows that are there")
+    parser.add_argument("--outdated", action="store_true", help="replace rows that another commit has made")
     parser.add_argument("--held-out", action="store_true", help="score a fifth of the training text instead")
     parser.add_argument("--table", action="store_true", help="run nothing: write the tables of the docs page")
     arguments = parser.parse_args(argv)
@@ -208,7 +209,8 @@ def main(argv: list[str] | None = None) -> None:
     file, part = results(), "held out" if arguments.held_out else "test"
     models = arguments.models.split(";") if arguments.models else list(MODELS)
     for name in arguments.only.split(",") if arguments.only else TEXTS:
-        missing = [each for each in models if arguments.again or not file.has(text=name, part=part, model=each)]
+        same = {"text": name, "part": part, "outdated": arguments.outdated}
+        missing = [each for each in models if arguments.again or not file.is_done(**same, model=each)]
         if missing:
             file.put(measure(name, missing, held_out=arguments.held_out))
 

@@ -204,7 +204,14 @@ def shown_options(options: dict[str, float]) -> str:
 
 
 def measure_set(
-    letters: Letters, pixels: Pixels, number: int, options: dict[str, float], command: str, *, again: bool
+    letters: Letters,
+    pixels: Pixels,
+    number: int,
+    options: dict[str, float],
+    command: str,
+    *,
+    again: bool,
+    outdated: bool,
 ) -> None:
     shown = shown_options(options)
     base: dict[str, object] = {
@@ -223,7 +230,7 @@ def measure_set(
         print(f"set {number} {method} {decoder}: {error:.2f} %, {spent['seconds']:.0f} s", file=sys.stderr, flush=True)
 
     def missing(method: str) -> bool:
-        return again or not results().has(labels=number, method=method, options=shown)
+        return again or not results().is_done(labels=number, method=method, options=shown, outdated=outdated)
 
     measure(experiment, missing, note)
 
@@ -275,6 +282,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--only", type=int, help="one set, from 0")
     parser.add_argument("--choose", action="store_true", help="cross-validation inside the labelled words")
     parser.add_argument("--again", action="store_true", help="replace rows that are there")
+    parser.add_argument("--outdated", action="store_true", help="replace rows that another commit has made")
     parser.add_argument("--table", action="store_true", help="run nothing: write the table into its page")
     arguments = parser.parse_args(argv)
     if arguments.table:
@@ -290,10 +298,10 @@ def main(argv: list[str] | None = None) -> None:
         return
     command = "python -m benchmarks.quality.letters" + (" --full" if arguments.full else "")
     for number in range(10 if arguments.full else 3) if arguments.only is None else [arguments.only]:
-        same = {"labels": str(number), "options": shown_options(OPTIONS)}
-        done = {row["method"] for row in results().read() if same.items() <= row.items()}
-        if arguments.again or set(METHODS) - done:
-            measure_set(letters, pixels, number, OPTIONS, command, again=arguments.again)
+        same = {"labels": number, "options": shown_options(OPTIONS)}
+        done = all(results().is_done(**same, method=method, outdated=arguments.outdated) for method in METHODS)
+        if arguments.again or not done:
+            measure_set(letters, pixels, number, OPTIONS, command, again=arguments.again, outdated=arguments.outdated)
 
 
 if __name__ == "__main__":

@@ -7,9 +7,9 @@ python -m benchmarks.quality.projected_tags --again         replace rows that ar
 python -m benchmarks.quality.projected_tags --table         run nothing: fill the tables of its page
 
 The bitext is Europarl (English on the source side), tagged by a `CrfTagger` that learnt from the English Web Treebank
-and linked by `HMMAligner`; both are made once and kept in out/projected. Dictionaries are of Wiktionary. Scores are
-accuracies on PUD (news and Wikipedia), in the twelve universal tags. Options were chosen on the development files of
-the German and Spanish GSD treebanks (--dev; there is none for Portuguese); PUD was scored once.
+and linked by `HMMAligner`; both are made once for each commit and kept in out/projected. Dictionaries are of
+Wiktionary. Scores are accuracies on PUD (news and Wikipedia), in the twelve universal tags. Options were chosen on the
+development files of the German and Spanish GSD treebanks (--dev; there is none for Portuguese); PUD was scored once.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -55,11 +56,19 @@ COLUMNS = (
     "accuracy", "known", "unknown", "difference", "p", "train_cpu_seconds", "train_seconds", "words_per_second",
 )  # fmt: skip
 KEY = ("language", "part", "system")
-OUT, PAGE = Path("out/projected"), Path("docs/tag-from-translations.md")
+PAGE = Path("docs/tag-from-translations.md")
 
 
 def results() -> rows.Rows:
     return rows.Rows(Path(__file__).with_name("projected_tags.csv"), COLUMNS, KEY)
+
+
+@cache
+def kept() -> Path:
+    """Where tags and links are kept: other code makes others."""
+    folder = Path("out/projected") / (rows.commit() or "no commit")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 def treebank(name: str) -> Treebank:
@@ -69,9 +78,8 @@ def treebank(name: str) -> Treebank:
 
 def english() -> Treebank:
     """The English side with tags, made once."""
-    file = OUT / "en.conllu"
+    file = kept() / "en.conllu"
     if not file.exists():
-        OUT.mkdir(parents=True, exist_ok=True)
         parts = [Treebank.read(corpora.data_folder() / "treebanks/en-ewt" / f"{n}.conllu.gz") for n in ("train", "dev")]
         tagger = CrfTagger().fit(*parts)
         tagger.predict(europarl("de").source).write(file)
@@ -85,7 +93,7 @@ def europarl(language: str) -> Bitext:
 
 def links(language: str, bitext: Bitext) -> Links:
     """Made once, of the whole bitext."""
-    file = OUT / f"en-{language}.links"
+    file = kept() / f"en-{language}.links"
     if not file.exists():
         write_links(HMMAligner().fit_predict(bitext), file, scores=True)
     return read_links(file, bitext=bitext)
@@ -165,6 +173,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--only", default="", help="languages, such as de,pt; default: all")
     parser.add_argument("--systems", default="", help="some of them, with ; between; the two sources alone come along")
     parser.add_argument("--again", action="store_true", help="replace rows that are there")
+    parser.add_argument("--outdated", action="store_true", help="replace rows that another commit has made")
     parser.add_argument("--dev", action="store_true", help="score development files instead")
     parser.add_argument("--table", action="store_true", help="run nothing: fill the tables of its page")
     arguments = parser.parse_args(argv)
@@ -176,7 +185,8 @@ def main(argv: list[str] | None = None) -> None:
     chosen = arguments.systems.split(";") if arguments.systems else list(SYSTEMS)
     for language in arguments.only.split(",") if arguments.only else DEVELOPMENT if arguments.dev else LANGUAGES:
         right: dict[str, np.ndarray] = {}
-        missing = [s for s in chosen if arguments.again or not file.has(language=language, part=part, system=s)]
+        same = {"language": language, "part": part, "outdated": arguments.outdated}
+        missing = [each for each in chosen if arguments.again or not file.is_done(**same, system=each)]
         if any(system.startswith("both") for system in missing):
             missing = list(dict.fromkeys(["dictionary", "links", *missing]))
         for system in missing:

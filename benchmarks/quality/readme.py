@@ -50,7 +50,7 @@ def fill(table: Entries, counted: Sequence[str], speeds: list[rows.Row]) -> None
     ours = [row for (_, system), row in clock.items() if system == systems.ISOGLOSS]
     long = max(ours, key=lambda row: float(row["words"]))
     used.add("GB of long lines", long["data"], long)
-    about = _about([row for row in ours if row["data"] in CLOCKED], long)
+    about = _about([row for (name, _), row in clock.items() if name in CLOCKED], long)
     rows.fill(PAGE, "alignment", used.below("\n".join([*lines, "", about])))
 
 
@@ -64,11 +64,15 @@ def _line(title: str, numbers: Sequence[Sequence[float]], shown: Callable[[float
     return f"| {title} | {' | '.join(cells)} |"
 
 
-def _about(ours: list[rows.Row], long: rows.Row) -> str:
-    """How it was measured, and what the text with the longest lines took."""
-    version, date, machine, tries = (
-        ", ".join(sorted({row[name] for row in ours})) for name in ("version", "date", "machine", "tries")
-    )
+def _about(clocked: list[rows.Row], long: rows.Row) -> str:
+    """How it was measured, on which machine if it was not the same for all, and what the longest lines took."""
+    ours = [row for row in clocked if row["system"] == systems.ISOGLOSS]
+    version, date, tries = (", ".join(sorted({row[name] for row in ours})) for name in ("version", "date", "tries"))
+    machine = ", ".join(sorted({row["machine"] for row in ours}))
+    others = {row["machine"] for row in clocked if row["system"] in SYSTEMS}
+    if others != {row["machine"] for row in ours}:
+        peers = sorted({row["machine"] for row in clocked if row["system"] in SYSTEMS[1:]})
+        machine += f" (peers: {', '.join(peers)}, so that seconds are of different machines)"
     return (
         f"Version {version}. Seconds and memory: {machine}, {date}, whole commands with 2 threads, best of {tries} "
         "tries. Memory goes with the product of the lengths of both sides: "

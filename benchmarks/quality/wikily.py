@@ -375,7 +375,9 @@ def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="benchmarks.quality.wikily", description=__doc__.split("\n")[0])
     parser.add_argument("--only", default="", help="languages, such as de,el; default: all")
     parser.add_argument("--part", default="", help=f"of {', '.join(PARTS)}; default: all")
+    parser.add_argument("--models", default="", help=f"of the part models, with ; between: {'; '.join(MODELS)}")
     parser.add_argument("--again", action="store_true", help="replace rows that are there")
+    parser.add_argument("--outdated", action="store_true", help="replace rows that another commit has made")
     parser.add_argument("--table", action="store_true", help="run nothing: write the tables of the docs page")
     parser.add_argument("--choose", action="store_true", help="print what settings do on dev files")
     arguments = parser.parse_args(argv)
@@ -390,8 +392,9 @@ def main(argv: list[str] | None = None) -> None:
         case = Case(name, LANGUAGES)
         for part in arguments.part.split(",") if arguments.part else PARTS:
             for key, run in PARTS[part](case):
-                wanted = {key_: f"{v:.3f}" if isinstance(v, float) else v for key_, v in key.items()}
-                if arguments.again or not file.has(language=name, **wanted):
+                if arguments.models and part == "models" and key["model"] not in arguments.models.split(";"):
+                    continue
+                if arguments.again or not file.is_done(language=name, **key, outdated=arguments.outdated):
                     file.put([run()])
 
 

@@ -5,6 +5,7 @@ python -m benchmarks.quality.parsing                             all rows that a
 python -m benchmarks.quality.parsing --only hu/peers             one study on one treebank
 python -m benchmarks.quality.parsing --models malt --tags gold   one system in one setting
 python -m benchmarks.quality.parsing --stale                     also rows that other code or other tags have made
+python -m benchmarks.quality.parsing --outdated --quoted         what the first tables quote, if another commit made it
 python -m benchmarks.quality.parsing --speed                     clock parsing
 python -m benchmarks.quality.parsing --merge OTHER.csv           run nothing: take over rows made elsewhere
 python -m benchmarks.quality.parsing --table                     run nothing: write docs/benchmarks-parsing.md
@@ -20,12 +21,15 @@ from pathlib import Path
 from benchmarks.quality.parsing import run, texts
 from benchmarks.quality.parsing.models import NotHere
 from benchmarks.quality.parsing.studies import Job, choose
+from benchmarks.rows import is_of
 
 
-def is_wanted(job: Job, found: dict[tuple[str, ...], dict[str, str]], *, again: bool, stale: bool) -> bool:
+def is_wanted(
+    job: Job, found: dict[tuple[str, ...], dict[str, str]], *, again: bool, stale: bool, outdated: bool = False
+) -> bool:
     """Whether a job has no row yet, or one that is to be made anew."""
     row = found.get(tuple(str(value) for value in run.key_of(job).values()))
-    if again or row is None:
+    if again or row is None or (outdated and not is_of(row, run.commit())):
         return True
     try:
         return stale and run.is_stale(job, row)
@@ -41,6 +45,8 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--again", action="store_true", help="replace rows that are there, and learn anew")
     parser.add_argument("--stale", action="store_true", help="replace rows that other code or other tags have made")
+    parser.add_argument("--outdated", action="store_true", help="replace rows that another commit has made")
+    parser.add_argument("--quoted", action="store_true", help="only rows that the first tables of the pages quote")
     parser.add_argument("--speed", action="store_true", help="clock parsing instead, with models that are kept")
     parser.add_argument("--list", action="store_true", help="run nothing: say what would be run")
     parser.add_argument("--table", action="store_true", help="run nothing: compare the rows and write the page")
@@ -57,10 +63,10 @@ def main(argv: list[str] | None = None) -> None:
     if arguments.speed:
         from benchmarks.quality.parsing import speed
 
-        speed.measure_all(arguments.models, again=arguments.again)
+        speed.measure_all(arguments.models, again=arguments.again, outdated=arguments.outdated)
         return
     run.commit()  # of now: sources may change while a long run goes on
-    if arguments.stale and not arguments.list:
+    if (arguments.stale or arguments.outdated) and not arguments.list:
         for text in texts.forget_stale_tags():
             _say(f"{text}: another tagger made its tags; they are made anew")
     file = run.results()
@@ -68,8 +74,13 @@ def main(argv: list[str] | None = None) -> None:
     wanted = [
         job
         for job in choose(arguments.only, arguments.models, arguments.tags)
-        if is_wanted(job, found, again=arguments.again, stale=arguments.stale)
+        if is_wanted(job, found, again=arguments.again, stale=arguments.stale, outdated=arguments.outdated)
     ]
+    if arguments.quoted:
+        from benchmarks.quality.parsing import page
+
+        quoted = page.quoted()
+        wanted = [job for job in wanted if job in quoted]
     if arguments.list:
         for job in wanted:
             print(job, *sorted(job.studies), sep="  ")

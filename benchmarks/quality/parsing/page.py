@@ -55,6 +55,35 @@ def report() -> None:
     rows.fill(GUIDE, "parsing", find.used.below(_guide(find)))
 
 
+class _Asking(Find):
+    """Remembers which jobs it was asked for and has rows of."""
+
+    def __init__(self, found: list[rows.Row], tests: list[rows.Row]) -> None:
+        super().__init__(found, tests)
+        self.jobs: dict[Job, None] = {}
+
+    def __call__(self, job: Job) -> rows.Row | None:
+        row = super().__call__(job)
+        if row is not None:
+            self.jobs[job] = None
+        return row
+
+    def test(self, text: str, tags: str, first: Model, second: Model, measure: str) -> rows.Row | None:
+        row = super().test(text, tags, first, second, measure)
+        if row is not None:
+            self.jobs.update(dict.fromkeys((Job(text, tags, first), Job(text, tags, second))))
+        return row
+
+
+def quoted() -> list[Job]:
+    """Jobs whose rows the first tables quote: scores with gold tags, what was asked for, and the table of the guide."""
+    asking = _Asking(run.results().read(), paired.results().read())
+    _scores(asking, GOLD, OURS)
+    _guide(asking)
+    verdicts.table(asking, speed.results().read(), search.results().read())
+    return list(asking.jobs)
+
+
 def page(find: Find, found: list[rows.Row]) -> str:
     """The whole page, in Markdown."""
     speeds, searches = speed.results().read(), search.results().read()

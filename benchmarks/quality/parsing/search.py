@@ -217,7 +217,9 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--learnt", default=",".join(LEARNERS), help="with exact sums, beliefs, or both (default)")
     parser.add_argument("--features", default=OURS, choices=[OURS, SMITH], help="of the dissertation; default: ours")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--factors", default="", help="one of grand and grand,siblings; default: both")
     parser.add_argument("--again", action="store_true", help="learn anew")
+    parser.add_argument("--outdated", action="store_true", help="leave rows that this commit has made")
     arguments = parser.parse_args(argv)
     texts = arguments.text.split(",")
     if not set(texts) <= set(TEXTS):
@@ -225,8 +227,15 @@ def main(argv: list[str] | None = None) -> None:
     ways = arguments.learnt.split(",")
     if not set(ways) <= set(LEARNERS):
         raise SystemExit(f"--learnt: {arguments.learnt} should be among {', '.join(LEARNERS)}")
+    chosen = [factors for factors in FACTORS if arguments.factors in ("", ",".join(factors))]
+    if not chosen:
+        raise SystemExit(f"--factors: {arguments.factors} should be grand or grand,siblings")
     run.commit()
-    for text, factors, way in product(texts, FACTORS, ways):
+    for text, factors, way in product(texts, chosen, ways):
+        key = {"data": text, "factors": ",".join(factors), "features": arguments.features, "learnt": way}
+        same = key | {"longest": arguments.longest, "rounds": ROUNDS[-1]}  # the last that is written
+        if arguments.outdated and results().is_done(**same, outdated=True):
+            continue
         options = (arguments.features, way, arguments.longest, arguments.threads)
         for row in measure(text, factors, *options, again=arguments.again):
             results().put([row])

@@ -77,14 +77,16 @@ def rates(once: dict[str, float], several: dict[str, float], sentences: int) -> 
     }  # fmt: skip
 
 
-def measure_all(models: str, *, again: bool) -> None:
+def measure_all(models: str, *, again: bool, outdated: bool = False) -> None:
     """Rows that are missing."""
     file = results()
     kinds = models.split(",") if models else []
     for model in (*OURS, *PEERS):
         job = Job(TEXT, GOLD, model)
         same = {"data": TEXT, "model": model.kind, "options": model.options}
-        if (kinds and model.kind not in kinds and str(model) not in kinds) or (not again and file.has(**same)):
+        if (kinds and model.kind not in kinds and str(model) not in kinds) or (
+            not again and file.is_done(**same, outdated=outdated)
+        ):
             continue
         try:
             row = measure(job)

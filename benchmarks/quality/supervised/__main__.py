@@ -5,6 +5,7 @@ python -m benchmarks.quality.supervised                              all rows th
 python -m benchmarks.quality.supervised --only hansards-2k/features  one study on one text
 python -m benchmarks.quality.supervised --only sets,curves --models matching
 python -m benchmarks.quality.supervised --stale                      also rows that other code has made
+python -m benchmarks.quality.supervised --outdated --quoted          those of the first tables that another commit made
 python -m benchmarks.quality.supervised --speed                      clock learning and decoding
 python -m benchmarks.quality.supervised --table                      run nothing: write docs/benchmarks-supervised.md
 """
@@ -19,12 +20,17 @@ import warnings
 from benchmarks.quality.supervised import run
 from benchmarks.quality.supervised.models import NotYet
 from benchmarks.quality.supervised.studies import Job, choose
+from benchmarks.rows import is_of
 
 
-def is_wanted(job: Job, found: dict[tuple[str, ...], dict[str, str]], again: bool, stale: bool) -> bool:
+def is_wanted(
+    job: Job, found: dict[tuple[str, ...], dict[str, str]], again: bool, stale: bool, outdated: bool = False
+) -> bool:
     """Whether a job has no row yet, or one that is to be made anew."""
     row = found.get(tuple(str(value) for value in run.key_of(job).values()))
-    return again or row is None or (stale and row["code"] != run.code())
+    if again or row is None or (stale and row["code"] != run.code()):
+        return True
+    return outdated and not is_of(row, run.commit())
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -37,6 +43,8 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--again", action="store_true", help="replace rows that are there")
     parser.add_argument("--stale", action="store_true", help="replace rows that other code than this has made")
+    parser.add_argument("--outdated", action="store_true", help="replace rows that another commit has made")
+    parser.add_argument("--quoted", action="store_true", help="only rows that the first tables of the pages quote")
     parser.add_argument("--speed", action="store_true", help="clock learning and decoding instead")
     parser.add_argument("--list", action="store_true", help="run nothing: say what would be run")
     parser.add_argument("--table", action="store_true", help="run nothing: compare the rows and write the page")
@@ -57,8 +65,13 @@ def main(argv: list[str] | None = None) -> None:
     wanted = [
         job
         for job in choose(arguments.only, arguments.models, arguments.pairs)
-        if is_wanted(job, found, arguments.again, arguments.stale)
+        if is_wanted(job, found, arguments.again, arguments.stale, arguments.outdated)
     ]
+    if arguments.quoted:
+        from benchmarks.quality.supervised import page
+
+        quoted = page.quoted()
+        wanted = [job for job in wanted if job in quoted]
     missing: set[str] = set()
     for job in wanted:
         if arguments.list:

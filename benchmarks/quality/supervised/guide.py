@@ -25,11 +25,11 @@ KINDS = {"matching": "matching", "quadratic": "M+F+Q", "itg": "BITG, likelihood"
 
 def fill(find: Find) -> None:
     """Write both tables into the page."""
-    rows.fill(PAGE, "supervised", find.used.below(_errors(find)))
+    rows.fill(PAGE, "supervised", find.used.below(errors(find)))
     rows.fill(PAGE, "supervised speed", _speed())
 
 
-def _errors(find: Find) -> str:
+def errors(find: Find) -> str:
     """Error rates by text and number of gold pairs; in bold the kind that cross-validation takes."""
     lines = ["| text | without gold | gold pairs | `matching` | `quadratic` | `itg` |", "|" + "---|" * 6]
     for text in (*DRAWN, *SMALL, *HANSARDS):

@@ -72,6 +72,28 @@ def report() -> None:
     guide.fill(find)
 
 
+class _Asking(Find):
+    """Remembers which jobs it was asked for and has rows of."""
+
+    def __init__(self, found: list[rows.Row]) -> None:
+        super().__init__(found)
+        self.jobs: dict[Job, None] = {}
+
+    def __call__(self, job: Job) -> rows.Row | None:
+        row = super().__call__(job)
+        if row is not None:
+            self.jobs[job] = None
+        return row
+
+
+def quoted() -> list[Job]:
+    """Jobs whose rows the first tables quote: what was asked for, and the table of errors of the guide."""
+    asking = _Asking(run.results().read())
+    guide.errors(asking)
+    verdicts.table(asking, [])
+    return list(asking.jobs)
+
+
 def page(find: Find, found: list[rows.Row]) -> str:
     """The whole page, in Markdown."""
     intro = (HERE / "page.md").read_text(encoding="utf-8").replace("{PROVENANCE}", _provenance(found))

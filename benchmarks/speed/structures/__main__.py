@@ -154,9 +154,16 @@ def table_file() -> rows.Rows:
     return rows.Rows(path, COLUMNS, ("task", "size", "labels", "system", "threads"))
 
 
+def current_rows() -> list[rows.Row]:
+    """The rows, of each system those of the version that was measured last."""
+    found = table_file().read()
+    split = ({**row, **dict(zip(("name", "version"), row["system"].rsplit(" ", 1), strict=False))} for row in found)
+    return rows.newest(({"version": "", **row} for row in split), ("task", "size", "labels", "name", "threads"))
+
+
 def table() -> str:
     """The rows as a table: microseconds a sentence at each size, and the slope between the two largest."""
-    found = table_file().read()
+    found = current_rows()
     kinds = list(dict.fromkeys((row["task"], row["labels"], row["system"], row["threads"]) for row in found))
     lines = ["| problem | labels | system | threads | µs a sentence, by size | slope |", "|---|---|---|---|---|---|"]
     for kind in kinds:
@@ -196,7 +203,7 @@ machine was shared: ratios within a problem mean more than microseconds.
 
 
 def page() -> str:
-    found = table_file().read()
+    found = current_rows()
     machines = "; ".join(sorted({row["machine"] for row in found}))
     dates = ", ".join(sorted({row["date"] for row in found}))
     return PAGE.format(machines=machines, dates=dates, table=table())
