@@ -256,7 +256,7 @@ def test_auto_says_what_each_kind_did(place: Path, tmp_path: Path, capfd: pytest
         (["--option", "fertility=2"], "--option fertility: an option of quadratic only, and auto tries matching, quad"),
         (["--option", "cell-limit=2"], "--option cell_limit: an option of itg only"),
         (["--trainer", "extragradient"], "--trainer: only matching can be trained by extragradient"),
-        (["--trainer", "adam"], "trainer should be one of"),
+        (["--trainer", "adam"], "'adam' should be one of"),
         (["--option", "depth=3"], "no kind has such an option"),
         (["--option", "iterations=3", "--iterations", "2"], "given twice"),
         (["--option", "regularisation=3"], "another sense"),

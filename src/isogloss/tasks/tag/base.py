@@ -17,12 +17,11 @@ from isogloss.data.reading import Reading, check_reading
 from isogloss.data.treebank import Column, Treebank
 from isogloss.data.vocabulary import Vocabulary
 from isogloss.errors import TreebankError, UsageError
-from isogloss.estimator import Estimator, option
 from isogloss.layout import Layout, Strings
+from isogloss.tasks.tag.options import COLUMNS, ColumnOptions
 
 __all__ = ["COLUMNS", "LABELS", "ColumnTagger", "Comparison", "accuracy", "as_treebank"]
 
-COLUMNS = ("upos", "xpos", "feats")
 LABELS: Layout = {"labels": Strings("k", offsets="label_offsets", distinct=True, least=1, cells=True)}
 """How the tags of a tagger are kept."""
 LISTED = 5
@@ -42,7 +41,7 @@ class Comparison(NamedTuple):
     """Word, tag, rival and the most probable tags, as plain data."""
 
 
-class ColumnTagger(Estimator, ABC):
+class ColumnTagger(ColumnOptions, ABC):
     """A tagger of one column: `fit` differs, the rest is the same for all.
 
     A subclass says how it learns (`fit`), which labels there are (`labels_`), how probable they are (`predict_proba`),
@@ -51,10 +50,6 @@ class ColumnTagger(Estimator, ABC):
 
     _kind: ClassVar[str]
     """Of saved models, such as ``tag.crf``."""
-    column: str = option(default="upos", choices=COLUMNS, help="The column whose tags are predicted.")
-    threads: int | None = option(
-        default=None, kind=int, least=1, kept=False, help="Cores to use, all if not given; the result is the same."
-    )
 
     @property
     @abstractmethod
