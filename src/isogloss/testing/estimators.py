@@ -26,7 +26,6 @@ def check_estimator(
     empty: Any = None,
     training: Any = None,
     other_fit: Callable[[Any], Any] | None = None,
-    declared: bool = True,
 ) -> None:
     """Hold an estimator against the laws; AssertionError names the one that is broken.
 
@@ -49,8 +48,6 @@ def check_estimator(
         gives the same. Leave it out where an estimator promises more for the text it learnt from.
     other_fit : callable, optional
         Teaches something else.
-    declared : bool
-        Whether it derives from `isogloss.estimator.Estimator`.
 
     Examples
     --------
@@ -59,19 +56,18 @@ def check_estimator(
     >>> trees = Treebank.of([[("she", "PRON"), ("sleeps", "VERB")], [("he", "PRON"), ("eats", "VERB")]] * 3)
     >>> check_estimator(CrfTagger, lambda tagger: tagger.fit(trees), Text.of(["he sleeps"]), training=trees)
     """
-    if declared:
-        check_options(make, fit)
+    check_options(make, fit)
     _check_unfitted(make(), text)
     fitted = make()
-    options = _options(fitted, declared)
+    options = dict(fitted.get_params(deep=False))
     kept = copy.deepcopy(options)
     assert fit(fitted) is fitted, "fit does not return the estimator itself"
-    after = _options(fitted, declared)
+    after = dict(fitted.get_params(deep=False))
     assert all(after[name] is value for name, value in options.items()), "fit puts other objects in place of options"
     assert same(after, kept), "fit changes what it was given as an option"
     saved = _saved(fitted)
     _check_fitted_again(make, fit, other_fit, saved)
-    _check_loaded(fitted, saved, [text] if training is None else [text, training], declared)
+    _check_loaded(fitted, saved, [text] if training is None else [text, training])
     if training is not None:
         copied = fitted.predict(copy.deepcopy(training))
         assert same(fitted.predict(training), copied), "a copy of the training text gets something else"
@@ -115,10 +111,6 @@ def _refusal(call: Callable[[], Any], kind: type[IsoglossError], what: str) -> s
     raise AssertionError(f"{what}: is not refused with {kind.__name__}")
 
 
-def _options(estimator: Any, declared: bool) -> dict[str, Any]:
-    return dict(estimator.get_params(deep=False)) if declared else {}
-
-
 def _saved(estimator: Any) -> Saved:
     """The files of the saved estimator, by name."""
     with tempfile.TemporaryDirectory() as folder:
@@ -151,7 +143,7 @@ def _check_fitted_again(
         assert _saved(fit(make(threads=threads))) == saved, f"with {threads} threads, it learns something else"
 
 
-def _check_loaded(fitted: Any, saved: Saved, texts: list[Any], declared: bool) -> None:
+def _check_loaded(fitted: Any, saved: Saved, texts: list[Any]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "model"
         fitted.save(place)
@@ -160,8 +152,7 @@ def _check_loaded(fitted: Any, saved: Saved, texts: list[Any], declared: bool) -
             loaded = load(place)
             assert type(loaded) is type(fitted), f"what is loaded is a {type(loaded).__name__}"
             assert _saved(loaded) == saved, "what is loaded saves something else"
-            if declared:
-                assert same(loaded.options_, fitted.options_), "what is loaded has other options"
+            assert same(loaded.options_, fitted.options_), "what is loaded has other options"
             for text in texts:
                 assert same(loaded.predict(text), fitted.predict(text)), "what is loaded predicts something else"
 

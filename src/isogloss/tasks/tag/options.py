@@ -9,7 +9,10 @@ from collections.abc import Sequence
 
 from isogloss.estimator import THREADS, Estimator, option
 
-__all__ = ["COLUMNS", "ColumnOptions", "CrfOptions", "DictionaryOptions", "GraphOptions", "ProjectedOptions"]
+__all__ = [
+    "COLUMNS", "ColumnOptions", "CrfOptions", "DictionaryOptions", "FieldOptions", "GraphOptions", "ProjectedOptions",
+    "TaggerOptions",
+]  # fmt: skip
 
 COLUMNS = ("upos", "xpos", "feats")
 DECODERS = ("marginal", "viterbi")
@@ -27,10 +30,9 @@ class ColumnOptions(Estimator):
     threads: int | None = option(default=None, kind=int, least=1, kept=False, help=THREADS)
 
 
-class CrfOptions(ColumnOptions):
-    """Options of `CrfTagger`."""
+class FieldOptions(Estimator):
+    """Options of conditional random fields over tags, whatever columns they predict."""
 
-    column: str = option(default="upos", choices=COLUMNS, kw_only=False, help=COLUMN)
     order: int = option(default=2, choices=(1, 2), help=ORDER)
     decoder: str = option(default="marginal", choices=DECODERS, help=DECODER)
     iterations: int = option(default=8, least=1, help="Passes over the text; with dev, the best number up to this.")
@@ -47,6 +49,21 @@ class CrfOptions(ColumnOptions):
     )  # fmt: skip
     most: int = option(default=12, least=2, help="The most labels of a word that are looked at.")
     seed: int = option(default=0, least=0, help="Seed of the order of sentences.")
+    threads: int | None = option(default=None, kind=int, least=1, kept=False, help=THREADS)
+
+
+class CrfOptions(FieldOptions, ColumnOptions):
+    """Options of `CrfTagger`."""
+
+    column: str = option(default="upos", choices=COLUMNS, kw_only=False, help=COLUMN)
+
+
+class TaggerOptions(FieldOptions):
+    """Options of `Tagger`: those of `CrfTagger`, the same for all its columns."""
+
+    columns: Sequence[str] = option(
+        default=("upos", "feats"), kind=(list, tuple), kw_only=False, help="The columns whose tags are predicted."
+    )
 
 
 class DictionaryOptions(ColumnOptions):
