@@ -357,9 +357,7 @@ def test_nothing_to_learn_and_wrong_options_are_named() -> None:
         with pytest.raises(ParameterError):
             CrfTagger(**options).check_params()
     for columns in (["upos", "upos"], [], ["upos", "lemma"]):
-        with pytest.raises(
-            ParameterError, match="Tagger: columns should be some of .* each once"
-        ):
+        with pytest.raises(ParameterError, match="Tagger: columns should be some of"):
             Tagger(columns).fit(toy(5))
 
 
