@@ -18,6 +18,7 @@ from isogloss.data.treebank import Treebank
 from isogloss.engine.threads import using_threads
 from isogloss.errors import ParameterError, TreebankError, UsageError
 from isogloss.layout import vector
+from isogloss.metrics.parsing import ParseScore, score_trees
 from isogloss.progress import Progress, QuietProgress
 from isogloss.structures.batch import Stack
 from isogloss.structures.loopy import LoopyTrees
@@ -277,12 +278,10 @@ class DependencyParser(DependencyOptions):
                     found.append([(score - total, heads) for score, heads in best])
         return found
 
-    def score(self, treebank: Treebank) -> dict[str, Any]:
+    def score(self, treebank: Treebank) -> ParseScore:
         """UAS, LAS, CLAS and the rest of `isogloss.metrics.score_trees`, in percent."""
-        from isogloss.metrics.parsing import score_trees
-
         gold = as_gold(treebank)
-        return score_trees(self.predict(gold), gold, bootstrap=0).as_dict()
+        return score_trees(self.predict(gold), gold)
 
     def explain(
         self, treebank: Treebank | Text, sentence: int, word: int, *, rival: int | None = None

@@ -16,9 +16,10 @@ from isogloss.data.reading import Reading, check_reading
 from isogloss.data.treebank import Column, Treebank
 from isogloss.data.vocabulary import Vocabulary
 from isogloss.errors import ParameterError
+from isogloss.metrics.tagging import TagScore, score_tags
 from isogloss.progress import Progress
 from isogloss.tasks.tag.agreeing import Combinations
-from isogloss.tasks.tag.base import COLUMNS, ColumnTagger, accuracy, as_treebank
+from isogloss.tasks.tag.base import COLUMNS, ColumnTagger, as_treebank
 from isogloss.tasks.tag.crf import CrfTagger
 from isogloss.tasks.tag.options import TaggerOptions
 from isogloss.tasks.tag.words import template_names
@@ -173,11 +174,10 @@ class Tagger(TaggerOptions):
         """By column, the posteriors of `CrfTagger.predict_proba`: of each column by itself."""
         return {column: tagger.predict_proba(treebank) for column, tagger in self.taggers.items()}
 
-    def score(self, treebank: Treebank) -> dict[str, float]:
-        """Words with the right tag, in percent, by column."""
+    def score(self, treebank: Treebank) -> TagScore:
+        """Words with the right tags, in percent: in all columns, and by column."""
         gold = as_gold(treebank)
-        found = self.predict(gold)
-        return {column: accuracy(found, gold, column) for column in self.taggers}
+        return score_tags(self.predict(gold), gold, tuple(self.taggers))
 
     def explain(self, treebank: Treebank | Text, sentence: int, word: int) -> dict[str, dict[str, Any]]:
         """By column, `CrfTagger.explain`: why the column by itself would have its tag."""

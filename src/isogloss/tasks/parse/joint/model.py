@@ -23,6 +23,7 @@ from isogloss.progress import Progress, QuietProgress
 from isogloss.structures.batch import Stack
 from isogloss.tasks.parse.joint.analyses import AnalysisDictionary
 from isogloss.tasks.parse.joint.schema import Schema
+from isogloss.tasks.parse.joint.scoring import JointScore, joint_score
 from isogloss.tasks.parse.joint.tagging import TAGGING, Known, allowed_values, best_values, jackknifed, spread
 from isogloss.tasks.parse.joint.text import clamped, known_features, see, sentences_of
 from isogloss.tasks.parse.joint.training import (
@@ -359,16 +360,10 @@ class JointMorphologyParser(JointOptions):
         found = kind(links, single_root=self.single_root).argmax()
         return np.concatenate([np.zeros(0, np.int32), *found]).astype(np.int32)
 
-    def score(self, treebank: Treebank) -> dict[str, Any]:
-        """UAS, UPOS, UFeats and the rest of `isogloss.metrics.score_trees` in percent, and ``attributes``: of each
-        the share of all words, and of those that have a value, that are right."""
-        from isogloss.metrics.parsing import score_trees
-        from isogloss.tasks.parse.joint.scoring import attribute_scores
-
+    def score(self, treebank: Treebank) -> JointScore:
+        """UAS, UPOS, UFeats and the rest of `isogloss.metrics.score_trees` in percent, and `attributes`."""
         gold = as_gold(treebank)
-        found = self.predict(gold)
-        scores = score_trees(found, gold, bootstrap=0).as_dict()
-        return {**scores, "attributes": attribute_scores(found, gold, self._learnt.schema.names)}
+        return joint_score(self.predict(gold), gold, self._learnt.schema.names)
 
     @property
     def values_(self) -> dict[str, tuple[str, ...]]:
