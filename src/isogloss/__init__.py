@@ -100,8 +100,8 @@ __all__ = [
     "Ragged", "Sentence", "TagDictionary", "Tagger", "Text", "Treebank", "Vocabulary", "__version__", "as_bitext",
     "breakdown_trees", "choose_aligner", "compare", "compare_trees", "confusion", "cross_validate", "errors",
     "extract_phrases", "features_of", "jackknife", "learning_curve", "lexicon_from_links", "load", "metrics",
-    "read_bitext", "read_links", "samples", "score_links", "score_tags", "score_trees", "show", "stream_bitext", "suggest",
-    "transfer_markup", "write_bitext", "write_links",
+    "read_bitext", "read_links", "samples", "score_links", "score_tags", "score_trees", "show", "stream_bitext",
+    "suggest", "transfer_markup", "write_bitext", "write_links",
 ]  # fmt: skip
 
 
