@@ -194,7 +194,7 @@ def test_words_alone_become_a_treebank() -> None:
     "text",
     [
         Text.of(["b a b", "c # _ 1-2", "a"]), tokenise_text(["Hello, world!  Wie geht's?", "a\u00a0b c", "3.5 %"]),
-        tokenise_text(["ab", "日本"], mode="characters"),
+        tokenise_text(["ab", "日本", "c d"], mode="characters"),
     ],
 )  # fmt: skip
 def test_words_are_those_of_the_file_that_is_written(text: Text) -> None:

@@ -22,7 +22,7 @@ from isogloss.cli._common import (
     write_json,
     write_result,
 )
-from isogloss.cli._models import load_parser
+from isogloss.cli._models import header_of, load_parser
 from isogloss.cli._options import with_options
 from isogloss.cli._treebanks import (
     Breakdown,
@@ -201,6 +201,7 @@ def apply(
     """
     began = time.perf_counter()
     check_output(output, [text])
+    header_of(model, "parse")  # a wrong model is refused before anything is compiled for it
     with compiling("parse-apply", quiet):
         parser = load_parser(model, threads)
         given = read_for(parser, model, text, format, encoding, errors, tokenise)

@@ -25,7 +25,7 @@ from isogloss.cli._common import (
     write_json,
     write_result,
 )
-from isogloss.cli._models import load_tagger
+from isogloss.cli._models import header_of, load_tagger
 from isogloss.cli._options import with_options
 from isogloss.cli._tag_options import (
     LEARNING,
@@ -151,6 +151,7 @@ def apply(
     """
     began = time.perf_counter()
     check_output(output, [text])
+    header_of(model, "tag")  # a wrong model is refused before anything is compiled for it
     with compiling("tag-apply", quiet):
         tagger = load_tagger(model, threads)
         given = read_for(tagger, model, text, format, encoding, errors, tokenise)
