@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar
 
+import numpy as np
 import pytest
 
 from isogloss import samples, store
@@ -160,11 +161,21 @@ def test_taggers_and_parsers(name: str) -> None:
 
 @pytest.mark.parametrize("kind", [HMMAligner, Model1Aligner, Model2Aligner])
 def test_aligners_without_gold(kind: type) -> None:
-    """What they say of the text that they learnt from is documented to be more than a saved model says of it."""
+    """What they say of the text that they learnt from is more than a saved model says of it, unless told otherwise."""
     check_estimator(
         kind, lambda e: e.fit(bitext()), NEW_PAIRS, empty=Bitext.of([]), other_fit=lambda e: e.fit(bitext()[:5]),
         score=lambda e: e.score(bitext(), links()),
     )  # fmt: skip
+
+
+def test_aligners_that_do_not_remember_their_text() -> None:
+    make = partial(HMMAligner, remember=False)
+    check_estimator(make, lambda e: e.fit(bitext()), NEW_PAIRS, training=bitext())
+    text = bitext()
+    fitted = HMMAligner().fit(text)
+    own, any_text = fitted.predict_proba(text), fitted.set_params(remember=False).predict_proba(text)
+    assert not all(np.array_equal(a, b) for a, b in zip(own, any_text, strict=True))
+    assert all(np.array_equal(a, b) for a, b in zip(any_text, fitted.predict_proba(text[:]), strict=True))
 
 
 @pytest.mark.parametrize("kind", [MatchingAligner, QuadraticAligner, ItgAligner])

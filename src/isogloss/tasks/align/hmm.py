@@ -60,6 +60,10 @@ class HMMAligner(HMMOptions):
         Word pairs known beforehand; a weight is a pseudo-count, 10 if not given.
     max_length : int
         Pairs with more words on a side are passed over and have no links.
+    remember : bool
+        What is said of the text of the training, handed to `predict` as the same object. True: what its training came
+        to, where each sentence was judged without its own evidence (`decode_leave_out`), which makes better links.
+        False: what a saved model says of it, to the bit, as of any other text.
     seed : int
         For form's sake: nothing here is random.
     threads : int, optional
@@ -112,7 +116,7 @@ class HMMAligner(HMMOptions):
         resume: bool = False,
         progress: Progress | None = None,
     ) -> Self:
-        """Learn from a bitext (or anything `as_bitext` takes). Its own links are then what `predict` gives for it."""
+        """Learn from a bitext (or anything `as_bitext` takes). `predict` gives its own links for it, see `remember`."""
         self.check_params()
         bitext = as_bitext(bitext)
         progress = progress or QuietProgress()
@@ -331,9 +335,11 @@ class HMMAligner(HMMOptions):
     def _checked(self, given: object) -> Bitext:
         """A text to work on; one that looks unlike that of the training is said to."""
         self._check_fitted()
-        if self._trained_on is None or given is not self._trained_on[0]:
-            return text_for(self, given)
-        return self._trained_on[0]
+        return self._trained_on[0] if self._trained_on is not None and self._knows(given) else text_for(self, given)
+
+    def _knows(self, given: object) -> bool:
+        """Whether something is the text of the training, and to be judged as that."""
+        return self.remember and self._trained_on is not None and given is self._trained_on[0]
 
     @property
     def known_words_(self) -> tuple[KnownWords, KnownWords]:
@@ -342,9 +348,9 @@ class HMMAligner(HMMOptions):
         return KnownWords(model.source_words, model.source_counts), KnownWords(model.target_words, model.target_counts)
 
     def _evidence(self, bitext: Bitext) -> tuple[Corpus, Model, Evidence]:
-        """Posteriors of a text: those of the training if it is the same object, else from the model as it stands."""
+        """Posteriors of a text: those of the training, see `remember`, or else from the model as it stands."""
         self._check_fitted()
-        if self._trained_on is not None and self._trained_on[0] is bitext:
+        if self._trained_on is not None and self._knows(bitext):
             corpus, evidence = self._trained_on[1:]
             return corpus, self._own_model, evidence
         corpus = self._corpus(bitext)

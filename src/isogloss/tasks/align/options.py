@@ -74,6 +74,11 @@ class HMMOptions(Estimator):
     max_length: int = option(
         default=1000, least=1, most=MOST_WORDS, help="Pairs with more words on a side are passed over."
     )
+    remember: bool = option(
+        default=True, kept=False,
+        help="Judge the text of the training by all that was learnt there, each sentence without its own evidence; or "
+        "as any other text, and as a saved model does.",
+    )  # fmt: skip
     seed: int = option(
         default=0, least=0, most=2**63 - 1,
         help="Seed of the random number generator, for form's sake: nothing here is random.",
