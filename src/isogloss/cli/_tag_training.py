@@ -106,9 +106,12 @@ class _Way(ABC):
 
     def check(self, request: Request) -> None:
         """Say what is missing, and what makes no sense, before any work."""
-        for option in request.options:
-            if option not in self.options._options:
+        for option, value in request.options.items():
+            declared = self.options._options.get(option)
+            if declared is None:
                 raise UsageError(f"{flag_of(option)} has no meaning {self.name}; leave it out")
+            if not declared.allows(value):
+                raise UsageError(f"{flag_of(option)} should be {declared.wanted} {self.name}, not {value}")
         for name in ("train", "dev", "source_tags", "links", "unlabelled", "adapt"):
             if getattr(request, name) is not None and name not in self.reads:
                 said = "TRAIN" if name == "train" else f"--{name.replace('_', '-')}"

@@ -167,7 +167,9 @@ def _check_model(
         raise UsageError("--resume continues a training, but --model trains nothing")
     other = [name for name in options if name not in _ANEW]
     if aligner is not None or other:
-        flag = {"lowercase": "--keep-case"}.get(other[0], flag_of(other[0])) if other else "--aligner"
+        flag = flag_of(other[0]) if other else "--aligner"
+        if options.get("lowercase") is False and flag == "--lowercase":
+            flag = "--keep-case"
         raise UsageError(f"{flag} is for training, and --model trains nothing. Leave out one of the two")
 
 

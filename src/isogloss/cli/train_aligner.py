@@ -137,9 +137,10 @@ def command(
             options["lexicon"] = list(read_lexicon(options["lexicon"]))  # a wrong file should not cost a training
         own = _own_options(option)
         aligner = None if kind == AUTO else _new(kind, options, own)
-        empty = SupervisedOptions(**{"empty": options["empty"]} if "empty" in options else {}).empty
-        work = _Work(files, unlabelled, dev, named, dev_named, reading, empty == "skip", quiet)
-        work.train(aligner, _for_all_kinds(options, own) if kind == AUTO else {})
+        shared = _for_all_kinds(options, own) if kind == AUTO else {}
+        skip_empty = {**options, **own}.get("empty", SupervisedOptions().empty) == "skip"
+        work = _Work(files, unlabelled, dev, named, dev_named, reading, skip_empty, quiet)
+        work.train(aligner, shared)
     if save is not None:
         work.aligner.save(save)
     seconds = time.perf_counter() - began
