@@ -10,12 +10,15 @@ from os import PathLike
 from typing import Any
 
 from isogloss.estimator import THREADS, Estimator, option
-from isogloss.tasks.align.settings import CONSTRAINTS, MOST_WORDS
 
 __all__ = [
-    "METHODS", "SETS", "HMMOptions", "ItgOptions", "MatchingOptions", "QuadraticOptions", "SupervisedOptions",
+    "CONSTRAINTS", "METHODS", "MOST_WORDS", "SETS", "HMMOptions", "ItgOptions", "MatchingOptions", "QuadraticOptions",
+    "SupervisedOptions",
 ]  # fmt: skip
 
+MOST_WORDS = 32_000
+"""Words that a side of a pair may have at the most: what 16 bits can number."""
+CONSTRAINTS = ("none", "agreement", "bijective", "symmetric")
 METHODS = (
     "intersection", "union", "grow", "grow-final", "grow-final-and", "grow-diag", "grow-diag-final",
     "grow-diag-final-and",

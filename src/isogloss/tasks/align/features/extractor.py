@@ -40,9 +40,8 @@ from isogloss.tasks.align.features.table import (
 )
 from isogloss.tasks.align.hmm import HMMAligner
 from isogloss.tasks.align.lexicon import read_lexicon
-from isogloss.tasks.align.options import SETS
+from isogloss.tasks.align.options import MOST_WORDS, SETS
 from isogloss.tasks.align.priors import fold
-from isogloss.tasks.align.settings import MOST_WORDS
 
 __all__ = ["SETS", "FeatureExtractor"]
 
