@@ -323,8 +323,8 @@ def test_a_tuned_threshold_is_the_best_there_is(turkish, constraint):
         })
         for m in chances
     ]  # fmt: skip
-    lowest = curve(Links.of(rows), gold).aer.min()
-    assert aligner.score(turkish, gold).aer == pytest.approx(lowest, abs=1e-9)
+    lowest = 100 * curve(Links.of(rows), gold).aer.min()
+    assert aligner.score(turkish, gold).aer == pytest.approx(lowest, abs=1e-7)
     assert lowest <= untuned.aer
 
 
@@ -347,8 +347,8 @@ def test_update_keeps_what_was_known_and_learns_what_is_new():
     assert all(now[pair] == known[pair] for pair in untouched)  # words that did not come again
     old_words = {source for source, _ in known}
     assert any(e.source in words and e.source not in old_words and e.forward > 0.3 for e in now.values())
-    assert score_links(aligner.predict(unseen), text.links.part(500, 600)).aer < before - 0.01
-    assert score_links(aligner.predict(again(first)), text.links.part(0, 250)).aer < old + 0.01
+    assert score_links(aligner.predict(unseen), text.links.part(500, 600)).aer < before - 1
+    assert score_links(aligner.predict(again(first)), text.links.part(0, 250)).aer < old + 1
     assert same(aligner.predict(second), aligner.predict(second))
 
 
@@ -649,7 +649,7 @@ def test_more_text_lowers_the_error(synthetic):
     for n in (100, 400, 1500):
         text = synthetic.bitext.part(0, n)
         errors.append(score_links(HMMAligner().fit_predict(text).part(0, 100), gold).aer)
-    assert errors[0] > errors[1] + 0.02 and errors[1] > errors[2] + 0.02
+    assert errors[0] > errors[1] + 2 and errors[1] > errors[2] + 2
 
 
 def test_priors_and_leaving_out_help(synthetic):

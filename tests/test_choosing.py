@@ -90,11 +90,11 @@ def test_an_extractor_has_only_what_its_kind_needs(kind: str) -> None:
 
 def test_words(choice: Choice) -> None:
     words = str(choice)
-    errors = ", ".join(f"{kind} {100 * choice.errors[kind].aer:.2f}" for kind in CLASSES)
+    errors = ", ".join(f"{kind} {choice.errors[kind].aer:.2f}" for kind in CLASSES)
     assert f"AER in 2-fold cross-validation within the gold, default settings: {errors}; taken: {choice.kind}" in words
     plain = json.loads(json.dumps(choice.as_dict()))
     assert plain["kind"] == choice.kind and plain["held_out"] == "folds" and plain["failed"] == {}
-    assert plain["errors"]["itg"]["aer"] == pytest.approx(100 * choice.errors["itg"].aer)
+    assert plain["errors"]["itg"]["aer"] == choice.errors["itg"].aer
 
 
 def test_progress_is_one_stage_that_only_grows(choice: Choice, seen: Recorder) -> None:
@@ -256,7 +256,7 @@ def test_auto_says_what_each_kind_did(place: Path, tmp_path: Path, capfd: pytest
         (["--option", "fertility=2"], "--option fertility: an option of quadratic only, and auto tries matching, quad"),
         (["--option", "cell-limit=2"], "--option cell_limit: an option of itg only"),
         (["--trainer", "extragradient"], "--trainer: only matching can be trained by extragradient"),
-        (["--trainer", "adam"], "trainer should be one of"),
+        (["--trainer", "adam"], "'adam' should be one of"),
         (["--option", "depth=3"], "no kind has such an option"),
         (["--option", "iterations=3", "--iterations", "2"], "given twice"),
         (["--option", "regularisation=3"], "another sense"),

@@ -10,6 +10,7 @@ import pytest
 from isogloss import samples, store
 from isogloss.cli import COMMANDS, main
 from isogloss.cli._models import USES
+from isogloss.engine import cache
 
 SOURCE, TARGET, LINKS = (str(samples.path("en-de", what)) for what in ("source", "target", "gold"))
 CALLS = {
@@ -32,12 +33,17 @@ def call(name: str, model: Path, capsys: pytest.CaptureFixture[str]) -> tuple[in
 
 
 @pytest.mark.parametrize(("name", "kind"), WRONG)
-def test_a_model_of_another_task(name: str, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_model_of_another_task(
+    name: str, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing else is said, not even that kernels have to be compiled first."""
+    monkeypatch.setattr(cache, "cold", lambda job: True)
     store.save(tmp_path / "m", kind=kind, options={}, arrays={"weights": np.zeros(1)})
     found, wanted = USES[kind.partition(".")[0]], USES[CALLS[name][0]]
     status, said = call(name, tmp_path / "m", capsys)
     assert status == 2
-    assert said.endswith(f"m: this is {found.noun} ({kind}), where {wanted.noun} is wanted. Use `{found.command}`")
+    place = f"isogloss: {tmp_path / 'm'}"
+    assert said == f"{place}: this is {found.noun} ({kind}), where {wanted.noun} is wanted. Use `{found.command}`"
 
 
 @pytest.mark.parametrize("name", CALLS)

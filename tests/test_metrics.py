@@ -60,7 +60,8 @@ def with_probability(rows):
 
 
 def values(score):
-    return [score.precision, score.recall, score.f1, score.aer]
+    """As shares; scores are in percent."""
+    return [score.precision / 100, score.recall / 100, score.f1 / 100, score.aer / 100]
 
 
 links = st.frozensets(st.tuples(st.integers(0, 3), st.integers(0, 5)), max_size=8)
@@ -85,7 +86,7 @@ def test_hand_computed_score():
 
 def test_with_sure_links_alone_aer_is_one_minus_f():
     score = score_links(Links.of([{(0, 0), (0, 1)}]), Links.of([{(0, 0), (1, 1), (2, 2)}]))
-    assert score.aer == approx(1 - score.f1) == approx(1 - 2 / 5)
+    assert score.aer == approx(100 - score.f1) == approx(100 * (1 - 2 / 5))
     assert "links:sure|" in score.signature
 
 
@@ -126,7 +127,7 @@ def test_a_link_written_twice_counts_once():
     # in gold, a link that is both sure and possible is sure
     gold = Links(np.array([0, 2]), *np.array([[0, 0], [0, 0]], np.int32), possible=np.array([True, False]))
     score = score_links(Links.of([{(0, 0)}]), gold)
-    assert (score.sure, score.possible, score.recall) == (1, 0, 1)
+    assert (score.sure, score.possible, score.recall) == (1, 0, 100)
 
 
 def test_unordered_rows_and_equal_indices_in_other_pairs():
@@ -150,12 +151,12 @@ def test_score_tells_its_recipe():
     score = score_links(predicted, gold, seed=7)
     assert score.signature == f"links:sure+possible|null:no|index:0|n:2|seed:7|v:{__version__}"
     low, high = score.intervals["aer"]
-    assert str(score) == f"AER = 28.57 ± {50 * (high - low):.1f} | {score.signature}"
+    assert str(score) == f"AER = 28.57 ± {(high - low) / 2:.1f} | {score.signature}"
     assert str(score_links(predicted, gold, bootstrap=0)).startswith("AER = 28.57 | links:")
     plain = json.loads(json.dumps(score.as_dict()))
     assert list(plain)[:5] == ["precision", "recall", "f1", "aer", "links"]
     assert plain["precision"] == approx(75) and plain["aer"] == approx(200 / 7) and plain["links"] == 4
-    assert plain["intervals"]["aer"] == approx([100 * low, 100 * high])
+    assert plain["intervals"]["aer"] == [low, high] == list(score.interval)
     with pytest.raises(AttributeError):
         score.aer = 0.0
     assert hash(score) == hash(score_links(predicted, gold, seed=7))
@@ -195,9 +196,9 @@ def test_intervals_are_those_of_resampled_corpora():
     aers = []
     for _ in range(1500):
         drawn = [both[k] for k in rng.integers(30, size=30)]
-        aers.append(1 - 2 * sum(len(a & b) for a, b in drawn) / sum(len(a) + len(b) for a, b in drawn))
+        aers.append(100 - 200 * sum(len(a & b) for a, b in drawn) / sum(len(a) + len(b) for a, b in drawn))
     score = score_links(predicted, gold, bootstrap=3000, seed=1)
-    assert score.intervals["aer"] == approx(np.quantile(aers, [0.025, 0.975]), abs=0.012)
+    assert score.intervals["aer"] == approx(np.quantile(aers, [0.025, 0.975]), abs=1.2)
     low, high = score.intervals["aer"]
     assert low < score.aer < high
     assert high - low == approx(4 * np.std(aers), rel=0.15)
@@ -244,7 +245,7 @@ def test_compare_knows_better_worse_and_equal():
     assert other_way.interval == approx((-difference.interval[1], -difference.interval[0]))
     same = compare(good, good, gold, resamples=200)
     assert (same.delta, same.interval, same.p_value) == (0, (0, 0), 1)
-    assert "p = " in str(difference) and difference.as_dict()["delta"] == approx(100 * difference.delta)
+    assert "p = " in str(difference) and difference.as_dict()["delta"] == difference.delta
 
 
 def test_compare_is_paired():
@@ -311,8 +312,8 @@ def test_every_point_of_the_curve_is_the_score_of_its_threshold(rows):
     assert line.area == approx(area)
     best = best_threshold(predicted, gold)
     kept = score_links(predicted.keep(predicted.probability >= best), gold, bootstrap=0)
-    assert kept.aer == approx(line.aer.min())
-    assert (line.aer[line.threshold > best] > kept.aer - 1e-12).all(), "the highest of equals"
+    assert kept.aer == approx(100 * line.aer.min())
+    assert (100 * line.aer[line.threshold > best] > kept.aer - 1e-10).all(), "the highest of equals"
 
 
 def test_thresholds_are_exact_in_single_precision():
@@ -431,7 +432,7 @@ def test_rare_and_common_words_by_hand():
     scores = score_by_frequency(predicted, gold, bitext, rare=2)
     # rare: predicted 1-1 (y) and 1-2 (c, z); gold sure 2-1, 1-2, possible 1-1
     assert values(scores["rare"])[:2] == approx([2 / 2, 1 / 2])
-    assert scores["rare"].aer == approx(1 - (1 + 2) / (2 + 2))
+    assert scores["rare"].aer == approx(100 * (1 - (1 + 2) / (2 + 2)))
     # common: predicted 0-0 and 0-1 (a, x both); gold 0-0 and 0-0
     assert values(scores["common"])[:2] == approx([1 / 2, 1 / 2])
     assert (scores["rare"].links, scores["common"].links) == (2, 2)

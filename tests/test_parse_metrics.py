@@ -113,25 +113,25 @@ def test_scores_by_hand() -> None:
         upos=["DET", "NOUN", "NOUN", "ADV", "PUNCT"],
     )
     score = score_trees(predicted, gold, bootstrap=0)
-    assert score.uas == 3 / 5 and score.las == 2 / 5 and score.upos == 4 / 5
+    assert score.uas == 60 and score.las == 40 and score.upos == 80
     assert math.isnan(score.xpos) and score.left_out["xpos"] == "<memory> has no xpos" and "xpos" not in score.as_dict()
     # content: gold dog barks loudly (3), predicted the dog barks loudly (4), right dog barks (2)
-    assert score.clas == pytest.approx(2 * 2 / (3 + 4))
+    assert score.clas == pytest.approx(100 * 2 * 2 / (3 + 4))
     assert score.as_dict()["clas"] == pytest.approx(57.142857)
 
 
 def test_a_treebank_is_right_about_itself() -> None:
     trees = Treebank.of(rows_of(random.Random(3), [4, 2, 7]))
     score = score_trees(trees, trees)
-    assert [getattr(score, name) for name in ("uas", "las", "clas", "upos", "xpos", "ufeats")] == [1.0] * 6
-    assert score.intervals["las"] == (1.0, 1.0) and score.words == 13 and score.n == 3
+    assert [getattr(score, name) for name in ("uas", "las", "clas", "upos", "xpos", "ufeats")] == [100.0] * 6
+    assert score.intervals["las"] == (100.0, 100.0) == score.interval and score.words == 13 and score.n == 3
     assert str(score).startswith("UAS = 100.00 ± 0.0, LAS = 100.00 ± 0.0 | punct:yes|subtypes:no|n:3|words:13|")
 
 
 def test_words_without_a_gold_head_are_left_out() -> None:
     gold = Treebank.of([[("a", "X", -1, "_"), ("b", "X", 0, "root"), ("c", "X", 2, "obj")]])
     score = score_trees(gold.with_columns(heads=[2, 0, 1], deprel=["det", "root", "obj"]), gold, bootstrap=0)
-    assert (score.uas, score.las, score.clas, score.upos, score.heads) == (0.5, 0.5, 0.5, 1.0, 2)
+    assert (score.uas, score.las, score.clas, score.upos, score.heads) == (50, 50, 50, 100, 2)
     assert "heads:2" in score.signature
 
 
@@ -142,7 +142,7 @@ def test_what_was_not_predicted_is_not_scored() -> None:
         assert again.predicted == {"head"}
         assert again.to_bytes().count(b"# isogloss_predicted = HEAD\n") == 1
     score = score_trees(parsed, gold, bootstrap=10)
-    assert score.measures == ("uas",) and score.uas == 0.5 and set(score.intervals) == {"uas"}
+    assert score.measures == ("uas",) and score.uas == 50 and set(score.intervals) == {"uas"}
     assert str(score).startswith("UAS = 50.00") and "LAS" not in str(score)
     assert score_trees(parsed, gold, columns=["head", "deprel"]).measures == ("uas", "las", "clas")
     tagged = Treebank.from_bytes(parsed.to_bytes()).with_predictions(upos=["X", "Y", "Y", "Y"])
@@ -187,7 +187,7 @@ def test_other_words_are_refused(predicted: list[list[str]], says: str) -> None:
 
 def test_space_within_words_does_not_matter() -> None:
     gold = Treebank.of([[("10 000", "NUM", 0, "root")]])
-    assert score_trees(Treebank.of([[("10000", "NUM", 0, "root")]]), gold).las == 1.0
+    assert score_trees(Treebank.of([[("10000", "NUM", 0, "root")]]), gold).las == 100
 
 
 def test_comparison_is_symmetric_and_sees_what_is_there() -> None:
@@ -223,8 +223,8 @@ def test_interval_agrees_with_resampling_by_hand() -> None:
     for _ in range(4000):
         chosen = draws.integers(0, len(gold), len(gold))
         flags = np.concatenate([hits[gold.offsets[k] : gold.offsets[k + 1]] for k in chosen])
-        values.append(flags.mean())
-    assert np.quantile(values, [0.025, 0.975]) == pytest.approx([low, high], abs=0.01)
+        values.append(100 * flags.mean())
+    assert np.quantile(values, [0.025, 0.975]) == pytest.approx([low, high], abs=1)
 
 
 @given(st.lists(st.integers(1, 14), min_size=1, max_size=4), st.integers(0, 2**30))

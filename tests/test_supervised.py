@@ -140,7 +140,7 @@ def test_error_rate_is_that_of_the_metric(seed):
     cells = GoldCells.of(gold, np.array(shapes))
     linked = np.concatenate([np.array([[(i, j) in own for j in range(m)] for i in range(n)]).ravel()
                              for own, (n, m) in zip(predicted, shapes, strict=True)])  # fmt: skip
-    assert error_rate(linked, cells) == pytest.approx(score_links(Links.of(predicted), gold, bootstrap=0).aer)
+    assert 100 * error_rate(linked, cells) == pytest.approx(score_links(Links.of(predicted), gold, bootstrap=0).aer)
 
 
 def test_gold_that_does_not_fit_its_text_is_refused_with_the_place():

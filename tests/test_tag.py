@@ -274,6 +274,21 @@ def test_saved_is_as_learnt(tmp_path: Path) -> None:
         CrfTagger.load(tmp_path / "both")
 
 
+def test_taggers_with_options_of_their_own() -> None:
+    upos, feats = CrfTagger("upos", order=1, iterations=2), CrfTagger("feats", iterations=3)
+    tagger = Tagger.of(feats, upos)
+    assert tagger.columns == ("feats", "upos") and list(tagger.taggers) == ["upos", "feats"]
+    tagger.fit(toy(20))
+    assert tagger.taggers["upos"] is upos and len(upos.trace_) == 2 and len(feats.trace_) == 3
+    assert tagger.set_params(iterations=1) is tagger and upos.iterations == feats.iterations == 1
+    tagger.fit(toy(20))
+    assert len(upos.trace_) == len(feats.trace_) == 1
+    plain = Tagger(["upos"], iterations=2).fit(toy(20))
+    learnt = plain.taggers["upos"]
+    assert plain.set_params(iterations=1).taggers["upos"] is learnt and len(learnt.trace_) == 2
+    assert len(plain.fit(toy(20)).taggers["upos"].trace_) == 1
+
+
 def test_damaged_arrays_are_refused() -> None:
     tagger = CrfTagger(order=1).fit(toy(30))
     for name, change in (("units", lambda a: a[:-1]), ("moves", lambda a: a[:-1]), ("units", lambda a: a + 1000)):
@@ -341,8 +356,9 @@ def test_nothing_to_learn_and_wrong_options_are_named() -> None:
     for options in ({"column": "lemma"}, {"order": 3}, {"rate": 0.0}, {"iterations": 0}, {"decoder": "best"}):
         with pytest.raises(ParameterError):
             CrfTagger(**options).check_params()
-    with pytest.raises(ParameterError):
-        Tagger(["upos", "upos"])
+    for columns in (["upos", "upos"], [], ["upos", "lemma"]):
+        with pytest.raises(ParameterError, match="Tagger: columns should be some of"):
+            Tagger(columns).fit(toy(5))
 
 
 @pytest.mark.data

@@ -58,7 +58,9 @@ def test_no_pair_is_new(tagger: Tagger, decoder: str) -> None:
         (a, b) for a, b in zip(alone, found, strict=True) for a, b in zip(*map(words, (a, b)), strict=True) if a in seen
     ]
     assert same and all(a == b for a, b in same)  # what agrees already stays
-    assert tagger.score(new) == {"upos": accuracy(found, new, "upos"), "feats": accuracy(found, new, "feats")}
+    score = tagger.score(new)
+    assert score.columns == {"upos": accuracy(found, new, "upos"), "feats": accuracy(found, new, "feats")}
+    assert score["upos"] >= float(score) == score.accuracy and score.measures == ("accuracy", "upos", "feats")
 
 
 def words(sentence) -> list[tuple[str, str]]:

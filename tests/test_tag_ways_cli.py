@@ -94,6 +94,11 @@ def test_for_another_domain(files: Path, tmp_path: Path, capsys: pytest.CaptureF
         (["text.de", "--dictionary", "words.tsv", "--column", "upos,feats"], "one column"),
         (["--bitext", "text.en", "--source-tags", "text.en.conllu"], "--bitext needs two files"),
         (["few.conllu", "--soft"], "--soft has no meaning when learning from tags"),
+        (["few.conllu", "--iterations", "0"], "--iterations should be an integer from 1"),
+        (
+            ["--bitext", "text.en", "text.de", "--source-tags", "text.en.conllu", "--l2", "0"],
+            "number above 0 with --bitext",
+        ),
     ],
 )
 def test_what_does_not_go_together(

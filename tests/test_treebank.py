@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from isogloss import samples
 from isogloss.data import Column, Text, Treebank, Vocabulary, bundle_of, features_of
+from isogloss.data.tokenise import tokenise_text
 from isogloss.errors import DataError, ParameterError, TreebankError, UsageError
 
 DATA = Path(os.environ.get("ISOGLOSS_DATA", Path(__file__).parents[2] / "shared" / "data")) / "treebanks"
@@ -187,6 +188,37 @@ def test_words_alone_become_a_treebank() -> None:
     assert tagged == first + "\t_" * 6 + "\n2\tb\t_\tY" + "\t_" * 6 + "\n\n" + second + "\t_" * 6 + "\n\n"
     assert trees.part(1, 3).words(1) == ("c",) and trees.part(1, 2).to_bytes() == b""
     assert trees.take([2, 1, 0]).words(2) == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        Text.of(["b a b", "c # _ 1-2", "a"]), tokenise_text(["Hello, world!  Wie geht's?", "a\u00a0b c", "3.5 %"]),
+        tokenise_text(["ab", "日本", "c d"], mode="characters"),
+    ],
+)  # fmt: skip
+def test_words_are_those_of_the_file_that_is_written(text: Text) -> None:
+    made = Treebank.from_text(text)
+    made = made.with_predictions(upos=[f"X{k % 3}" for k in range(made.n_words)], heads=[0] * made.n_words)
+    for some in (made, made[1:], made.take([2, 0, 2])):
+        read = Treebank.from_bytes(some.to_bytes())
+        assert read.offsets.tolist() == some.offsets.tolist() and read.heads.tolist() == some.heads.tolist()
+        assert read.sent_ids == some.sent_ids and read.comments("text") == some.comments("text")
+        assert read.predicted == some.predicted == {"upos", "head"}
+        for name in some.columns:
+            assert [read.strings(name, k) for k in range(len(read))] == [
+                some.strings(name, k) for k in range(len(some))
+            ]
+
+
+def test_words_of_a_text_know_their_line() -> None:
+    trees = Treebank.from_text(Text.of(["a b", "", "c"], "text.txt"))
+    assert [trees.line_of(word) for word in range(3)] == [1, 1, 3] and trees.part(2, 3).line_of(0) == 3
+    assert trees.sent_ids == ("1", "", "3") and trees.label_of(1) == "sentence 2"
+    assert Treebank.from_text(Text.of([])).to_bytes() == b"" == Treebank.from_text(Text.of(["", ""])).to_bytes()
+    for word in ("a\tb", "", "a\nb"):
+        with pytest.raises(TreebankError, match="is empty or has a tab or a line end in it"):
+            Treebank.from_text(Text.of([["x", word]]))
 
 
 def test_misc_keeps_what_is_there() -> None:

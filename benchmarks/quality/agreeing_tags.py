@@ -21,8 +21,8 @@ import numpy as np
 from benchmarks import rows
 from isogloss import __version__
 from isogloss.data.treebank import Treebank
+from isogloss.metrics import score_tags
 from isogloss.tasks.tag import Tagger
-from isogloss.tasks.tag.base import accuracy
 
 TREEBANKS = {
     "hu": ("Hungarian Szeged", "hu-szeged"), "el": ("Greek GDT", "el-gdt"), "en": ("English LinES", "en-lines"),
@@ -53,7 +53,7 @@ def pairs(trees: Treebank) -> np.ndarray:
 def measure(name: str) -> list[dict[str, object]]:
     """Two rows: the same tagger without and with agreement."""
     train, dev = read(name, "train"), read(name, "dev")
-    tagger, gold, seen = Tagger().fit(train), pairs(dev), set(pairs(train))
+    tagger, seen = Tagger().fit(train), set(pairs(train))
     found = []
     combinations = tagger._combinations
     for agreeing in (False, True):
@@ -62,12 +62,12 @@ def measure(name: str) -> list[dict[str, object]]:
         began = time.process_time()
         tagged = tagger.predict(dev)
         spent = time.process_time() - began
-        own = pairs(tagged)
+        own, score = pairs(tagged), score_tags(tagged, dev, ("upos", "feats"), bootstrap=0)
         found.append({
             "date": rows.today(), "machine": rows.machine(), "version": __version__, "commit": rows.commit(),
             "command": f"python -m benchmarks.quality.agreeing_tags --only {name}", "data": name,
-            "agreeing": int(agreeing), "words": dev.n_words, "upos": f"{accuracy(tagged, dev, 'upos'):.2f}",
-            "feats": f"{accuracy(tagged, dev, 'feats'):.2f}", "both": f"{100 * np.mean(own == gold):.2f}",
+            "agreeing": int(agreeing), "words": dev.n_words, "upos": f"{score['upos']:.2f}",
+            "feats": f"{score['feats']:.2f}", "both": f"{score.accuracy:.2f}",
             "new": sum(pair not in seen for pair in own.tolist()), "cpu_seconds": f"{spent:.2f}",
         })  # fmt: skip
     return found

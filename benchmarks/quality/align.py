@@ -74,12 +74,12 @@ def _scored(run: systems.Run, data: Set, split: str, options: str) -> Iterator[d
         low, high = score.intervals["aer"]
         yield {
             "options": f"{options} symmetrisation={method}" if method else options,
-            "P": 100 * score.precision,
-            "R": 100 * score.recall,
-            "F": 100 * score.f1,
-            "AER": 100 * score.aer,
-            "AER_low": 100 * low,
-            "AER_high": 100 * high,
+            "P": score.precision,
+            "R": score.recall,
+            "F": score.f1,
+            "AER": score.aer,
+            "AER_low": low,
+            "AER_high": high,
             "links": score.links,
             "signature": score.signature,
         }

@@ -80,7 +80,7 @@ def _compare(data: Set, split: str, ours: Best, theirs: Best) -> dict[str, objec
         if run is None:
             return None
         links.append(scoring.outputs(run, data, split, (method,))[method])
-        if abs(100 * scoring.score(links[-1], data, split).aer - float(row["AER"])) > SAME:
+        if abs(scoring.score(links[-1], data, split).aer - float(row["AER"])) > SAME:
             return None  # the links on disk are of another run than the row
     result = scoring.difference(links[0], links[1], data, split)
     low, high = result.interval
@@ -92,9 +92,9 @@ def _compare(data: Set, split: str, ours: Best, theirs: Best) -> dict[str, objec
         "AER": our_row["AER"],
         "against": f"eflomal {their_row['version']}",
         "symmetrisation": theirs.method,
-        "difference": 100 * result.delta,
-        "low": 100 * low,
-        "high": 100 * high,
+        "difference": result.delta,
+        "low": low,
+        "high": high,
         "p": f"{result.p_value:.4f}",
     }
 

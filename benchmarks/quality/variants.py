@@ -141,7 +141,7 @@ def measure(variant: Variant, outcome: Outcome, plain: list[Links]) -> dict[str,
     if variant.constraint != "none":  # against the better way to join: kind to plain training
         best = min(plain, key=lambda links: _aer(links, gold))
         test = compare(outcome.joined, best, gold, resamples=2000, seed=scoring.SEED)
-        gap = {"against_none": 100 * test.delta, "p": f"{test.p_value:.4f}"}
+        gap = {"against_none": test.delta, "p": f"{test.p_value:.4f}"}
     sure = gold if gold.possible is None else gold.keep(~gold.possible)
     return {
         **{name: getattr(variant, name) for name in KEY if name != "data"},
@@ -155,11 +155,11 @@ def measure(variant: Variant, outcome: Outcome, plain: list[Links]) -> dict[str,
         "viterbi_both": _aer(both, gold),
         "posterior_forward": _aer(outcome.directional[0], gold),
         "posterior_backward": _aer(outcome.directional[1], gold),
-        "AER": 100 * score.aer,
-        "AER_low": 100 * low,
-        "AER_high": 100 * high,
-        "P": 100 * score.precision,
-        "R": 100 * score.recall,
+        "AER": score.aer,
+        "AER_low": low,
+        "AER_high": high,
+        "P": score.precision,
+        "R": score.recall,
         "threshold": outcome.aligner.threshold_,
         "AER_dev_threshold": _with_dev_threshold(outcome, gold),
         "AER_lowest": 100 * float(points.aer.min()),
@@ -176,7 +176,7 @@ def measure(variant: Variant, outcome: Outcome, plain: list[Links]) -> dict[str,
 
 
 def _aer(links: Links, gold: Links) -> float:
-    return 100 * score_links(links, gold, bootstrap=0).aer
+    return score_links(links, gold, bootstrap=0).aer
 
 
 def _with_dev_threshold(outcome: Outcome, gold: Links) -> object:

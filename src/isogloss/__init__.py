@@ -39,7 +39,15 @@ if TYPE_CHECKING:
         write_links,
     )
     from isogloss.errors import IsoglossError
-    from isogloss.metrics import breakdown_trees, compare, compare_trees, confusion, score_links, score_trees
+    from isogloss.metrics import (
+        breakdown_trees,
+        compare,
+        compare_trees,
+        confusion,
+        score_links,
+        score_tags,
+        score_trees,
+    )  # fmt: skip
     from isogloss.store import load
     from isogloss.tasks.align import (
         HMMAligner,
@@ -72,7 +80,7 @@ _NAMES = {
     "isogloss.data": "Alignment Bitext Links Ragged Sentence TagDictionary Text Treebank Vocabulary features_of",
     "isogloss.data.formats": "BitextLike as_bitext read_bitext read_links stream_bitext write_bitext write_links",
     "isogloss.errors": "IsoglossError",
-    "isogloss.metrics": "breakdown_trees compare compare_trees confusion score_links score_trees",
+    "isogloss.metrics": "breakdown_trees compare compare_trees confusion score_links score_tags score_trees",
     "isogloss.store": "load",
     "isogloss.tasks.align": "HMMAligner ItgAligner MatchingAligner Model1Aligner Model2Aligner QuadraticAligner",
     "isogloss.tasks.align.supervised": "choose_aligner cross_validate learning_curve",
@@ -92,8 +100,8 @@ __all__ = [
     "Ragged", "Sentence", "TagDictionary", "Tagger", "Text", "Treebank", "Vocabulary", "__version__", "as_bitext",
     "breakdown_trees", "choose_aligner", "compare", "compare_trees", "confusion", "cross_validate", "errors",
     "extract_phrases", "features_of", "jackknife", "learning_curve", "lexicon_from_links", "load", "metrics",
-    "read_bitext", "read_links", "samples", "score_links", "score_trees", "show", "stream_bitext", "suggest",
-    "transfer_markup", "write_bitext", "write_links",
+    "read_bitext", "read_links", "samples", "score_links", "score_tags", "score_trees", "show", "stream_bitext",
+    "suggest", "transfer_markup", "write_bitext", "write_links",
 ]  # fmt: skip
 
 

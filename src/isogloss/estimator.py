@@ -1,28 +1,30 @@
 """One way to make an estimator: options are declared once, stored as they are given, and checked when learning begins.
 
 A class says what its options are, what they may be and what they mean; the constructor, the checks, `get_params` and
-`set_params` (as scikit-learn has them, without depending on it) and the command line follow from that.
+`set_params` (as scikit-learn has them, without depending on it) and the command line follow from that. What commands
+take is declared in a module that imports nothing heavy (``isogloss/tasks/*/options.py``), since help is made of it.
 """
 
 from __future__ import annotations
 
 import difflib
 import inspect
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self, dataclass_transform
-
-import numpy as np
 
 from isogloss.errors import ParameterError
 
 if TYPE_CHECKING:
     from isogloss.data.reading import Reading
 
-__all__ = ["Estimator", "Option", "option"]
+__all__ = ["THREADS", "Estimator", "Option", "option"]
 
 MOST = 2**31 - 1
 """No integer may be larger unless its option says so."""
+THREADS = "Number of threads, all cores if not given; the result is the same."
+"""What `threads` means, wherever it is an option."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,8 @@ class Option:
 
     def allows(self, value: Any) -> bool:
         """Whether a value is right."""
-        if isinstance(value, np.generic):
+        numpy = sys.modules.get("numpy")  # whoever has one of its numbers has imported it, and we need not
+        if numpy is not None and isinstance(value, numpy.generic):
             value = value.item()
         if value is None:
             return self.default is None or None in self.choices
@@ -172,7 +175,9 @@ class Estimator:
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
-        found = dict(cls._options)
+        found: dict[str, Option] = {}
+        for parent in reversed(cls.__mro__[1:]):
+            found |= vars(parent).get("_options", {})
         for name, declared in list(vars(cls).items()):
             if isinstance(declared, Option):
                 found[declared.alias or name] = replace(declared, attribute=name)

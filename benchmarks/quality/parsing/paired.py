@@ -71,8 +71,8 @@ def _compare(a: Job, b: Job, first: rows.Row, second: rows.Row, measure: str) ->
         return None
     test = compare_trees(trees[0], trees[1], gold(a.text), measure=measure, seed=scoring.SEED)
     return {
-        "score": first[measure.upper()], "against": second[measure.upper()], "difference": 100 * test.delta,
-        "low": 100 * test.interval[0], "high": 100 * test.interval[1], "p": f"{test.p_value:.4f}",
+        "score": first[measure.upper()], "against": second[measure.upper()], "difference": test.delta,
+        "low": test.interval[0], "high": test.interval[1], "p": f"{test.p_value:.4f}",
         "text": first["text"], "commit": first["commit"] if a.model.kind == "isogloss" else second["commit"],
     }  # fmt: skip
 
@@ -84,5 +84,5 @@ def _trees(job: Job, row: rows.Row) -> Treebank | None:
         return None
     trees = Treebank.read(path)
     score = score_trees(trees, gold(job.text), bootstrap=0, columns=SCORED)
-    same = all(abs(100 * getattr(score, name) - float(row[name.upper()])) < TOLERANCE for name in MEASURES)
+    same = all(abs(score[name] - float(row[name.upper()])) < TOLERANCE for name in MEASURES)
     return trees if same else None

@@ -146,9 +146,9 @@ def scores(job: Job, predicted: Treebank) -> dict[str, Any]:
     score = score_trees(predicted, gold(job.text), seed=scoring.SEED, columns=SCORED)
     found: dict[str, Any] = {"n_train": len(gold(job.text, texts.TRAIN)), "n_test": score.n}
     for name in ("UAS", "LAS", "CLAS", "UPOS", "XPOS", "UFeats"):
-        found[name] = 100 * float(getattr(score, name.lower()))
+        found[name] = score[name.lower()]
     for name in ("UAS", "LAS"):
-        found[f"{name}_low"], found[f"{name}_high"] = (100 * bound for bound in score.intervals[name.lower()])
+        found[f"{name}_low"], found[f"{name}_high"] = score.intervals[name.lower()]
     return found | crossing(job.text, predicted) | {"signature": score.signature}
 
 

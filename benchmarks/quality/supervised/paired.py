@@ -34,7 +34,7 @@ def refresh(found: list[rows.Row]) -> list[rows.Row]:
         fresh.append(
             {
                 "data": a.text, "n_train": a.n_train, "title": title, "AER": both[0]["AER"], "against": both[1]["AER"],
-                "difference": 100 * test.delta, "low": 100 * test.interval[0], "high": 100 * test.interval[1],
+                "difference": test.delta, "low": test.interval[0], "high": test.interval[1],
                 "p": f"{test.p_value:.4f}", "commit": both[0]["commit"],
             }
         )  # fmt: skip
@@ -48,4 +48,4 @@ def _links(job: Job, row: rows.Row, gold: Links) -> Links | None:
     links = run.kept_links(job)
     if links is None or len(links) != len(gold):
         return None
-    return links if abs(100 * score_links(links, gold, bootstrap=0).aer - float(row["AER"])) < TOLERANCE else None
+    return links if abs(score_links(links, gold, bootstrap=0).aer - float(row["AER"])) < TOLERANCE else None

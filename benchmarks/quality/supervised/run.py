@@ -129,7 +129,7 @@ def held_out_error(job: Job, aligner: Any, features: PairFeatures, gold: Links, 
         rest = np.setdiff1d(every, fold)
         other = job.model.make(SEED, threads).fit_features(take_pairs(features, rest), gold.take(rest))
         parts += list(other.predict_features(take_pairs(features, fold)))
-    return 100 * score_links(Links.of(parts), gold.take(np.concatenate(folds)), bootstrap=0).aer
+    return score_links(Links.of(parts), gold.take(np.concatenate(folds)), bootstrap=0).aer
 
 
 def scores(links: Links, reference: Links, gold: Links) -> dict[str, object]:
@@ -138,9 +138,9 @@ def scores(links: Links, reference: Links, gold: Links) -> dict[str, object]:
     low, high = score.intervals["aer"]
     test = compare(links, reference, gold, seed=scoring.SEED)
     return {
-        "n_test": len(gold), "P": 100 * score.precision, "R": 100 * score.recall, "F": 100 * score.f1,
-        "AER": 100 * score.aer, "AER_low": 100 * low, "AER_high": 100 * high, "links": score.links,
-        "against_hmm": 100 * test.delta, "against_low": 100 * test.interval[0], "against_high": 100 * test.interval[1],
+        "n_test": len(gold), "P": score.precision, "R": score.recall, "F": score.f1,
+        "AER": score.aer, "AER_low": low, "AER_high": high, "links": score.links,
+        "against_hmm": test.delta, "against_low": test.interval[0], "against_high": test.interval[1],
         "p": f"{test.p_value:.4f}", "signature": score.signature,
     }  # fmt: skip
 

@@ -4,6 +4,7 @@ To add a command, write ``isogloss/cli/<name>.py`` with one function called `com
 
 - its parameters are annotated for Typer, best with the options of `isogloss.cli._common` (every command takes `Quiet`),
   and its docstring is the help;
+- options of the estimator that it trains are those that the estimator declares: `isogloss.cli._options.with_options`;
 - a group of commands (``isogloss tag train``) has a function for each in a dictionary `COMMANDS` instead;
 - it imports what is heavy (NumPy, tasks) inside the function, so that ``--help`` answers at once;
 - it writes results with `_common.write_result` or `write_json` (standard output or ``-o``, whole or not at all), says

@@ -224,7 +224,7 @@ class Alignments:
         if json:
             write_json(self._summary(aligner, model, score))
         elif score is not None:
-            rates = ", ".join(f"{name} {100 * getattr(score, name):.2f}" for name in ("precision", "recall", "f1"))
+            rates = ", ".join(f"{name} {score[name]:.2f}" for name in ("precision", "recall", "f1"))
             if is_standard_output(self.output):
                 say(f"{rates}, {score}")
             else:

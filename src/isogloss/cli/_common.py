@@ -23,6 +23,7 @@ from typer.core import TyperCommand
 from isogloss.cli._frame import say, warn
 from isogloss.engine.numba_cache import compile_seconds
 from isogloss.errors import UsageError
+from isogloss.estimator import THREADS
 from isogloss.places import is_written_directly, prove
 
 if TYPE_CHECKING:
@@ -41,7 +42,6 @@ __all__ = [
     "Normalise",
     "Output",
     "Quiet",
-    "Seed",
     "Source",
     "SourceEncoding",
     "Stopwatch",
@@ -88,9 +88,9 @@ class GroupedHelp(TyperCommand):
             elif (record := parameter.get_help_record(ctx)) is not None:
                 heading = getattr(parameter, "rich_help_panel", None) or "Options"
                 groups.setdefault(heading, []).append((record[0], _BOUND.sub("", record[1])))
-        for heading, records in groups.items():
+        for heading in sorted(groups, key=lambda heading: {"Arguments": 0, READING: 2}.get(heading, 1)):
             with formatter.section(heading):
-                formatter.write_dl(records)
+                formatter.write_dl(groups[heading])
 
 
 # Options -------------------------------------------------------------------------------------------------------------
@@ -136,10 +136,9 @@ Output = Annotated[
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Nothing on stderr but warnings and errors.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, for programs.")]
-Seed = Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the random number generator.")]
 Threads = Annotated[
     int | None,
-    typer.Option("--threads", metavar="N", min=1, help="How many; all cores without it. The result is the same."),
+    typer.Option("--threads", metavar="N", min=1, help=THREADS),
 ]
 
 Format = Annotated[

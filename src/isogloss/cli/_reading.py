@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
-from functools import wraps
 from typing import Any, get_type_hints
 
 from isogloss.cli._common import (
@@ -21,6 +19,7 @@ from isogloss.cli._common import (
     two,
 )
 from isogloss.cli._memory import as_remembered, reading_of
+from isogloss.cli._options import added
 
 __all__ = ["ReadingOptions", "with_reading"]
 
@@ -55,26 +54,7 @@ class ReadingOptions:
 
 
 def with_reading(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command that takes `asked`, a `ReadingOptions`, an option for each field, as Typer looks for them.
-
-    An option that the command declares itself stays its own, and is handed over both ways.
-    """
-    signature = inspect.signature(command)
-    own = [parameter for name, parameter in signature.parameters.items() if name != "asked"]
-    known = {parameter.name for parameter in own}
-
-    @wraps(command)
-    def told(**given: Any) -> None:
-        asked = ReadingOptions(**{field.name: given[field.name] for field in fields(ReadingOptions)})
-        command(**{parameter.name: given[parameter.name] for parameter in own}, asked=asked)
-
-    hints = get_type_hints(ReadingOptions, include_extras=True) | get_type_hints(command, include_extras=True)
-    further = [
-        inspect.Parameter(field.name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=field.default)
-        for field in fields(ReadingOptions)
-        if field.name not in known
-    ]
-    parameters = [parameter.replace(annotation=hints[parameter.name]) for parameter in (*own, *further)]
-    told.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-    told.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return told
+    """Give a command that takes `asked`, a `ReadingOptions`, an option for each field, as Typer looks for them."""
+    hints = get_type_hints(ReadingOptions, include_extras=True)
+    made = {field.name: (hints[field.name], field.default) for field in fields(ReadingOptions)}
+    return added(command, "asked", made, lambda own, given: command(**own, asked=ReadingOptions(**given)))

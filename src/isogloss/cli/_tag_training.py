@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from isogloss.cli._common import progress_for, warn
+from isogloss.cli._options import flag_of
 from isogloss.cli._treebanks import read_either, read_treebank
 from isogloss.errors import TreebankError, UsageError
+from isogloss.estimator import Estimator
+from isogloss.tasks.tag.options import CrfOptions, DictionaryOptions, GraphOptions, ProjectedOptions
 
 if TYPE_CHECKING:
     from isogloss.data.bitext import Text
@@ -39,7 +42,7 @@ class Request:
     unlabelled: str | None
     adapt: str | None
     options: Mapping[str, Any]
-    """Of learning; None where nothing is said."""
+    """Of learning, that were given."""
     reading: Mapping[str, str]
     """Encoding, and what to do about errors in it."""
     sides: Mapping[str, Any]
@@ -50,10 +53,6 @@ class Request:
     """Format and tagset of the dictionary, and what to do about tags that are not known."""
     threads: int | None
     quiet: bool
-
-    def given(self) -> dict[str, Any]:
-        """Options of learning that were said."""
-        return {name: value for name, value in self.options.items() if value is not None}
 
     def files(self) -> list[str]:
         """All that are read."""
@@ -94,18 +93,12 @@ class Trained:
     summary: dict[str, Any]
 
 
-SUPERVISED = ("order", "decoder", "iterations", "l1", "l2", "min_count", "seed")
-DICTIONARY = ("order", "decoder", "iterations", "emissions", "seed")
-GRAPH = ("order", "iterations", "neighbours", "strength", "min_count", "seed")
-PROJECTED = ("order", "iterations", "l2", "min_count", "learner", "threshold", "soft", "seed")
-
-
 class _Way(ABC):
     """One way to train."""
 
     name: str
-    takes: tuple[str, ...]
-    """Options of learning."""
+    options: type[Estimator]
+    """What is declared of its estimator."""
     reads: tuple[str, ...]
     """Files."""
     several = False
@@ -113,9 +106,12 @@ class _Way(ABC):
 
     def check(self, request: Request) -> None:
         """Say what is missing, and what makes no sense, before any work."""
-        for option in request.given():
-            if option not in self.takes:
-                raise UsageError(f"--{option.replace('_', '-')} has no meaning {self.name}; leave it out")
+        for option, value in request.options.items():
+            declared = self.options._options.get(option)
+            if declared is None:
+                raise UsageError(f"{flag_of(option)} has no meaning {self.name}; leave it out")
+            if not declared.allows(value):
+                raise UsageError(f"{flag_of(option)} should be {declared.wanted} {self.name}, not {value}")
         for name in ("train", "dev", "source_tags", "links", "unlabelled", "adapt"):
             if getattr(request, name) is not None and name not in self.reads:
                 said = "TRAIN" if name == "train" else f"--{name.replace('_', '-')}"
@@ -138,7 +134,7 @@ def _needed(value: str | None, what: str) -> str:
 
 
 class _Supervised(_Way):
-    name, takes, reads = "when learning from tags", SUPERVISED, ("train", "dev", "adapt", "unlabelled")
+    name, options, reads = "when learning from tags", CrfOptions, ("train", "dev", "adapt", "unlabelled")
     several = True
 
     def check(self, request: Request) -> None:
@@ -156,7 +152,7 @@ class _Supervised(_Way):
     def train(self, request: Request) -> Trained:
         from isogloss.tasks.tag import Tagger
 
-        tagger = Tagger(request.columns, threads=request.threads, **request.given())
+        tagger = Tagger(request.columns, threads=request.threads, **request.options)
         assert request.train is not None
         text = request.treebank(request.train)
         dev = request.tagged(request.dev)
@@ -185,7 +181,7 @@ class _Supervised(_Way):
 
 
 class _Dictionary(_Way):
-    name, takes, reads = "with --dictionary", DICTIONARY, ("train",)
+    name, options, reads = "with --dictionary", DictionaryOptions, ("train",)
 
     def check(self, request: Request) -> None:
         super().check(request)
@@ -197,7 +193,7 @@ class _Dictionary(_Way):
 
         assert request.train is not None and request.dictionary is not None
         dictionary = request.read_dictionary(request.dictionary)
-        tagger = DictionaryTagger(dictionary, column=request.columns[0], threads=request.threads, **request.given())
+        tagger = DictionaryTagger(dictionary, column=request.columns[0], threads=request.threads, **request.options)
         text = as_treebank(request.text(request.train))
         tagger.fit(text, progress=progress_for(request.quiet))
         covered = dictionary.coverage(text)
@@ -214,7 +210,7 @@ class _Dictionary(_Way):
 
 
 class _Graph(_Way):
-    name, takes, reads = "with --graph", GRAPH, ("train", "dev", "unlabelled")
+    name, options, reads = "with --graph", GraphOptions, ("train", "dev", "unlabelled")
 
     def check(self, request: Request) -> None:
         super().check(request)
@@ -226,7 +222,7 @@ class _Graph(_Way):
         from isogloss.tasks.tag.base import as_treebank
 
         assert request.train is not None and request.unlabelled is not None
-        tagger = GraphTagger(request.columns[0], threads=request.threads, **request.given())
+        tagger = GraphTagger(request.columns[0], threads=request.threads, **request.options)
         text, more = request.treebank(request.train), as_treebank(request.text(request.unlabelled))
         dev = request.tagged(request.dev)
         if not more.n_words:
@@ -243,7 +239,7 @@ class _Graph(_Way):
 
 
 class _Projected(_Way):
-    name, takes, reads = "with --bitext", PROJECTED, ("source_tags", "links")
+    name, options, reads = "with --bitext", ProjectedOptions, ("source_tags", "links")
 
     def check(self, request: Request) -> None:
         super().check(request)
@@ -259,7 +255,7 @@ class _Projected(_Way):
 
         assert request.bitext is not None and request.source_tags is not None
         dictionary = None if request.dictionary is None else request.read_dictionary(request.dictionary)
-        tagger = ProjectedTagger(dictionary, column=request.columns[0], threads=request.threads, **request.given())
+        tagger = ProjectedTagger(dictionary, column=request.columns[0], threads=request.threads, **request.options)
         reading = {**request.reading, **request.sides, "tokenise": request.tokenise or "space"}
         bitext = Bitext.read(*request.bitext, **reading)
         links = None if request.links is None else read_links(request.links, bitext=bitext)

@@ -25,9 +25,11 @@ from isogloss.cli._common import (
 )
 from isogloss.cli._memory import Look
 from isogloss.cli._models import load_aligner
+from isogloss.cli._options import flag_of, with_options
 from isogloss.cli._reading import ReadingOptions, with_reading
 from isogloss.cli._systems import NamedLinks, check_needed, job_of, named_files
 from isogloss.errors import UsageError
+from isogloss.tasks.align.options import HMMOptions
 
 if TYPE_CHECKING:
     from isogloss.cli._alignment import Alignments
@@ -37,22 +39,14 @@ __all__ = ["command"]
 MODEL = "Model"
 ALIGNERS = {"hmm": "HMMAligner", "model1": "Model1Aligner", "model2": "Model2Aligner"}
 _STREAMED = 10_000
+_LEARNING = (
+    "constraint", "iterations", "threshold", "symmetrise", "decode", "lexicon", "lowercase", "max_length", "seed",
+)  # fmt: skip
 _ANEW = ("threshold", "symmetrise", "decode", "max_length", "threads")  # what may be chosen for a saved model
 
 
-def _threshold(value: str | None) -> str | None:
-    if value in (None, "auto", "points"):
-        return value
-    try:
-        sensible = 0 < float(value or "") < 1
-    except ValueError:
-        sensible = False
-    if not sensible:
-        raise typer.BadParameter(f"'{value}' should be auto, points, or a probability between 0 and 1")
-    return value
-
-
 @with_reading
+@with_options(HMMOptions, *_LEARNING, panel=MODEL, flags={"lowercase": "--lowercase/--keep-case"})
 def command(
     source: Source,
     target: Target = None,
@@ -76,69 +70,9 @@ def command(
     threads: Threads = None,
     links_format: LinksFormat = "pharaoh",
     quiet: Quiet = False,
-    constraint: Annotated[
-        str | None,
-        choice(
-            "none",
-            "agreement",
-            "bijective",
-            "symmetric",
-            option="--constraint",
-            panel=MODEL,
-            help="What training asks of the two directions; agreement without it.",
-        ),
-    ] = None,
     aligner: Annotated[
         str | None, choice(*ALIGNERS, option="--aligner", panel=MODEL, help="Which model; hmm without it.")
     ] = None,
-    iterations: Annotated[
-        int | None,
-        typer.Option(
-            "--iterations", metavar="N", min=0, rich_help_panel=MODEL, help="Chosen by corpus size without it."
-        ),
-    ] = None,
-    threshold: Annotated[
-        str | None,
-        typer.Option(
-            "--threshold",
-            metavar="P|auto|points",
-            callback=_threshold,
-            rich_help_panel=MODEL,
-            help="Links of this probability and more; auto, the default, finds it without labels.",
-        ),
-    ] = None,
-    symmetrise: Annotated[
-        str | None,
-        typer.Option(
-            "--symmetrise",
-            metavar="METHOD",
-            rich_help_panel=MODEL,
-            help="How both directions become one: posterior (default), intersection, union, grow-diag, "
-            "grow-diag-final, grow-diag-final-and, ...",
-        ),
-    ] = None,
-    decode: Annotated[
-        str | None,
-        choice(
-            "posterior",
-            "viterbi",
-            option="--decode",
-            panel=MODEL,
-            help="What makes the links of each direction that --symmetrise combines.",
-        ),
-    ] = None,
-    lexicon: Annotated[
-        str | None,
-        typer.Option(
-            "--lexicon",
-            metavar="FILE",
-            rich_help_panel=MODEL,
-            help="Word pairs to start from: source, target[, weight].",
-        ),
-    ] = None,
-    keep_case: Annotated[
-        bool, typer.Option("--keep-case", rich_help_panel=MODEL, help="Upper and lower case are different words.")
-    ] = False,
     chunk: Annotated[
         int | None,
         typer.Option(
@@ -149,21 +83,8 @@ def command(
             help="Work through the text N pairs at a time, so that memory is bounded.",
         ),
     ] = None,
-    max_length: Annotated[
-        int | None,
-        typer.Option(
-            "--max-length",
-            metavar="N",
-            min=1,
-            rich_help_panel=MODEL,
-            help="Pairs with more words a side are skipped; 1000.",
-        ),
-    ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option("--seed", metavar="N", rich_help_panel=MODEL, help="Seed of the random number generator; 0."),
-    ] = None,
     *,
+    options: dict[str, Any],
     asked: ReadingOptions,
 ) -> None:
     """Link the words of a parallel text, and write a line `source-target ...` for every pair, counted from 0.
@@ -172,19 +93,8 @@ def command(
     long, give an empty line.
     """
     watch = Stopwatch()
-    options = {
-        "constraint": constraint,
-        "iterations": iterations,
-        "threshold": float(threshold) if threshold not in (None, "auto", "points") else threshold,
-        "symmetrise": symmetrise,
-        "decode": decode,
-        "lowercase": False if keep_case else None,
-        "lexicon": lexicon,
-        "max_length": max_length,
-        "seed": seed,
-        "threads": threads,
-    }
-    options = {name: value for name, value in options.items() if value is not None}
+    if threads is not None:
+        options["threads"] = threads
     systems = named_files(links)
     if [source, target, gold, *systems.values()].count("-") > 1:
         raise UsageError("standard input can be one of the files only; both sides go in as 'source ||| target'")
@@ -194,7 +104,7 @@ def command(
         raise UsageError(
             "--links: without --model nothing uses them. `isogloss train-aligner` learns what they are worth"
         )
-    check_output(output, [source, target, gold, lexicon, *systems.values()])
+    check_output(output, [source, target, gold, options.get("lexicon"), *systems.values()])
     if save is not None:
         from isogloss import store
 
@@ -257,8 +167,10 @@ def _check_model(
         raise UsageError("--resume continues a training, but --model trains nothing")
     other = [name for name in options if name not in _ANEW]
     if aligner is not None or other:
-        name = {"lowercase": "keep-case"}.get(other[0], other[0].replace("_", "-")) if other else "aligner"
-        raise UsageError(f"--{name} is for training, and --model trains nothing. Leave out one of the two")
+        flag = flag_of(other[0]) if other else "--aligner"
+        if options.get("lowercase") is False and flag == "--lowercase":
+            flag = "--keep-case"
+        raise UsageError(f"{flag} is for training, and --model trains nothing. Leave out one of the two")
 
 
 def _check_rereadable(*paths: str | None) -> None:

@@ -18,7 +18,7 @@ from isogloss.cli._common import (
     say,
     write_result,
 )
-from isogloss.cli._models import load_aligner
+from isogloss.cli._models import header_of, load_aligner
 from isogloss.cli._reading import ReadingOptions, with_reading
 from isogloss.errors import UsageError
 
@@ -70,6 +70,8 @@ def command(
         raise UsageError("--null counts words without links, which needs a text and its links: SOURCE TARGET LINKS")
     check_output(output, [model, target, links])
     reading = asked.of()
+    if target is None:
+        _check_model(model)
     with compiling("lexicon", quiet, "10 s"):
         if target is None:
             rows = _of_model(model, least)
@@ -82,9 +84,14 @@ def command(
     say(f"{counted.rows:,} word pairs", quiet)
 
 
-def _of_model(path: str, least: float) -> Iterable[Row]:
+def _check_model(path: str) -> None:
+    """Refuse a wrong one before anything is compiled for it."""
     if not os.path.exists(path):
         raise UsageError(f"{path}: no such model. A text needs its translation and its links: SOURCE TARGET LINKS")
+    header_of(path, "align")
+
+
+def _of_model(path: str, least: float) -> Iterable[Row]:
     aligner = load_aligner(path)
     if aligner.supervised:
         raise UsageError(

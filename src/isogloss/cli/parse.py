@@ -13,7 +13,6 @@ from isogloss.cli._common import (
     Json,
     Output,
     Quiet,
-    Seed,
     Threads,
     Tokenise,
     check_output,
@@ -23,24 +22,8 @@ from isogloss.cli._common import (
     write_json,
     write_result,
 )
-from isogloss.cli._models import load_parser
-from isogloss.cli._parse_options import (
-    L2,
-    Constraint,
-    Decoder,
-    Factors,
-    Iterations,
-    Labels,
-    MinCount,
-    Order,
-    Projective,
-    Prune,
-    Rate,
-    Rounds,
-    Support,
-    Tags,
-    Trainer,
-)
+from isogloss.cli._models import header_of, load_parser
+from isogloss.cli._options import with_options
 from isogloss.cli._treebanks import (
     Breakdown,
     DevFile,
@@ -55,6 +38,7 @@ from isogloss.cli._treebanks import (
     score_files,
     standard_input_once,
 )
+from isogloss.tasks.parse.options import DependencyOptions, JointOptions
 
 if TYPE_CHECKING:
     from isogloss.data.treebank import Treebank
@@ -62,37 +46,29 @@ if TYPE_CHECKING:
 
 __all__ = ["COMMANDS", "apply", "score", "train", "train_joint"]
 
+LEARNING = "Learning"
 MEASURES = ("uas", "las", "clas", "upos", "xpos", "ufeats")
 
 
+@with_options(
+    DependencyOptions, "trainer", "decoder", "iterations", "rate", "l2", "min_count", "support", "factors",
+    "constraint", "rounds", "prune", "seed", panel=LEARNING, first=("order", "projective", "tags", "labels"),
+    flags={"projective": "--projective/--nonprojective"},
+)  # fmt: skip
 def train(
     treebank: TrainFile,
     save: SaveFolder,
     dev: DevFile = None,
-    order: Order = 2,
-    projective: Projective = None,
-    tags: Tags = "gold",
-    labels: Labels = None,
     threads: Threads = None,
     json: Json = False,
     quiet: Quiet = False,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on from the checkpoint that a stopped run left beside its model.")
     ] = False,
-    trainer: Trainer = "likelihood",
-    decoder: Decoder = "mbr",
-    iterations: Iterations = 6,
-    rate: Rate = None,
-    l2: L2 = 0.0,
-    min_count: MinCount = 1,
-    support: Support = "tags",
-    factors: Factors = None,
-    constraint: Constraint = None,
-    rounds: Rounds = 5,
-    prune: Prune = 3e-3,
-    seed: Seed = 0,
     encoding: Encoding = "utf-8",
     errors: Errors = "strict",
+    *,
+    options: dict[str, Any],
 ) -> None:
     """Learn the trees and relations of a treebank.
 
@@ -105,14 +81,12 @@ def train(
     standard_input_once(treebank, dev)
     store.check_place(save)  # before the work
     checkpoint = save.rstrip("/") + ".checkpoint"
-    with compiling(f"parse-train-{tags}-{labels or 'usual'}-{trainer}-{order}", quiet, "90 s"):
+    told = DependencyOptions(**options)
+    job = f"parse-train-{told.tags}-{told.labels or 'usual'}-{told.trainer}-{told.order}"
+    with compiling(job, quiet, "90 s"):
         from isogloss.tasks.parse import DependencyParser
 
-        parser = DependencyParser(
-            projective=projective, order=order, factors=factors.split(",") if factors else None, trainer=trainer,
-            decoder=decoder, constraint=constraint, rounds=rounds, prune=prune, iterations=iterations, rate=rate, l2=l2,
-            min_count=min_count, support=support, labels=labels, tags=tags, seed=seed, threads=threads,
-        )  # fmt: skip
+        parser = DependencyParser(threads=threads, **options)
         text = read_treebank(treebank, encoding, errors)
         held_out = None if dev is None else read_treebank(dev, encoding, errors)
         parser.fit(text, held_out, progress_for(quiet), checkpoint=checkpoint, resume=resume)
@@ -154,6 +128,10 @@ def _summary(parser: DependencyParser, text: Treebank, save: str, seconds: float
     }
 
 
+@with_options(
+    JointOptions, "iterations", "seed", panel=LEARNING, first=("projective", "joint"),
+    flags={"projective": "--projective/--nonprojective", "joint": "--joint/--pipeline"},
+)  # fmt: skip
 def train_joint(
     treebank: TrainFile,
     save: SaveFolder,
@@ -166,18 +144,12 @@ def train_joint(
             help="Which tags words may have: lines of form, UPOS and features; or `train`, for those seen there.",
         ),
     ] = None,
-    projective: Annotated[
-        bool, typer.Option("--projective/--nonprojective", help="Whether no links may cross.")
-    ] = False,
-    pipeline: Annotated[
-        bool, typer.Option("--pipeline", help="First tags, then trees, with the same features; for comparison.")
-    ] = False,
     threads: Threads = None,
     quiet: Quiet = False,
-    iterations: Iterations = 5,
-    seed: Seed = 0,
     encoding: Encoding = "utf-8",
     errors: Errors = "strict",
+    *,
+    options: dict[str, Any],
 ) -> None:
     """Learn tags, morphology and trees together, for languages in which they depend on each other.
 
@@ -192,10 +164,7 @@ def train_joint(
         from isogloss.tasks.parse.joint import AnalysisDictionary, JointMorphologyParser
 
         lexicon = AnalysisDictionary.read(dictionary) if dictionary and dictionary != "train" else dictionary
-        parser = JointMorphologyParser(
-            joint=not pipeline, dictionary=lexicon, projective=projective, iterations=iterations, seed=seed,
-            threads=threads,
-        )  # fmt: skip
+        parser = JointMorphologyParser(dictionary=lexicon, threads=threads, **options)
         text = read_treebank(treebank, encoding, errors)
         held_out = None if dev is None else read_treebank(dev, encoding, errors)
         parser.fit(text, held_out, progress_for(quiet))
@@ -232,6 +201,7 @@ def apply(
     """
     began = time.perf_counter()
     check_output(output, [text])
+    header_of(model, "parse")  # a wrong model is refused before anything is compiled for it
     with compiling("parse-apply", quiet):
         parser = load_parser(model, threads)
         given = read_for(parser, model, text, format, encoding, errors, tokenise)

@@ -10,7 +10,6 @@ from isogloss.cli._common import (
     Json,
     Output,
     Quiet,
-    Seed,
     check_output,
     choice,
     compiling,
@@ -58,7 +57,7 @@ def command(
             help="Resamples for intervals, 0 for none; 1000 without it, to compare 10000.",
         ),
     ] = None,
-    seed: Seed = 0,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed of the random number generator.")] = 0,
     output: Output = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -197,13 +196,12 @@ class _Report:
         return report
 
     def __str__(self) -> str:
-        values = self.score.as_dict()
-        lines = []
-        for name in ("precision", "recall", "f1", "aer"):
-            low_high = values["intervals"].get(name)
+        score, lines = self.score, []
+        for name in score.measures:
+            low_high = score.intervals.get(name)
             interval = "" if low_high is None else f"  [{low_high[0]:.2f}, {low_high[1]:.2f}]"
-            lines.append(f"{name:9}  {values[name]:6.2f}{interval}")
-        lines.append(f"links      {values['links']:6,}  gold: {values['sure']:,} sure, {values['possible']:,} possible")
+            lines.append(f"{name:9}  {score[name]:6.2f}{interval}")
+        lines.append(f"links      {score.links:6,}  gold: {score.sure:,} sure, {score.possible:,} possible")
         lines.append(str(self.score))
         if self.other is not None:
             path, score, comparison = self.other

@@ -13,7 +13,6 @@ from isogloss.cli._common import (
     Json,
     Output,
     Quiet,
-    Seed,
     SourceEncoding,
     TargetEncoding,
     Threads,
@@ -26,28 +25,19 @@ from isogloss.cli._common import (
     write_json,
     write_result,
 )
-from isogloss.cli._models import load_tagger
+from isogloss.cli._models import header_of, load_tagger
+from isogloss.cli._options import with_options
 from isogloss.cli._tag_options import (
-    L1,
-    L2,
+    LEARNING,
+    WAYS,
     Adapt,
     BitextFiles,
     ColumnNames,
-    Decoder,
     DictionaryFile,
-    Emissions,
     Graph,
-    Iterations,
-    Learner,
     LinksFile,
-    MinCount,
-    Neighbours,
-    Order,
-    Soft,
     SourceTags,
-    Strength,
     Taught,
-    Threshold,
     Unlabelled,
 )
 from isogloss.cli._tag_training import Request, way_of
@@ -74,6 +64,7 @@ SENTENCES = 20_000
 """Sentences that are tagged at a time, for progress."""
 
 
+@with_options(WAYS, *LEARNING, panel="Learning", flags={"soft": "--soft/--hard"})
 def train(
     save: SaveFolder,
     treebank: Taught = None,
@@ -89,19 +80,6 @@ def train(
     graph: Graph = False,
     unlabelled: Unlabelled = None,
     adapt: Adapt = None,
-    order: Order = None,
-    decoder: Decoder = None,
-    iterations: Iterations = None,
-    l1: L1 = None,
-    l2: L2 = None,
-    min_count: MinCount = None,
-    emissions: Emissions = None,
-    learner: Learner = None,
-    threshold: Threshold = None,
-    soft: Soft = None,
-    neighbours: Neighbours = None,
-    strength: Strength = None,
-    seed: Seed = 0,
     dictionary_format: DictionaryFormat = "auto",
     tagset: DictionaryTagset = "auto",
     unknown: UnknownTags = "error",
@@ -110,6 +88,8 @@ def train(
     source_encoding: SourceEncoding = None,
     target_encoding: TargetEncoding = None,
     errors: Errors = "strict",
+    *,
+    options: dict[str, Any],
 ) -> None:
     """Learn a tagger: from a treebank with tags or, for a language that has none, from what there is.
 
@@ -120,11 +100,6 @@ def train(
     from isogloss import store
 
     began = time.perf_counter()
-    options = {
-        "order": order, "decoder": decoder, "iterations": iterations, "l1": l1, "l2": l2, "min_count": min_count,
-        "emissions": emissions, "learner": learner, "threshold": threshold, "soft": soft, "neighbours": neighbours,
-        "strength": strength, "seed": seed,
-    }  # fmt: skip
     request = Request(
         treebank, dev, column.split(","), dictionary, bitext, source_tags, links, graph, unlabelled, adapt,
         options, {"encoding": encoding, "errors": errors},
@@ -136,7 +111,7 @@ def train(
     way.check(request)
     standard_input_once(*request.files())
     store.check_place(save)  # before the work
-    with compiling(f"tag-train-{type(way).__name__.strip('_').lower()}-{order}", quiet):
+    with compiling(f"tag-train-{type(way).__name__.strip('_').lower()}-{options.get('order')}", quiet):
         trained = way.train(request)
     trained.tagger.save(save)
     seconds = time.perf_counter() - began
@@ -176,6 +151,7 @@ def apply(
     """
     began = time.perf_counter()
     check_output(output, [text])
+    header_of(model, "tag")  # a wrong model is refused before anything is compiled for it
     with compiling("tag-apply", quiet):
         tagger = load_tagger(model, threads)
         given = read_for(tagger, model, text, format, encoding, errors, tokenise)

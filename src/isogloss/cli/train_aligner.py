@@ -10,9 +10,7 @@ import typer
 from isogloss.cli._common import (
     Json,
     Quiet,
-    Seed,
     Threads,
-    choice,
     compiling,
     progress_for,
     read_gold,
@@ -21,10 +19,12 @@ from isogloss.cli._common import (
     write_json,
 )
 from isogloss.cli._gold import check_dev, dev_files, joined_text, labelled_pairs, links_of, read_dev, read_text
+from isogloss.cli._options import flag_of, with_options
 from isogloss.cli._raw import warn_if_raw
 from isogloss.cli._reading import ReadingOptions, with_reading
 from isogloss.cli._systems import NamedLinks, named_files
 from isogloss.errors import LinksError, UsageError
+from isogloss.tasks.align.options import ItgOptions, MatchingOptions, QuadraticOptions, SupervisedOptions
 
 if TYPE_CHECKING:
     from isogloss.data import Bitext, Links
@@ -34,6 +34,10 @@ __all__ = ["command"]
 
 LEARNING = "Learning"
 ALIGNERS = {"matching": "MatchingAligner", "quadratic": "QuadraticAligner", "itg": "ItgAligner"}
+WAYS = {"matching": MatchingOptions, "quadratic": QuadraticOptions, "itg": ItgOptions}
+_LEARNING = (
+    "features", "trainer", "missed", "iterations", "threshold", "empty", "tune", "lowercase", "max_length", "seed",
+)  # fmt: skip
 AUTO = "auto"
 _VERY_FEW, _FEW = 5, 25
 _STRANGE = 0.75
@@ -46,17 +50,8 @@ def _kind(value: str) -> str:
     return value
 
 
-def _threshold(value: str | None) -> str | None:
-    try:
-        sensible = value in (None, "auto") or 0 < float(value or "") < 1
-    except ValueError:
-        sensible = False
-    if not sensible:
-        raise typer.BadParameter(f"'{value}' should be auto, or a probability between 0 and 1")
-    return value
-
-
 @with_reading
+@with_options(WAYS, *_LEARNING, panel=LEARNING, first=("lexicon",), flags={"lowercase": "--lowercase/--keep-case"})
 def command(
     kind: Annotated[
         str,
@@ -94,84 +89,9 @@ def command(
         list[str] | None,
         typer.Option("--dev-links", metavar="NAME=FILE", help="The same for the text of --dev."),
     ] = None,
-    lexicon: Annotated[
-        str | None,
-        typer.Option("--lexicon", metavar="FILE", help="Word pairs, as a feature: source, tab, target on a line."),
-    ] = None,
     threads: Threads = None,
     json: Json = False,
     quiet: Quiet = False,
-    features: Annotated[
-        str | None,
-        typer.Option(
-            "--features",
-            metavar="A,B,...",
-            rich_help_panel=LEARNING,
-            help="Sets of features, all without it: association, position, shape, frequency, context, lexical, hmm, "
-            "stems, surroundings, trust, ibm.",
-        ),
-    ] = None,
-    trainer: Annotated[
-        str | None,
-        typer.Option(
-            "--trainer", metavar="NAME", rich_help_panel=LEARNING, help="How weights are found; each kind has its own."
-        ),
-    ] = None,
-    missed: Annotated[
-        float | None,
-        typer.Option(
-            "--missed",
-            metavar="COST",
-            min=0,
-            rich_help_panel=LEARNING,
-            help="What a missed link costs; a wrong one costs 1. More gives more links.",
-        ),
-    ] = None,
-    iterations: Annotated[
-        int | None,
-        typer.Option("--iterations", metavar="N", min=1, rich_help_panel=LEARNING, help="Passes over the gold."),
-    ] = None,
-    threshold: Annotated[
-        str | None,
-        typer.Option(
-            "--threshold",
-            metavar="P|auto",
-            callback=_threshold,
-            rich_help_panel=LEARNING,
-            help="Links of this probability and more, instead of the best set of links.",
-        ),
-    ] = None,
-    empty: Annotated[
-        str,
-        choice(
-            "skip",
-            "learn",
-            option="--empty",
-            panel=LEARNING,
-            help="Empty lines of gold: not labelled, or nothing to link.",
-        ),
-    ] = "skip",
-    tune: Annotated[
-        bool,
-        typer.Option(
-            "--tune/--no-tune",
-            rich_help_panel=LEARNING,
-            help="Choose what is not given by cross-validation, or take defaults.",
-        ),
-    ] = True,
-    keep_case: Annotated[
-        bool, typer.Option("--keep-case", rich_help_panel=LEARNING, help="Upper and lower case are different words.")
-    ] = False,
-    max_length: Annotated[
-        int | None,
-        typer.Option(
-            "--max-length",
-            metavar="N",
-            min=1,
-            rich_help_panel=LEARNING,
-            help="Pairs with more words a side have no links; 200.",
-        ),
-    ] = None,
     option: Annotated[
         list[str] | None,
         typer.Option(
@@ -181,8 +101,8 @@ def command(
             help="Any other option that the class has in Python; may be given several times.",
         ),
     ] = None,
-    seed: Seed = 0,
     *,
+    options: dict[str, Any],
     asked: ReadingOptions,
 ) -> None:
     """Learn to align from sentences that were aligned by hand; fifty to a hundred are enough to begin with.
@@ -199,37 +119,28 @@ def command(
         files = (source, target, gold)
     named = named_files(links)
     dev_named = dev_files(dev_links)
-    _check(files, save, unlabelled, dev, [*named.values(), *dev_named.values()], features, json)
+    _check(files, save, unlabelled, dev, [*named.values(), *dev_named.values()], options, json)
     check_dev(files, dev, named, dev_named)
-    options: dict[str, Any] = {
-        "features": None if features is None else tuple(part.strip() for part in features.split(",") if part.strip()),
-        "links": tuple(named) or None,
-        "lexicon": lexicon,
-        "trainer": trainer,
-        "missed": missed,
-        "iterations": iterations,
-        "threshold": threshold if threshold in (None, "auto") else float(threshold),
-        "lowercase": False if keep_case else None,
-        "max_length": max_length,
-        "threads": threads,
-    }
-    options = {name: value for name, value in options.items() if value is not None}
-    options |= {"empty": empty, "tune": tune, "seed": seed}
+    if named:
+        options["links"] = tuple(named)
+    if threads is not None:
+        options["threads"] = threads
     reading = asked.of()
     if save is not None:
         from isogloss import store
 
         store.check_place(save)  # before the work
     with compiling(f"train-{kind}", quiet, "a minute"):
-        if lexicon is not None:
+        if "lexicon" in options:
             from isogloss.tasks.align.lexicon import read_lexicon
 
-            options["lexicon"] = list(read_lexicon(lexicon))  # a wrong file should not cost a training
+            options["lexicon"] = list(read_lexicon(options["lexicon"]))  # a wrong file should not cost a training
         own = _own_options(option)
         aligner = None if kind == AUTO else _new(kind, options, own)
-        options = _for_all_kinds(options, own) if kind == AUTO else {}
-        work = _Work(files, unlabelled, dev, named, dev_named, reading, empty == "skip", quiet)
-        work.train(aligner, options)
+        shared = _for_all_kinds(options, own) if kind == AUTO else {}
+        skip_empty = {**options, **own}.get("empty", SupervisedOptions().empty) == "skip"
+        work = _Work(files, unlabelled, dev, named, dev_named, reading, skip_empty, quiet)
+        work.train(aligner, shared)
     if save is not None:
         work.aligner.save(save)
     seconds = time.perf_counter() - began
@@ -244,13 +155,13 @@ def _check(
     unlabelled: tuple[str, str] | None,
     dev: tuple[str, str, str] | None,
     others: list[str],
-    features: str | None,
+    options: dict[str, Any],
     json: bool,
 ) -> None:
     every = [*files, *(unlabelled or ()), *(dev or ()), *others]
     if every.count("-") > 1:
         raise UsageError("standard input can be one of the files only")
-    if features is not None and not features.strip(", ") and not others:
+    if options.get("features") == () and not others:
         raise UsageError("--features: names no set, so there is nothing to learn. Leave it out to have the usual ones")
     if save is None and not json:
         raise UsageError("train-aligner: what is learnt would be lost: give --save MODEL, or --json to see the report")
@@ -290,8 +201,8 @@ def _new(kind: str, options: dict[str, Any], own: dict[str, Any]) -> Any:
 
 def _check_once(options: dict[str, Any], own: dict[str, Any]) -> None:
     for name in own:
-        if name in options and name not in ("empty", "tune", "seed"):
-            raise UsageError(f"--option {name}: is given twice, once as --{name.replace('_', '-')}")
+        if name in options:
+            raise UsageError(f"--option {name}: is given twice, once as {flag_of(name)}")
 
 
 def _for_all_kinds(options: dict[str, Any], own: dict[str, Any]) -> dict[str, Any]:
@@ -302,7 +213,7 @@ def _for_all_kinds(options: dict[str, Any], own: dict[str, Any]) -> dict[str, An
     every = {**options, **own}
     if (problem := unsuited(list(ALIGNERS), every)) is not None:
         name, reason = problem
-        asked = f"--option {name}" if name in own else f"--{name.replace('_', '-')}"
+        asked = f"--option {name}" if name in own else flag_of(name)
         raise UsageError(
             f"{asked}: {reason}, and auto tries {', '.join(ALIGNERS)}. Leave it out, or name the kind that you want: "
             "isogloss train-aligner itg ..."

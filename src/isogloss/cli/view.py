@@ -353,11 +353,11 @@ class _Shown:
 
         n_gold = len(self.gold)
         score = score_links(self.links[:n_gold], self.gold)
-        scores = {name: 100 * getattr(score, name) for name in ("precision", "recall", "f1", "aer")}
+        scores = {name: score[name] for name in score.measures}
         facts = {**scores, **facts, "signature": score.signature}
         if self.other is not None:
             comparison = compare(self.links[:n_gold], self.other[:n_gold], self.gold)
-            facts |= {f"AER of {self.names[1]}": 100 * comparison.second, "comparison": str(comparison)}
+            facts |= {f"AER of {self.names[1]}": comparison.second, "comparison": str(comparison)}
         return facts
 
 

@@ -20,7 +20,7 @@ from isogloss.data.vocabulary import Vocabulary
 from isogloss.errors import ParameterError, TreebankError
 
 if TYPE_CHECKING:
-    from isogloss.data.formats.conllu import Source
+    from isogloss.data.formats.conllu import PlainSource, Source
 
 __all__ = ["Column", "Sentence", "Treebank", "bundle_of", "features_of"]
 
@@ -79,7 +79,7 @@ class Treebank(Rows[Sentence]):
         0 for the root, 1 to n for a word of the sentence, -1 where it is not known (``_``).
     name : str
         The file, for messages.
-    source : Source
+    source : Source or PlainSource
         The text, and where in it the words stand.
     form : TextForm, optional
         How the words were made, if they come from plain text; None where the file says what a word is.
@@ -99,7 +99,7 @@ class Treebank(Rows[Sentence]):
     columns: Mapping[str, Column]
     heads: NDArray[np.int32]
     name: str
-    source: Source
+    source: Source | PlainSource
     form: TextForm | None = None
 
     # Making ----------------------------------------------------------------------------------------------------------
@@ -146,17 +146,9 @@ class Treebank(Rows[Sentence]):
         2 ! _ _ _ _ _ _ _ _
         <BLANKLINE>
         """
-        from isogloss.data.formats.conllu import table_of
-        from isogloss.data.tokenise import spaces_after
+        from isogloss.data.formats.conllu import plain_treebank
 
-        rows, comments = [], []
-        for sentence in range(len(text)):
-            line, after = spaces_after(text, sentence)
-            words = zip(text.tokens(sentence), after, strict=True)
-            rows.append([{"form": word, "misc": misc} for word, misc in words])
-            comments.append({"sent_id": str(sentence + 1), "text": line})
-        made = cls.from_bytes(table_of(rows, comments), text.name, format="conllu")
-        return replace(made, form=text.form)._with_empty(text.ids.lengths.tolist())
+        return plain_treebank(text)
 
     def _with_empty(self, lengths: Sequence[int]) -> Treebank:
         """The same words in sentences of these lengths, of which those of length 0 are missing here."""
@@ -164,6 +156,9 @@ class Treebank(Rows[Sentence]):
             return self
         offsets = np.zeros(len(lengths) + 1, np.int64)
         np.cumsum(lengths, out=offsets[1:])
+        from isogloss.data.formats.conllu import Source
+
+        assert isinstance(self.source, Source)
         filled = np.asarray(lengths) > 0
         blocks = np.zeros((len(lengths), 2), np.int64)
         blocks[filled] = self.source.blocks

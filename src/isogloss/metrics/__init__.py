@@ -26,6 +26,8 @@ from isogloss.metrics.parsing import (
     confusion,
     score_trees,
 )
+from isogloss.metrics.scores import Score
+from isogloss.metrics.tagging import TagScore, score_tags
 
 __all__ = [
     "AlignmentScore",
@@ -35,6 +37,8 @@ __all__ = [
     "Curve",
     "ParseComparison",
     "ParseScore",
+    "Score",
+    "TagScore",
     "best_threshold",
     "bijectivity",
     "breakdown_trees",
@@ -45,6 +49,7 @@ __all__ = [
     "curve",
     "score_by_frequency",
     "score_links",
+    "score_tags",
     "score_trees",
     "symmetry",
     "threshold_at_recall",

@@ -50,7 +50,7 @@ def interval_of(values: NDArray[np.float64]) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Difference:
-    """The difference of two systems, with what chance alone would do; shares, `as_dict` has percentages.
+    """The difference of two systems, with what chance alone would do; in percent, but for the p-value.
 
     Parameters
     ----------
@@ -76,10 +76,10 @@ class Difference:
     def as_dict(self) -> dict[str, Any]:
         """Plain data; rates, difference and interval in percent, the p-value as it is."""
         return {
-            "first": 100 * self.first,
-            "second": 100 * self.second,
-            "delta": 100 * self.delta,
-            "interval": [100 * bound for bound in self.interval],
+            "first": self.first,
+            "second": self.second,
+            "delta": self.delta,
+            "interval": list(self.interval),
             "p_value": self.p_value,
             "n": self.n,
             "resamples": self.resamples,
@@ -90,8 +90,8 @@ class Difference:
         """One line, with all that is needed to find it again."""
         low, high = self.interval
         return (
-            f"Δ{measure.upper()} = {100 * self.delta:+.2f} [{100 * low:+.2f}, {100 * high:+.2f}], "
-            f"p = {self.p_value:.4f} | {100 * self.first:.2f} - {100 * self.second:.2f}|n:{self.n}|"
+            f"Δ{measure.upper()} = {self.delta:+.2f} [{low:+.2f}, {high:+.2f}], "
+            f"p = {self.p_value:.4f} | {self.first:.2f} - {self.second:.2f}|n:{self.n}|"
             f"resamples:{self.resamples}|seed:{self.seed}"
         )
 
@@ -113,7 +113,7 @@ def paired(
     counts : int64[n_sentences, 2, n_counts]
         Of both systems.
     rate : callable
-        The measure, float64[...], of summed counts array[..., n_counts].
+        The measure, float64[...] from 0 to 1, of summed counts array[..., n_counts].
     place : str
         Who asks, for messages.
 
@@ -123,8 +123,8 @@ def paired(
     """
     if resamples < 1:
         raise ParameterError(f"{place}: resamples should be a positive integer, not {resamples!r}")
-    first, second = rate(counts.sum(axis=0)).tolist()
-    drawn = rate(resampled(counts, resamples, seed)) if len(counts) else np.zeros((resamples, 2))
+    first, second = (100 * rate(counts.sum(axis=0))).tolist()
+    drawn = 100 * rate(resampled(counts, resamples, seed)) if len(counts) else np.zeros((resamples, 2))
     delta = drawn[:, 0] - drawn[:, 1]
     tail = min(np.count_nonzero(delta <= 0), np.count_nonzero(delta >= 0))
     return {

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isogloss._version import __version__
 from isogloss.data import Bitext, Links, Text
 from isogloss.errors import LinksError, ParameterError
 from isogloss.metrics._counts import check_rows, contained, counts_by_pair, link_keys, rates, sorted_once
-from isogloss.metrics._resampling import Difference, interval_of, paired, resampled
+from isogloss.metrics._resampling import Difference, paired
+from isogloss.metrics.scores import Sample, Score
 
 __all__ = [
     "AlignmentScore",
@@ -28,21 +28,15 @@ __all__ = [
 Side = Literal["source", "target", "either"]
 
 
-@dataclass(frozen=True)
-class AlignmentScore:
-    """Precision, recall, balanced F and alignment error rate, as shares (0 to 1); `as_dict` has percentages.
+@dataclass(frozen=True, kw_only=True, repr=False)
+class AlignmentScore(Score):
+    """Precision, recall, balanced F and alignment error rate, in percent.
 
     Parameters
     ----------
     precision, recall, f1, aer : float
     links, sure, possible : int
         Links predicted, links that are sure in the gold, and links that are possible only.
-    n : int
-        Sentence pairs scored.
-    intervals : mapping of str to (float, float)
-        95% bootstrap interval of each of the four; empty when none were asked for, or there was nothing to draw from.
-    signature : str
-        The recipe of the score, so that two numbers can be compared.
     """
 
     precision: float
@@ -52,31 +46,19 @@ class AlignmentScore:
     links: int
     sure: int
     possible: int
-    n: int
-    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict, hash=False)
-    signature: str = ""
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain data; scores and their intervals in percent."""
-        return {
-            "precision": 100 * self.precision,
-            "recall": 100 * self.recall,
-            "f1": 100 * self.f1,
-            "aer": 100 * self.aer,
-            "links": self.links,
-            "sure": self.sure,
-            "possible": self.possible,
-            "n": self.n,
-            "intervals": {name: [100 * low, 100 * high] for name, (low, high) in self.intervals.items()},
-            "signature": self.signature,
-        }
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """All four."""
+        return ("precision", "recall", "f1", "aer")
 
-    def __str__(self) -> str:
-        spread = ""
-        if "aer" in self.intervals:
-            low, high = self.intervals["aer"]
-            spread = f" ± {50 * (high - low):.1f}"
-        return f"AER = {100 * self.aer:.2f}{spread} | {self.signature}"
+    @property
+    def headline(self) -> str:
+        """Always `aer`: less is better."""
+        return "aer"
+
+    def _further(self) -> dict[str, Any]:
+        return {"links": self.links, "sure": self.sure, "possible": self.possible}
 
 
 def score_links(
@@ -120,8 +102,8 @@ def score_links(
     >>> score = score_links(Links.of([{(0, 0), (1, 2), (2, 2)}]), gold, bootstrap=0)
     >>> print(score)  # doctest: +ELLIPSIS
     AER = 40.00 | links:sure+possible|null:no|index:0|n:1|seed:0|v:...
-    >>> round(score.precision, 3), score.recall
-    (0.667, 0.5)
+    >>> round(score.precision, 1), score.recall, float(score)
+    (66.7, 50.0, 40.0)
     """
     counts = counts_by_pair(predicted, gold)
     if include is not None:
@@ -130,24 +112,18 @@ def score_links(
 
 
 def _score(counts: NDArray[np.int64], bootstrap: int, seed: int, remark: str = "") -> AlignmentScore:
-    if bootstrap < 0:
-        raise ParameterError(f"score: bootstrap should be a number of resamples, 0 for none, not {bootstrap!r}")
+    sample = Sample(counts, rates, bootstrap, seed)
     links, _, _, sure, allowed = counts.sum(axis=0).tolist()
-    value = {name: float(rate) for name, rate in rates(counts.sum(axis=0)).items()}
-    intervals = {}
-    if bootstrap and len(counts):
-        drawn = rates(resampled(counts, bootstrap, seed))
-        intervals = {name: interval_of(values) for name, values in drawn.items()}
     kinds = "sure+possible" if allowed > sure else "sure"
-    signature = f"links:{kinds}|null:no|index:0{remark}|n:{len(counts)}|seed:{seed}|v:{__version__}"
+    signature = sample.signed(f"links:{kinds}", "null:no", "index:0", remark, f"n:{len(counts)}")
     return AlignmentScore(
-        **value,
+        **sample.percent(),
         links=links,
         sure=sure,
         possible=allowed - sure,
         n=len(counts),
-        intervals=intervals,
         signature=signature,
+        sample=sample,
     )
 
 
@@ -288,7 +264,7 @@ def score_by_frequency(
             predicted.keep(rare_predicted if name == "rare" else ~rare_predicted),
             gold.keep(rare_gold if name == "rare" else ~rare_gold),
         )
-        scores[name] = _score(counts, bootstrap, seed, remark=f"|words:{side}{sign}{rare}")
+        scores[name] = _score(counts, bootstrap, seed, remark=f"words:{side}{sign}{rare}")
     return scores
 
 

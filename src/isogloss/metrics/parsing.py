@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from isogloss._version import __version__
 from isogloss.data.formats import as_gold
 from isogloss.data.tagsets import retagged
 from isogloss.data.treebank import Column, Treebank
 from isogloss.errors import ParameterError, TreebankError
-from isogloss.metrics._resampling import Difference, interval_of, paired, resampled
+from isogloss.metrics._resampling import Difference, paired
 from isogloss.metrics._written import NEEDS, SCORED, left_out
+from isogloss.metrics.scores import Sample, Score
 
 __all__ = [
     "CONTENT_RELATIONS",
@@ -58,9 +58,9 @@ Ids = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 
-@dataclass(frozen=True)
-class ParseScore:
-    """Shares (0 to 1) of words that are right; `as_dict` has percentages. What is not scored is NaN, and not in there.
+@dataclass(frozen=True, kw_only=True, repr=False)
+class ParseScore(Score):
+    """Words that are right, in percent. What is not scored is not a number, and not in `as_dict`.
 
     Parameters
     ----------
@@ -70,12 +70,8 @@ class ParseScore:
         F of the latter among content words, so that determiners, case marks, auxiliaries and punctuation do not count.
     upos, xpos, ufeats : float
         Words with the right universal tag, language-specific tag, and bundle of universal features.
-    n, words, heads : int
-        Sentences and words scored, and words whose head gold knows: `uas`, `las` and `clas` are of these.
-    intervals : mapping of str to (float, float)
-        95% bootstrap interval of each; empty when none were asked for.
-    signature : str
-        The recipe of the score.
+    words, heads : int
+        Words scored, and words whose head gold knows: `uas`, `las` and `clas` are of these.
     left_out : mapping of str to str
         By measure, why it is not scored.
     """
@@ -86,11 +82,8 @@ class ParseScore:
     upos: float
     xpos: float
     ufeats: float
-    n: int
     words: int
     heads: int
-    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict, hash=False)
-    signature: str = ""
     left_out: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property
@@ -98,27 +91,16 @@ class ParseScore:
         """Those that are scored."""
         return tuple(name for name in MEASURES if name not in self.left_out)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Plain data; scores and their intervals in percent."""
-        return {
-            **{name: 100 * float(getattr(self, name)) for name in self.measures},
-            "n": self.n,
-            "words": self.words,
-            "heads": self.heads,
-            "intervals": {name: [100 * low, 100 * high] for name, (low, high) in self.intervals.items()},
-            "signature": self.signature,
-            "left_out": dict(self.left_out),
-        }
+    @property
+    def headline(self) -> str:
+        """`las`; where relations are not scored `uas`, and without trees the first measure that is."""
+        return next((name for name in ("las", "uas") if name in self.measures), self.measures[0])
 
-    def __str__(self) -> str:
-        parts = []
-        for name in [name for name in ("uas", "las") if name not in self.left_out] or self.measures:
-            spread = ""
-            if name in self.intervals:
-                low, high = self.intervals[name]
-                spread = f" ± {50 * (high - low):.1f}"
-            parts.append(f"{name.upper()} = {100 * float(getattr(self, name)):.2f}{spread}")
-        return f"{', '.join(parts)} | {self.signature}"
+    def _shown(self) -> tuple[str, ...]:
+        return tuple(name for name in ("uas", "las") if name in self.measures) or self.measures
+
+    def _further(self) -> dict[str, Any]:
+        return {"words": self.words, "heads": self.heads, "left_out": dict(self.left_out)}
 
 
 def score_trees(
@@ -170,11 +152,9 @@ def score_trees(
     >>> score = score_trees(gold.with_columns(heads=[2, 0, 1]), gold, bootstrap=0)
     >>> print(score)  # doctest: +ELLIPSIS
     UAS = 66.67, LAS = 66.67 | punct:yes|subtypes:no|n:1|words:3|seed:0|v:...
-    >>> score.clas, score.upos
-    (1.0, 1.0)
+    >>> score.clas, score.upos, round(float(score), 2)
+    (100.0, 100.0, 66.67)
     """
-    if bootstrap < 0:
-        raise ParameterError(f"score_trees: bootstrap should be a number of resamples, 0 for none, not {bootstrap!r}")
     predicted, gold = as_gold(predicted), as_gold(gold)
     if tagset is not None:
         predicted, gold = retagged(predicted, tagset), retagged(gold, tagset)
@@ -185,18 +165,14 @@ def score_trees(
         raise TreebankError(
             f"{predicted.name}: nothing in it can be scored against {gold.name} ({reasons}). Are they the right files?"
         )
-    sums = counts.sum(axis=0)
-    value = {name: math.nan if name in omitted else float(rate) for name, rate in _rates(sums).items()}
-    intervals = {}
-    if bootstrap and len(gold):
-        drawn = _rates(resampled(counts, bootstrap, seed))
-        intervals = {name: interval_of(rates) for name, rates in drawn.items() if name not in omitted}
-    words, heads = int(sums[_WORDS]), int(sums[_HEADS])
-    known = "" if words == heads else f"|heads:{heads}"
-    tags = "" if tagset is None else f"|tagset:{tagset}"
-    signature = f"punct:yes|subtypes:no|n:{len(gold)}|words:{words}{known}{tags}|seed:{seed}|v:{__version__}"
+    sample = Sample(counts, _rates, bootstrap, seed)
+    value = {name: math.nan if name in omitted else rate for name, rate in sample.percent().items()}
+    words, heads = (int(counts[:, place].sum()) for place in (_WORDS, _HEADS))
+    known = "" if words == heads else f"heads:{heads}"
+    tags = "" if tagset is None else f"tagset:{tagset}"
+    signature = sample.signed("punct:yes", "subtypes:no", f"n:{len(gold)}", f"words:{words}", known, tags)
     return ParseScore(
-        **value, n=len(gold), words=words, heads=heads, intervals=intervals, signature=signature, left_out=omitted
+        **value, n=len(gold), words=words, heads=heads, signature=signature, sample=sample, left_out=omitted
     )
 
 

@@ -34,7 +34,7 @@ from isogloss.testing.enumerate import (
     tree_parts,
     trees,
 )
-from isogloss.testing.estimators import check_estimator, check_options
+from isogloss.testing.estimators import check_estimator, check_options, check_posteriors
 from isogloss.testing.learners import check_gradient, check_learner
 
 __all__ = [
@@ -61,6 +61,7 @@ __all__ = [
     "check_laws",
     "check_learner",
     "check_options",
+    "check_posteriors",
     "check_structure",
     "grandparent_parts",
     "having",

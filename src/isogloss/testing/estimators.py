@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import copy
+import json
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from isogloss import store
+from isogloss._version import __version__
 from isogloss.errors import IsoglossError, ParameterError, UsageError
+from isogloss.metrics import Score
+from isogloss.structures.batch import Stack
 from isogloss.testing.learners import same
 
-__all__ = ["check_estimator", "check_options"]
+__all__ = ["check_estimator", "check_options", "check_posteriors"]
 
 Saved = dict[str, bytes]
+SUMS = 1e-6
+"""How far from 1 posteriors may add up to."""
 
 
 def check_estimator(
@@ -26,13 +34,14 @@ def check_estimator(
     empty: Any = None,
     training: Any = None,
     other_fit: Callable[[Any], Any] | None = None,
-    declared: bool = True,
+    score: Callable[[Any], Any] | None = None,
 ) -> None:
     """Hold an estimator against the laws; AssertionError names the one that is broken.
 
     Options, see `check_options`. What has learnt nothing says so. `fit` gives the estimator itself and leaves its
     options alone. Fitted again, with one thread or two, or after it had learnt something else, it saves the same bytes.
-    What is loaded has the same options, predicts the same to the bit, and saves the same bytes.
+    What is loaded has the same options, predicts the same to the bit, and saves the same bytes. `predict_proba`, where
+    there is one, gives what is said at `check_posteriors`, and `score` an `isogloss.metrics.Score`.
 
     Parameters
     ----------
@@ -49,8 +58,8 @@ def check_estimator(
         gives the same. Leave it out where an estimator promises more for the text it learnt from.
     other_fit : callable, optional
         Teaches something else.
-    declared : bool
-        Whether it derives from `isogloss.estimator.Estimator`.
+    score : callable, optional
+        Scores a fitted estimator, and returns what its `score` does.
 
     Examples
     --------
@@ -59,24 +68,75 @@ def check_estimator(
     >>> trees = Treebank.of([[("she", "PRON"), ("sleeps", "VERB")], [("he", "PRON"), ("eats", "VERB")]] * 3)
     >>> check_estimator(CrfTagger, lambda tagger: tagger.fit(trees), Text.of(["he sleeps"]), training=trees)
     """
-    if declared:
-        check_options(make, fit)
+    check_options(make, fit)
     _check_unfitted(make(), text)
     fitted = make()
-    options = _options(fitted, declared)
+    options = dict(fitted.get_params(deep=False))
     kept = copy.deepcopy(options)
     assert fit(fitted) is fitted, "fit does not return the estimator itself"
-    after = _options(fitted, declared)
+    after = dict(fitted.get_params(deep=False))
     assert all(after[name] is value for name, value in options.items()), "fit puts other objects in place of options"
     assert same(after, kept), "fit changes what it was given as an option"
     saved = _saved(fitted)
     _check_fitted_again(make, fit, other_fit, saved)
-    _check_loaded(fitted, saved, [text] if training is None else [text, training], declared)
+    _check_loaded(fitted, saved, [text] if training is None else [text, training])
     if training is not None:
         copied = fitted.predict(copy.deepcopy(training))
         assert same(fitted.predict(training), copied), "a copy of the training text gets something else"
     if empty is not None:
         _check_empty(fitted, empty)
+    if hasattr(fitted, "predict_proba"):
+        check_posteriors(fitted.predict_proba(text))
+    if score is not None:
+        _check_score(score(fitted))
+
+
+def check_posteriors(found: Any) -> None:
+    """The laws of what `predict_proba` gives, by what is predicted.
+
+    Tags: float64[n_words, n_labels] for all sentences, or a dictionary of such by column; each row adds up to 1. Trees:
+    a `Stack` of float64[n + 1, n + 1] for each sentence, as (head, child) with the root first; the heads of each word
+    add up to 1. Links: a list of float32[n_source, n_target] for each pair, which need not add up to anything. Tags and
+    trees together: a named tuple of both. All are between 0 and 1.
+    """
+    if isinstance(found, np.ndarray):
+        _check_probabilities(found)
+        assert found.ndim == 2 and np.allclose(found.sum(axis=1), 1, atol=SUMS), "posteriors of a word are not 1 in all"
+    elif isinstance(found, Stack):
+        for sentence in found:
+            _check_probabilities(sentence)
+            assert np.allclose(sentence[:, 1:].sum(axis=0), 1, atol=SUMS), "posteriors of heads are not 1 in all"
+            assert not sentence[:, 0].any(), "the root has a head"
+    elif isinstance(found, Mapping):
+        for each in found.values():
+            check_posteriors(each)
+    elif isinstance(found, list):
+        for each in found:
+            _check_probabilities(each)
+            assert each.ndim == 2, "posteriors of links have a row for each source word, a column for each target word"
+    else:
+        assert isinstance(found, tuple) and found, f"predict_proba gives a {type(found).__name__}"
+        for each in found:
+            check_posteriors(each)
+
+
+def _check_probabilities(found: Any) -> None:
+    assert found.dtype.kind == "f" and np.isfinite(found).all(), "posteriors are not numbers"
+    assert found.min(initial=0.0) >= 0 and found.max(initial=0.0) <= 1 + SUMS, "posteriors are not from 0 to 1"
+
+
+def _check_score(found: Any) -> None:
+    assert isinstance(found, Score), f"score gives a {type(found).__name__}, not a Score"
+    assert found.headline in found.measures, "the headline is no measure"
+    assert float(found) == found.value == found[found.headline], "float(score) is not its headline"
+    for name in found.measures:
+        low, high = found.intervals[name]
+        assert 0 <= low <= high <= 100 and 0 <= found[name] <= 100, f"{name} is not in percent"
+    assert found.interval == found.intervals[found.headline], "the interval is not that of the headline"
+    assert f"|n:{found.n}|" in found.signature and found.signature.endswith(f"|v:{__version__}"), found.signature
+    said = json.loads(json.dumps(found.as_dict(), allow_nan=False))
+    assert all(said[name] == found[name] for name in found.measures) and said["signature"] == found.signature
+    assert f"{found.value:.2f}" in repr(found) and found.signature in str(found), "its words lack the headline"
 
 
 def check_options(make: Callable[..., Any], fit: Callable[[Any], Any]) -> None:
@@ -115,10 +175,6 @@ def _refusal(call: Callable[[], Any], kind: type[IsoglossError], what: str) -> s
     raise AssertionError(f"{what}: is not refused with {kind.__name__}")
 
 
-def _options(estimator: Any, declared: bool) -> dict[str, Any]:
-    return dict(estimator.get_params(deep=False)) if declared else {}
-
-
 def _saved(estimator: Any) -> Saved:
     """The files of the saved estimator, by name."""
     with tempfile.TemporaryDirectory() as folder:
@@ -151,7 +207,7 @@ def _check_fitted_again(
         assert _saved(fit(make(threads=threads))) == saved, f"with {threads} threads, it learns something else"
 
 
-def _check_loaded(fitted: Any, saved: Saved, texts: list[Any], declared: bool) -> None:
+def _check_loaded(fitted: Any, saved: Saved, texts: list[Any]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "model"
         fitted.save(place)
@@ -160,8 +216,7 @@ def _check_loaded(fitted: Any, saved: Saved, texts: list[Any], declared: bool) -
             loaded = load(place)
             assert type(loaded) is type(fitted), f"what is loaded is a {type(loaded).__name__}"
             assert _saved(loaded) == saved, "what is loaded saves something else"
-            if declared:
-                assert same(loaded.options_, fitted.options_), "what is loaded has other options"
+            assert same(loaded.options_, fitted.options_), "what is loaded has other options"
             for text in texts:
                 assert same(loaded.predict(text), fitted.predict(text)), "what is loaded predicts something else"
 

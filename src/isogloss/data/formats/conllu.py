@@ -12,17 +12,23 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from itertools import pairwise, repeat
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isogloss.data.bitext import Text
 from isogloss.data.formats.files import PathOrName, name_of, read_bytes, read_whole
+from isogloss.data.tokenise import spaces_after
 from isogloss.data.treebank import Column, Treebank
 from isogloss.data.vocabulary import Vocabulary
 from isogloss.errors import ParameterError, TreebankError
 
-__all__ = ["LAYOUTS", "Layout", "Source", "format_treebank", "layout_named", "parse_treebank", "read_treebank"]
+__all__ = [
+    "LAYOUTS", "Layout", "PlainSource", "Source", "format_treebank", "layout_named", "parse_treebank", "plain_treebank",
+    "read_treebank",
+]  # fmt: skip
 
 COLUMNS = ("form", "lemma", "upos", "xpos", "feats", "deprel", "deps", "misc")
 NOTHING = "_"
@@ -179,6 +185,56 @@ class Source:
 
 
 _END = re.compile(rb"(?:\r?\n)+\Z")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PlainSource:
+    """The plain text that a treebank came from, a sentence a line: CoNLL-U is made of it when it is written.
+
+    Parameters
+    ----------
+    text : Text
+    sentences : int64[n_sentences]
+        Rows of the text.
+    rows : int64[n_words]
+        The same for each word.
+    changed, predicted
+        As in `Source`.
+    """
+
+    text: Text
+    sentences: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    changed: frozenset[str] = field(default_factory=frozenset)
+    predicted: frozenset[str] = field(default_factory=frozenset)
+    layout: ClassVar[Layout] = LAYOUTS[0]
+    line_end: ClassVar[bytes] = b"\n"
+
+    def part(self, sentences: slice, words: slice) -> PlainSource:
+        """Neighbouring sentences and their words."""
+        return replace(self, sentences=self.sentences[sentences], rows=self.rows[words])
+
+    def take(self, sentences: NDArray[np.int64], words: NDArray[np.int64]) -> PlainSource:
+        """Those sentences, in that order."""
+        return replace(self, sentences=self.sentences[sentences], rows=self.rows[words])
+
+    def line_of(self, word: int) -> int:
+        """The line of the text, from 1, of a word."""
+        return 1 + int(self.rows[word])
+
+    def _comment(self, key: str, sentence: int) -> str:
+        if key == "sent_id":
+            return str(sentence + 1)
+        return spaces_after(self.text, sentence)[0] if key == "text" else ""
+
+    def comments(self, key: str) -> list[str]:
+        """What ``# key = ...`` will say before each sentence; empty for sentences without words."""
+        filled = self.text.ids.lengths > 0
+        return [self._comment(key, sentence) if filled[sentence] else "" for sentence in self.sentences.tolist()]
+
+    def comment_lines(self, sentence: int) -> list[str]:
+        """The comments of one sentence."""
+        return [f"# {key} = {self._comment(key, int(self.sentences[sentence]))}" for key in ("sent_id", "text")]
 
 
 # Reading -------------------------------------------------------------------------------------------------------------
@@ -367,7 +423,7 @@ def format_treebank(treebank: Treebank, format: str | None = None) -> bytes:
             f"{treebank.name}: {layout.title} has no column for {', '.join(homeless)}. "
             "Write it as CoNLL-U: a name that ends in .conllu, or format='conllu'"
         )
-    if layout.name != source.layout.name:
+    if isinstance(source, PlainSource) or layout.name != source.layout.name:
         return _with_note(_written_anew(treebank, layout), source, layout)
     from isogloss.data.formats._numba.tables import splice
 
@@ -397,7 +453,7 @@ def format_treebank(treebank: Treebank, format: str | None = None) -> bytes:
     return source.mark + _with_note(spliced.tobytes(), source, layout) + source.rest
 
 
-def _with_note(text: bytes, source: Source, layout: Layout) -> bytes:
+def _with_note(text: bytes, source: Source | PlainSource, layout: Layout) -> bytes:
     """Name the predicted columns at the top, where text of CoNLL-U does not do so already."""
     missing = source.predicted - _noted(text)
     if not missing or not text or layout.name != "conllu":
@@ -415,44 +471,66 @@ def heads_as_types(heads: NDArray[np.int32]) -> list[str]:
 
 
 def _written_anew(treebank: Treebank, layout: Layout) -> bytes:
+    cells: list[Iterable[str]] = [repeat(NOTHING)] * layout.n_fields
+    within = np.arange(1, treebank.n_words + 1) - np.repeat(treebank.offsets[:-1], treebank.lengths)
+    cells[0] = map(str, within.tolist())
+    for column, place in layout.places.items():
+        if column == "head":
+            numbers, types = treebank.heads + 1, heads_as_types(treebank.heads)
+        else:
+            numbers, types = treebank.columns[column].ids, list(treebank.columns[column].vocabulary.types)
+        cells[place] = map(types.__getitem__, numbers.tolist())
+    rows = list(map("\t".join, zip(*cells, strict=False)))
     lines: list[str] = []
-    given = [(place, column) for column, place in layout.places.items() if column != "head"]
-    for sentence in range(len(treebank)):
-        start, stop = treebank.offsets[sentence : sentence + 2].tolist()
-        if start == stop:
-            continue
-        lines += treebank.source.comment_lines(sentence)
-        cells = [[NOTHING] * layout.n_fields for _ in range(start, stop)]
-        for place, column in given:
-            for row, text in zip(cells, treebank.strings(column, sentence), strict=True):
-                row[place] = text
-        for number, (row, head) in enumerate(zip(cells, treebank.heads[start:stop].tolist(), strict=True)):
-            row[0], row[layout.places["head"]] = str(number + 1), NOTHING if head < 0 else str(head)
-        lines += ["\t".join(row) for row in cells]
-        lines.append("")
+    for sentence, (start, stop) in enumerate(pairwise(treebank.offsets.tolist())):
+        if start < stop:
+            lines += [*treebank.source.comment_lines(sentence), *rows[start:stop], ""]
     return "".join(f"{line}\n" for line in lines).encode()
 
 
-def table_of(
-    sentences: Iterable[Sequence[Mapping[str, object]]], comments: Sequence[Mapping[str, str]] | None = None
-) -> bytes:
-    """CoNLL-U text of words given as mappings from column to content; what is not given is ``_``.
+def plain_treebank(text: Text) -> Treebank:
+    """The words of a text as a treebank, see `Treebank.from_text`."""
+    lengths = text.ids.lengths
+    offsets = np.zeros(len(text) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    nothing = Column(np.zeros(text.n_words, np.int32), Vocabulary([NOTHING] if text.n_words else []))
+    columns = dict.fromkeys(COLUMNS, nothing)
+    columns["form"] = _forms(text)
+    if text.spans is not None and text.lines is not None:
+        columns["misc"] = Column.of(gap for sentence in range(len(text)) for gap in spaces_after(text, sentence)[1])
+    sentences = np.arange(len(text))
+    source = PlainSource(text, sentences, np.repeat(sentences, lengths))
+    return Treebank(offsets, columns, np.full(text.n_words, -1, np.int32), text.name, source, text.form)
 
-    `comments` has what is to be said of each sentence: ``{"sent_id": "1", ...}``.
-    """
+
+def _forms(text: Text) -> Column:
+    """The words of a text, numbered in order of first appearance."""
+    used, first, at = np.unique(text.ids.flat, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    place = np.empty(len(used), np.int32)
+    place[order] = np.arange(len(used), dtype=np.int32)
+    words = [text.vocabulary.types[number] for number in used[order].tolist()]
+    _check_cells("form", words)
+    return Column(place[at.reshape(-1)], Vocabulary(words))
+
+
+def _check_cells(column: str, texts: Iterable[str]) -> None:
+    for text in texts:
+        if not text or _UNFIT.search(text):
+            raise TreebankError(f"Treebank: {column} {text!r} is empty or has a tab or a line end in it")
+
+
+def table_of(sentences: Iterable[Sequence[Mapping[str, object]]]) -> bytes:
+    """CoNLL-U text of words given as mappings from column to content; what is not given is ``_``."""
     places = LAYOUTS[0].places
     lines = []
-    for index, sentence in enumerate(sentences):
-        if sentence and comments is not None:
-            lines += [f"# {key} = {value}" for key, value in comments[index].items()]
+    for sentence in sentences:
         for number, word in enumerate(sentence, start=1):
             cells = [str(number)] + [NOTHING] * 9
             for column, content in word.items():
                 if column not in places:
                     raise ParameterError(f"Treebank: no column {column!r}; there are {', '.join(places)}")
-                text = str(content)
-                if not text or _UNFIT.search(text):
-                    raise TreebankError(f"Treebank: {column} {text!r} is empty or has a tab or a line end in it")
+                _check_cells(column, [text := str(content)])
                 cells[places[column]] = text
             lines.append("\t".join(cells))
         if sentence:

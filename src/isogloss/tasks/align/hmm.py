@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from os import PathLike
 from typing import Any, ClassVar, Self
@@ -17,7 +17,6 @@ from isogloss.data.formats import BitextLike, as_bitext, as_links
 from isogloss.data.reading import Reading
 from isogloss.engine.threads import using_threads
 from isogloss.errors import BitextError, ParameterError, UsageError
-from isogloss.estimator import Estimator, option
 from isogloss.layout import number
 from isogloss.learners.runner import run
 from isogloss.metrics import AlignmentScore, best_threshold, score_links
@@ -28,14 +27,15 @@ from isogloss.tasks.align.explain import explain
 from isogloss.tasks.align.languages import KnownWords, text_for
 from isogloss.tasks.align.lexicon import LexiconEntry, entries_of, lexicon_prior, read_lexicon
 from isogloss.tasks.align.model import Model
-from isogloss.tasks.align.settings import CONSTRAINTS, MOST_WORDS, Settings
-from isogloss.tasks.align.symmetrise import METHODS, symmetrise_links
+from isogloss.tasks.align.options import HMMOptions
+from isogloss.tasks.align.settings import Settings
+from isogloss.tasks.align.symmetrise import symmetrise_links
 from isogloss.tasks.align.training import Evidence, Training, expect
 
 __all__ = ["HMMAligner", "Model1Aligner", "Model2Aligner"]
 
 
-class HMMAligner(Estimator):
+class HMMAligner(HMMOptions):
     """Links the words of a bitext with two HMMs, one for each direction, that are trained to agree.
 
     Parameters
@@ -60,6 +60,10 @@ class HMMAligner(Estimator):
         Word pairs known beforehand; a weight is a pseudo-count, 10 if not given.
     max_length : int
         Pairs with more words on a side are passed over and have no links.
+    remember : bool
+        What is said of the text of the training, handed to `predict` as the same object. True: what its training came
+        to, where each sentence was judged without its own evidence (`decode_leave_out`), which makes better links.
+        False: what a saved model says of it, to the bit, as of any other text.
     seed : int
         For form's sake: nothing here is random.
     threads : int, optional
@@ -90,74 +94,6 @@ class HMMAligner(Estimator):
     _kind: ClassVar[str] = "hmm"
     supervised: ClassVar[bool] = False
     """Whether gold links are learnt from."""
-    constraint: str = option(default="agreement", choices=CONSTRAINTS, help="What training asks of the two directions.")
-    decode_constraint: str | None = option(
-        default=None, choices=(None, *CONSTRAINTS),
-        help="What decoding asks of them; the same if not given, but symmetric after agreement.",
-    )  # fmt: skip
-    iterations: int | None = option(
-        default=None,
-        kind=int,
-        least=0,
-        most=10**6,
-        help="Iterations of the model; by the size of the text if not given.",
-    )
-    threshold: float | str = option(
-        default="auto", choices=("auto", "points"), kind=float, above=0, below=1,
-        help="Links are cells whose posterior reaches it; two ways find it without labels.",
-    )  # fmt: skip
-    symmetrise: str = option(
-        default="posterior", choices=("posterior", *METHODS), help="How the two directions become one set of links."
-    )
-    decode: str = option(
-        default="posterior", choices=("posterior", "viterbi"),
-        help="What makes the links of each direction that symmetrise joins.",
-    )  # fmt: skip
-    lowercase: bool = option(default=True, help="Compare words without case.")
-    spelling: float = option(
-        default=1.5, least=0, most=1000, help="Pseudo-count of a pair of words that are spelt alike; 0 for none."
-    )
-    stems: float = option(
-        default=2.0, least=0, most=1000, help="Pseudo-count of words whose stems go together; 0 for none."
-    )
-    smoothing: float = option(
-        default=0.001, least=1e-9, most=1000, help="Pseudo-count of every pair of words, met or not."
-    )
-    null: float = option(
-        default=0.15, least=1e-6, most=0.999, help="Probability that a word has no link, before any word is looked at."
-    )
-    _lexicon: str | PathLike[str] | Iterable[tuple[Any, ...]] | None = option(
-        default=None, kind=(str, PathLike, Iterable), kept=False, alias="lexicon",
-        help="Word pairs known beforehand, in a file or as tuples; a weight is a pseudo-count, 10 if not given.",
-    )  # fmt: skip
-    max_length: int = option(
-        default=1000, least=1, most=MOST_WORDS, help="Pairs with more words on a side are passed over."
-    )
-    seed: int = option(default=0, least=0, most=2**63 - 1, help="For form's sake: nothing here is random.")
-    threads: int | None = option(
-        default=None, kind=int, least=1, kept=False, help="Cores to use, all if not given; the result is the same."
-    )
-    model1_iterations: int | None = option(
-        default=None, kind=int, least=0, most=10**6,
-        help="Iterations of Model 1 before those of the model; by the size of the text if not given.",
-    )  # fmt: skip
-    null_smoothing: float = option(
-        default=0.01, least=1e-9, most=1000,
-        help="Pseudo-count, per word type, of the null word, which is spread by frequency.",
-    )  # fmt: skip
-    stem_length: int = option(default=4, least=1, most=64, help="Letters of a word that make its stem.")
-    leave_out: float = option(
-        default=1.0, least=0, most=1, help="How much of its own evidence a sentence is judged without in training."
-    )
-    decode_leave_out: float = option(
-        default=1.0, least=0, most=1, help="How much of its own evidence a sentence is judged without in decoding."
-    )
-    dual_steps: int | None = option(
-        default=None, kind=int, least=0, most=10**6,
-        help="Gradient steps on the dual of a projection; as the constraint needs if not given.",
-    )  # fmt: skip
-    dual_rate: float = option(default=1.0, least=1e-3, most=8, help="Length of these steps.")
-    dual_tolerance: float = option(default=0.01, least=0, most=1000, help="The violation at which these steps stop.")
 
     _trained_on: tuple[Bitext, Corpus, Evidence] | None = None
 
@@ -180,7 +116,7 @@ class HMMAligner(Estimator):
         resume: bool = False,
         progress: Progress | None = None,
     ) -> Self:
-        """Learn from a bitext (or anything `as_bitext` takes). Its own links are then what `predict` gives for it."""
+        """Learn from a bitext (or anything `as_bitext` takes). `predict` gives its own links for it, see `remember`."""
         self.check_params()
         bitext = as_bitext(bitext)
         progress = progress or QuietProgress()
@@ -399,9 +335,11 @@ class HMMAligner(Estimator):
     def _checked(self, given: object) -> Bitext:
         """A text to work on; one that looks unlike that of the training is said to."""
         self._check_fitted()
-        if self._trained_on is None or given is not self._trained_on[0]:
-            return text_for(self, given)
-        return self._trained_on[0]
+        return self._trained_on[0] if self._trained_on is not None and self._knows(given) else text_for(self, given)
+
+    def _knows(self, given: object) -> bool:
+        """Whether something is the text of the training, and to be judged as that."""
+        return self.remember and self._trained_on is not None and given is self._trained_on[0]
 
     @property
     def known_words_(self) -> tuple[KnownWords, KnownWords]:
@@ -410,9 +348,9 @@ class HMMAligner(Estimator):
         return KnownWords(model.source_words, model.source_counts), KnownWords(model.target_words, model.target_counts)
 
     def _evidence(self, bitext: Bitext) -> tuple[Corpus, Model, Evidence]:
-        """Posteriors of a text: those of the training if it is the same object, else from the model as it stands."""
+        """Posteriors of a text: those of the training, see `remember`, or else from the model as it stands."""
         self._check_fitted()
-        if self._trained_on is not None and self._trained_on[0] is bitext:
+        if self._trained_on is not None and self._knows(bitext):
             corpus, evidence = self._trained_on[1:]
             return corpus, self._own_model, evidence
         corpus = self._corpus(bitext)

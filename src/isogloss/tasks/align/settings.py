@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-__all__ = ["CONSTRAINTS", "MOST_WORDS", "Settings"]
+from isogloss.tasks.align.options import CONSTRAINTS, MOST_WORDS
 
-MOST_WORDS = 32_000
-"""Words that a side of a pair may have at the most: what 16 bits can number."""
-CONSTRAINTS = ("none", "agreement", "bijective", "symmetric")
+__all__ = ["CONSTRAINTS", "MOST_WORDS", "Settings"]
 
 _USUAL = {"model1_iterations": 5, "iterations": 5}
 # Iterations for texts of at least so many source words.

@@ -39,6 +39,7 @@ from numpy.typing import NDArray
 
 from isogloss.data import Links
 from isogloss.errors import LinksError, ParameterError
+from isogloss.tasks.align.options import METHODS
 
 __all__ = ["METHODS", "symmetrise", "symmetrise_links"]
 
@@ -63,9 +64,6 @@ _PLANS = {
     "grow-diag-final": _Plan(8, 1),
     "grow-diag-final-and": _Plan(8, 2),
 }
-
-METHODS: tuple[str, ...] = tuple(_PLANS)
-"""The names that `symmetrise` knows."""
 
 
 def symmetrise(

@@ -14,12 +14,10 @@ from isogloss.structures.base import Array, kept
 from isogloss.structures.batch import Batch, Stack
 from isogloss.structures.loopy import LoopyTrees
 from isogloss.structures.tree_parts import TreeParts
+from isogloss.tasks.parse.options import DECODERS, MOST_ROUNDS
 
 __all__ = ["DECODERS", "MOST_ROUNDS", "Shape", "best_trees", "chances_of", "pieces"]
 
-DECODERS = ("mbr", "map")
-MOST_ROUNDS = 1000
-"""No more rounds of belief propagation may be asked for."""
 CELLS = 1 << 20
 """Links that are scored at a time."""
 

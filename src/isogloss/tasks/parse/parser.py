@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from os import PathLike
 from typing import Any, ClassVar, Self
@@ -17,32 +17,29 @@ from isogloss.data.reading import Reading, check_reading
 from isogloss.data.treebank import Treebank
 from isogloss.engine.threads import using_threads
 from isogloss.errors import ParameterError, TreebankError, UsageError
-from isogloss.estimator import Estimator, option
 from isogloss.layout import vector
+from isogloss.metrics.parsing import ParseScore, score_trees
 from isogloss.progress import Progress, QuietProgress
 from isogloss.structures.batch import Stack
-from isogloss.structures.loopy import CONSTRAINTS, LoopyTrees
+from isogloss.structures.loopy import LoopyTrees
 from isogloss.structures.tree_parts import FAMILIES
 from isogloss.tasks.parse.cutting import cut, joined
 from isogloss.tasks.parse.explaining import explain
 from isogloss.tasks.parse.features import LINK_TEMPLATES, templates_for
 from isogloss.tasks.parse.fitted import Fitted
 from isogloss.tasks.parse.held_out import all_trees
-from isogloss.tasks.parse.inference import DECODERS, MOST_ROUNDS, Shape, best_trees, chances_of
+from isogloss.tasks.parse.inference import Shape, best_trees, chances_of
 from isogloss.tasks.parse.lesson import Keeping, Lesson, checked
-from isogloss.tasks.parse.scoring import SUPPORTS
-from isogloss.tasks.parse.training import TRAINERS
+from isogloss.tasks.parse.options import RATES, DependencyOptions
 from isogloss.tasks.parse.words import Words, encode
 
 __all__ = ["DependencyParser"]
 
 CROSSING = 1.0
 """Words whose link crosses another, in percent, above which trees may cross unless something else is asked for."""
-LABELS = ("second", "joint")
-RATES = {"likelihood": 0.05, "risk": 0.05, "mira": 0.01, "perceptron": 1.0}
 
 
-class DependencyParser(Estimator):
+class DependencyParser(DependencyOptions):
     r"""Parses sentences by scores of links and larger parts, learnt from a treebank alone.
 
     .. math:: p(y \mid x) \propto \exp \sum_{part \in y} w \cdot f(x, part)
@@ -129,46 +126,6 @@ class DependencyParser(Estimator):
     """
 
     _kind: ClassVar[str] = "parse.dependency"
-    projective: bool | None = option(
-        default=None, kind=bool, help="Whether no two links may cross; as it is in the treebank if not given."
-    )
-    order: int = option(default=2, choices=(1, 2), help="Score links one by one (1) or with their neighbours (2).")
-    factors: Sequence[str] | None = option(
-        default=None, kind=(list, tuple), help="Which larger parts have scores, at order 2; all if not given."
-    )
-    trainer: str = option(default="likelihood", choices=TRAINERS, help="What is learnt.")
-    decoder: str = option(
-        default="mbr", choices=DECODERS, help="The tree with the most right heads in expectation, or the most probable."
-    )
-    constraint: str | None = option(
-        default=None, choices=(None, *CONSTRAINTS), help="What is demanded of all links together, if not a tree."
-    )
-    single_root: bool = option(default=True, help="Whether the root has one child.")
-    rounds: int = option(default=5, least=1, most=MOST_ROUNDS, help="Maximum number of rounds of belief propagation.")
-    prune: float = option(
-        default=3e-3, least=0, below=1, help="Links below this share of the best one's posterior are left out at once."
-    )
-    iterations: int = option(default=6, least=1, help="Passes over the treebank; with dev, the best number up to this.")
-    rate: float | None = option(
-        default=None, kind=float, above=0, help="Length of steps; as suits the trainer if not given."
-    )
-    l2: float = option(default=0.0, least=0, help="Decay of weights.")
-    batch: int = option(default=16, least=1, help="Sentences of a step.")
-    min_count: int = option(default=1, least=1, help="Features that fire less often are left out.")
-    support: str = option(default="tags", choices=SUPPORTS, help="Which features are kept beside those of gold parts.")
-    labels: str | None = option(
-        default=None,
-        choices=(None, *LABELS),
-        help="Find relations with the tree (joint), or after it (second).",
-    )
-    tags: str = option(default="gold", choices=("gold", "predicted"), help="Take tags as given, or predict them first.")
-    templates: Sequence[str] | None = option(
-        default=None, kind=(list, tuple), help="What links are seen by; see isogloss.tasks.parse.features."
-    )
-    seed: int = option(default=0, least=0, help="Seed of the order of sentences.")
-    threads: int | None = option(
-        default=None, kind=int, least=1, kept=False, help="Cores to use, all if not given; the result is the same."
-    )
 
     def check_params(self) -> None:
         """`ParameterError` for an option that makes no sense."""
@@ -321,12 +278,10 @@ class DependencyParser(Estimator):
                     found.append([(score - total, heads) for score, heads in best])
         return found
 
-    def score(self, treebank: Treebank) -> dict[str, Any]:
+    def score(self, treebank: Treebank) -> ParseScore:
         """UAS, LAS, CLAS and the rest of `isogloss.metrics.score_trees`, in percent."""
-        from isogloss.metrics.parsing import score_trees
-
         gold = as_gold(treebank)
-        return score_trees(self.predict(gold), gold, bootstrap=0).as_dict()
+        return score_trees(self.predict(gold), gold)
 
     def explain(
         self, treebank: Treebank | Text, sentence: int, word: int, *, rival: int | None = None

@@ -28,12 +28,11 @@ from isogloss.tasks.parse.features import (
     numbered,
     templates_for,
 )
+from isogloss.tasks.parse.options import SUPPORTS
 from isogloss.tasks.parse.words import Columns, Words
 
 __all__ = ["SUPPORTS", "FeatureSet", "PartScorer", "count_keys"]
 
-SUPPORTS = ("gold", "tags", "all")
-"""Which features are kept: those that fire on gold parts; of wrong parts also what does not look at words; or all."""
 LEAST = 1e-3
 """Weights up to this size are not kept."""
 SENTENCES = 256

@@ -21,7 +21,7 @@ from isogloss.data.treebank import Treebank
 from isogloss.data.vocabulary import Vocabulary
 from isogloss.engine.threads import using_threads
 from isogloss.errors import DataError, UsageError
-from isogloss.estimator import Estimator, option
+from isogloss.estimator import THREADS, Estimator, option
 from isogloss.features import KEYS, Axis, Index, Parts, Templates, positions
 from isogloss.layout import COUNTS, Layout, Numbers, Strings, check, number
 from isogloss.progress import Progress, QuietProgress
@@ -133,9 +133,7 @@ class Correspondence(Estimator):
     kept: float = option(default=0.5, above=0, most=1, help="Share of the dimensions that a tagger keeps.")
     l1: float = option(default=0.1, least=0, help="The tagger's penalty on their weights.")
     seed: int = option(default=0, least=0, help="Seed of the order of positions.")
-    threads: int | None = option(
-        default=None, kind=int, least=1, kept=False, help="Cores to use, all if not given; the result is the same."
-    )
+    threads: int | None = option(default=None, kind=int, least=1, kept=False, help=THREADS)
 
     def check_params(self) -> None:
         """`ParameterError` for an option that makes no sense."""

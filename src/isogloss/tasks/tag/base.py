@@ -17,12 +17,12 @@ from isogloss.data.reading import Reading, check_reading
 from isogloss.data.treebank import Column, Treebank
 from isogloss.data.vocabulary import Vocabulary
 from isogloss.errors import TreebankError, UsageError
-from isogloss.estimator import Estimator, option
 from isogloss.layout import Layout, Strings
+from isogloss.metrics.tagging import TagScore, score_tags
+from isogloss.tasks.tag.options import COLUMNS, ColumnOptions
 
-__all__ = ["COLUMNS", "LABELS", "ColumnTagger", "Comparison", "accuracy", "as_treebank"]
+__all__ = ["COLUMNS", "LABELS", "ColumnTagger", "Comparison", "as_treebank"]
 
-COLUMNS = ("upos", "xpos", "feats")
 LABELS: Layout = {"labels": Strings("k", offsets="label_offsets", distinct=True, least=1, cells=True)}
 """How the tags of a tagger are kept."""
 LISTED = 5
@@ -42,7 +42,7 @@ class Comparison(NamedTuple):
     """Word, tag, rival and the most probable tags, as plain data."""
 
 
-class ColumnTagger(Estimator, ABC):
+class ColumnTagger(ColumnOptions, ABC):
     """A tagger of one column: `fit` differs, the rest is the same for all.
 
     A subclass says how it learns (`fit`), which labels there are (`labels_`), how probable they are (`predict_proba`),
@@ -51,10 +51,6 @@ class ColumnTagger(Estimator, ABC):
 
     _kind: ClassVar[str]
     """Of saved models, such as ``tag.crf``."""
-    column: str = option(default="upos", choices=COLUMNS, help="The column whose tags are predicted.")
-    threads: int | None = option(
-        default=None, kind=int, least=1, kept=False, help="Cores to use, all if not given; the result is the same."
-    )
 
     @property
     @abstractmethod
@@ -102,10 +98,10 @@ class ColumnTagger(Estimator, ABC):
         """float64[n_words]: the posterior of the most probable tag of each word."""
         return np.asarray(self.predict_proba(treebank).max(axis=1, initial=0.0), np.float64)
 
-    def score(self, treebank: Treebank) -> dict[str, float]:
-        """Words with the right tag, in percent, under the name of the column; bundles are right as a whole."""
+    def score(self, treebank: Treebank) -> TagScore:
+        """Words with the right tag, in percent; bundles are right as a whole."""
         gold = as_gold(treebank)
-        return {self.column: accuracy(self.predict(gold), gold, self.column)}
+        return score_tags(self.predict(gold), gold, [self.column])
 
     @abstractmethod
     def explain(
@@ -187,13 +183,3 @@ class ColumnTagger(Estimator, ABC):
     @abstractmethod
     def _restore(self, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> None:
         """Take what was kept. A model folder is not trusted: every array goes through `isogloss.layout.check`."""
-
-
-def accuracy(found: Treebank, gold: Treebank, column: str) -> float:
-    """Words that have the same in a column, in percent."""
-    if found.n_words != gold.n_words:
-        raise TreebankError(f"{found.name} has {found.n_words} words and {gold.name} {gold.n_words}: not the same text")
-    ids, vocabulary = found.columns[column]
-    right, types = gold.columns[column]
-    same = types.encode(vocabulary)[ids] == right if len(ids) else np.zeros(0, np.bool_)
-    return 100 * float(same.mean()) if len(same) else float("nan")

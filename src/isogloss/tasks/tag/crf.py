@@ -16,16 +16,16 @@ from isogloss.data.treebank import Treebank
 from isogloss.data.vocabulary import Vocabulary
 from isogloss.engine.threads import threads as count_threads
 from isogloss.engine.threads import using_threads
-from isogloss.estimator import option
 from isogloss.features import KEYS, Index, Templates, positions
 from isogloss.features.sparse import Sparse
 from isogloss.layout import Layout, Numbers, Offsets, check, vector
 from isogloss.progress import Progress, QuietProgress
 from isogloss.tasks.tag.adapting import Adapted, Correspondence
-from isogloss.tasks.tag.base import COLUMNS, LABELS, ColumnTagger, as_treebank
+from isogloss.tasks.tag.base import LABELS, ColumnTagger, as_treebank
 from isogloss.tasks.tag.explaining import explain
 from isogloss.tasks.tag.labels import Units, units_of
 from isogloss.tasks.tag.learning import Decoded, Learning, Real, Rows, Settings, Weights, decode, n_triples, rows_of
+from isogloss.tasks.tag.options import CrfOptions
 from isogloss.tasks.tag.words import template_names, templates_of, word_axis
 
 __all__ = ["CrfTagger"]
@@ -62,7 +62,7 @@ class _Fitted:
         return None if self.adapted is None else self.adapted.real(treebank)
 
 
-class CrfTagger(ColumnTagger):
+class CrfTagger(CrfOptions, ColumnTagger):
     r"""Tags words by a conditional random field of order 1 or 2, learnt from a treebank alone.
 
     .. math:: p(y \mid x) \propto \exp \sum_t \Big(\sum_a w[a, y_t] + v[y_{t-1}, y_t] + u[y_{t-2}, y_{t-1}, y_t]\Big)
@@ -114,27 +114,6 @@ class CrfTagger(ColumnTagger):
     """
 
     _kind: ClassVar[str] = "tag.crf"
-    column: str = option(default="upos", choices=COLUMNS, kw_only=False, help="The column whose tags are predicted.")
-    order: int = option(default=2, choices=(1, 2), help="Labels before a word's own that its score looks at.")
-    decoder: str = option(
-        default="marginal", choices=("marginal", "viterbi"),
-        help="Take the most probable label of each word, or the most probable sequence.",
-    )  # fmt: skip
-    iterations: int = option(default=8, least=1, help="Passes over the text; with dev, the best number up to this.")
-    rate: float = option(default=0.3, above=0, help="Length of steps.")
-    l1: float = option(default=0.1, least=0, help="Penalty on the size of weights, which leaves few that are not 0.")
-    l2: float = option(default=0.0, least=0, help="Penalty on the squares of weights.")
-    min_count: int = option(default=1, least=1, help="Attributes that are met less often are left out.")
-    templates: Sequence[str | Sequence[str]] | None = option(
-        default=None, kind=(list, tuple), help="What words are seen by; see isogloss.features."
-    )
-    margin: float = option(
-        default=5.0,
-        above=0,
-        help="Labels of a word whose score by itself is lower than the best by more are left out.",
-    )
-    most: int = option(default=12, least=2, help="The most labels of a word that are looked at.")
-    seed: int = option(default=0, least=0, help="Seed of the order of sentences.")
 
     def check_params(self) -> None:
         """`ParameterError` for an option that makes no sense."""

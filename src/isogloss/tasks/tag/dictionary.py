@@ -22,6 +22,7 @@ from isogloss.progress import Progress
 from isogloss.tasks.tag.base import ColumnTagger, as_treebank
 from isogloss.tasks.tag.emissions import FEATURES, WordFeatures
 from isogloss.tasks.tag.hmm import Hmm, HmmFit, Lattice, fit_hmm
+from isogloss.tasks.tag.options import DictionaryOptions
 
 __all__ = ["DictionaryTagger", "Emitting", "emitting_arrays", "emitting_of", "guessed", "used_types"]
 
@@ -76,7 +77,7 @@ class Emitting:
         return Hmm(self.model.transitions, self.emissions(types))
 
 
-class DictionaryTagger(ColumnTagger):
+class DictionaryTagger(DictionaryOptions, ColumnTagger):
     r"""Tags words by a hidden Markov model that has never seen a tagged sentence.
 
     .. math:: p(x, y) = \prod_t p(y_t \mid y_{t-1}, y_{t-2})\, p(x_t \mid y_t), \qquad
@@ -145,34 +146,6 @@ class DictionaryTagger(ColumnTagger):
     dictionary: TagDictionary | None = option(
         default=None, kind=TagDictionary, kw_only=False, kept=False, help="The tags that words may have."
     )
-    order: int = option(default=2, choices=(1, 2), help="Tags before a word's own that it depends on.")
-    emissions: str = option(
-        default="features", choices=("features", "table"), help="How words depend on tags: by features, or by a table."
-    )
-    features: str | Sequence[str] = option(
-        default="rich", kind=(str, list, tuple), help="'paper', 'rich', or templates of WordFeatures."
-    )
-    iterations: int = option(default=7, least=1, help="Iterations of EM, or of L-BFGS.")
-    first_order: int = option(
-        default=5, least=0, help="How many of these, at order 2, are those of a model of order 1, as which it begins."
-    )
-    variance: float = option(default=10.0, above=0, help="Variance of the Gaussian prior on the weights of features.")
-    restrict_support: bool = option(default=False, help="Normalise p(x|y) over the words that may have tag y.")
-    smoothing: float = option(default=1e-4, above=0, help="Pseudo-count of every transition.")
-    decoder: str = option(
-        default="marginal", choices=("marginal", "viterbi"),
-        help="Take the most probable tag of each word, or the most probable sequence.",
-    )  # fmt: skip
-    rules: bool = option(default=True, help="Punctuation marks and numerals that have no entry may only be that.")
-    start: str = option(
-        default="dictionary",
-        choices=("dictionary", "random"),
-        help="Where learning begins.",
-    )
-    method: str = option(
-        default="em", choices=("em", "gradient"), help="EM, or L-BFGS on the likelihood of the text itself."
-    )
-    seed: int = option(default=0, least=0, help="Seed of the random emissions to begin with.")
 
     def check_params(self) -> None:
         """`ParameterError` for an option that makes no sense."""

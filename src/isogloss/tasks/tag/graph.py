@@ -16,7 +16,6 @@ from isogloss.data.treebank import Column, Treebank
 from isogloss.data.vocabulary import Vocabulary
 from isogloss.engine.threads import using_threads
 from isogloss.errors import UsageError
-from isogloss.estimator import option
 from isogloss.features import KEYS, Axis, Index, Templates, positions
 from isogloss.features.sparse import Sparse
 from isogloss.layout import Layout, Numbers, Strings, check, vector
@@ -25,7 +24,8 @@ from isogloss.learners.graphs import Propagated, propagate
 from isogloss.learners.posterior.smooth import GraphLaplacian
 from isogloss.learners.semi_supervised import Info, Regularised, State, vertex_features
 from isogloss.progress import Progress, QuietProgress
-from isogloss.tasks.tag.base import COLUMNS, LABELS, ColumnTagger, as_treebank
+from isogloss.tasks.tag.base import LABELS, ColumnTagger, as_treebank
+from isogloss.tasks.tag.options import GraphOptions
 from isogloss.tasks.tag.similarity import SUFFIX, Vertices, common_suffixes, context_axis, similarity, trigrams
 from isogloss.tasks.tag.words import joined, template_names, templates_of
 
@@ -144,7 +144,7 @@ class _Fitted:
     weights: Array
 
 
-class GraphTagger(ColumnTagger):
+class GraphTagger(GraphOptions, ColumnTagger):
     r"""Tags words by a conditional random field learnt from few labelled sentences, much text, and a graph.
 
     Trigrams of words that are seen in similar contexts should have similar tags in their middle. That is a penalty on
@@ -217,27 +217,6 @@ class GraphTagger(ColumnTagger):
     """
 
     _kind: ClassVar[str] = "tag.graph"
-    column: str = option(default="upos", choices=COLUMNS, kw_only=False, help="The column whose tags are predicted.")
-    order: int = option(default=2, choices=(1, 2), help="Labels before a word's own that its score looks at.")
-    neighbours: int = option(default=10, least=1, help="Nearest neighbours of each trigram.")
-    strength: float = option(default=2.0, least=0, help="How much the graph counts beside the model.")
-    sigma: float = option(default=100.0, above=0, help="Standard deviation of the Gaussian prior on weights.")
-    iterations: int = option(
-        default=4, least=0, help="Rounds of posteriors and weights; 0 learns from the labelled sentences alone."
-    )
-    tolerance: float = option(default=1e-4, least=0, help="Stop when a round gains less than this share.")
-    share: float = option(default=1.0, above=0, help="What an unlabelled sentence counts beside a labelled one.")
-    suffixes: Sequence[str] | None = option(
-        default=None, kind=(list, tuple), help="Endings worth looking at; found in the text if not given."
-    )
-    shared: bool = option(default=False, help="See isogloss.tasks.tag.similarity.similarity.")
-    min_count: int = option(default=1, least=1, help="Attributes that are met less often are left out.")
-    templates: Sequence[str | Sequence[str]] | None = option(
-        default=None, kind=(list, tuple), help="What words are seen by; those of the paper if not given."
-    )
-    inner: int = option(default=15, least=1, help="The most steps for posteriors in each round.")
-    climbs: int = option(default=12, least=1, help="The most steps for weights in each round.")
-    seed: int = option(default=0, least=0, help="Seed of the approximate search for neighbours in very large texts.")
 
     def check_params(self) -> None:
         """`ParameterError` for an option that makes no sense."""

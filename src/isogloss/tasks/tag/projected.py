@@ -25,6 +25,7 @@ from isogloss.tasks.tag.dictionary import Emitting, emitting_arrays, emitting_of
 from isogloss.tasks.tag.emissions import WordFeatures
 from isogloss.tasks.tag.hmm import Lattice, fit_hmm
 from isogloss.tasks.tag.latent import LatentCrf
+from isogloss.tasks.tag.options import ProjectedOptions
 from isogloss.tasks.tag.projection import Constraints, Projected, carried, constraints, expectations, first_words
 
 __all__ = ["ProjectedTagger"]
@@ -41,7 +42,7 @@ class _Fitted:
     model: LatentCrf | Emitting
 
 
-class ProjectedTagger(ColumnTagger):
+class ProjectedTagger(ProjectedOptions, ColumnTagger):
     r"""Tags words of a language without tagged text, from links to a language that has a tagger.
 
     Two kinds of evidence say which tags a word of the bitext may have. *Types*: a word form has the tags of its
@@ -112,24 +113,6 @@ class ProjectedTagger(ColumnTagger):
     dictionary: TagDictionary | None = option(
         default=None, kind=TagDictionary, kw_only=False, kept=False, help="The tags that words may have, beside links."
     )
-    learner: str = option(default="crf", choices=("crf", "hmm"), help="Learn a field, or a hidden Markov model.")
-    order: int = option(default=1, choices=(1, 2), help="Tags before a word's own that its score looks at.")
-    threshold: float = option(
-        default=0.9, least=0, most=1, help="Least probability of a link that decides on the tag of a word."
-    )
-    type_share: float = option(
-        default=0.3, least=0, most=1, help="Tags that reach a form less often than this are left out."
-    )
-    doubt: float = option(
-        default=0.1, least=0, most=1,
-        help="Dictionary entries to which links carry less than this of their tags gain those that do reach them.",
-    )  # fmt: skip
-    soft: bool = option(default=False, help="Links ask for expectations instead of deciding.")
-    strength: float = option(default=10.0, above=0, help="What posteriors pay where they do not meet expectations.")
-    l2: float = option(default=1.0, above=0, help="Penalty on the squares of weights.")
-    iterations: int = option(default=50, least=1, help="Steps of L-BFGS, or of EM.")
-    min_count: int = option(default=3, least=1, help="Attributes that are met less often are left out of the field.")
-    seed: int = option(default=0, least=0, help="Seed of the random number generator.")
 
     def __repr__(self) -> str:
         return f"ProjectedTagger({self.dictionary!r}, learner={self.learner!r}, order={self.order})"

@@ -16,10 +16,13 @@ from isogloss.data.reading import Reading, check_reading
 from isogloss.data.treebank import Column, Treebank
 from isogloss.data.vocabulary import Vocabulary
 from isogloss.errors import ParameterError
+from isogloss.metrics.tagging import TagScore, score_tags
 from isogloss.progress import Progress
 from isogloss.tasks.tag.agreeing import Combinations
-from isogloss.tasks.tag.base import COLUMNS, ColumnTagger, accuracy, as_treebank
+from isogloss.tasks.tag.base import COLUMNS, ColumnTagger, as_treebank
 from isogloss.tasks.tag.crf import CrfTagger
+from isogloss.tasks.tag.options import TaggerOptions
+from isogloss.tasks.tag.words import template_names
 
 __all__ = ["Tagger", "Tags"]
 
@@ -37,7 +40,7 @@ class Tags(NamedTuple):
     chances: NDArray[np.float64] | None = None
 
 
-class Tagger:
+class Tagger(TaggerOptions):
     """Tags several columns, each by a tagger of its own; one folder holds them all.
 
     Columns do not contradict each other: words have combinations of tags that some word of the training text had, see
@@ -47,13 +50,13 @@ class Tagger:
     ----------
     columns : sequence of str
         Of "upos", "xpos" and "feats".
-    **options
-        Of `CrfTagger`, the same for all.
+    order, decoder, iterations, rate, l1, l2, min_count, templates, margin, most, seed, threads
+        Options of `CrfTagger`, the same for all columns.
 
     Attributes
     ----------
     taggers : dict of str to ColumnTagger
-        By column.
+        By column, in the order of the file.
 
     Examples
     --------
@@ -63,32 +66,65 @@ class Tagger:
     """
 
     _kind: ClassVar[str] = "tag.several"
+    _own: bool = True
+    """Whether its taggers follow from its options, and were not given to `of`."""
+    _taggers: dict[str, Any] | None = None
     _combinations: Combinations | None = None
     """Those of the training text; not known for models of older versions, and for taggers that were fitted alone."""
 
-    def __init__(self, columns: Sequence[str] = ("upos", "feats"), **options: Any) -> None:
-        if isinstance(columns, str) or not columns or len(set(columns)) < len(columns):
-            raise ParameterError(f"Tagger: columns should be a list of different columns, not {columns!r}")
-        self.taggers: dict[str, Any] = {column: CrfTagger(column, **options) for column in _in_order(columns)}
-
     @classmethod
     def of(cls, *taggers: ColumnTagger) -> Self:
-        """From taggers with options of their own, fitted or not; one of any kind, or several that are `CrfTagger`."""
-        made = cls([tagger.column for tagger in taggers])
+        """From taggers with options of their own, fitted or not; one of any kind, or several that are `CrfTagger`.
+
+        `fit` then teaches these, and `set_params` changes them all; its options are those of the first.
+        """
+        first = taggers[0].get_params() if isinstance(taggers[0], CrfTagger) else {}
+        shared = {name: value for name, value in first.items() if name in cls._options}
+        made = cls(tuple(tagger.column for tagger in taggers), **shared)
+        made._check_columns()
         given = {tagger.column: tagger for tagger in taggers}
-        made.taggers = {column: given[column] for column in made.taggers}
+        made._own, made._taggers = False, {column: given[column] for column in _in_order(made.columns)}
         return made
 
-    def __repr__(self) -> str:
-        return f"Tagger({list(self.taggers)})"
+    @property
+    def taggers(self) -> dict[str, Any]:
+        """By column, what does the work; before `fit`, taggers that have learnt nothing."""
+        return self._new() if self._taggers is None else self._taggers
+
+    def _new(self) -> dict[str, Any]:
+        given = {name: value for name, value in self.get_params().items() if name != "columns"}
+        return {column: CrfTagger(column, **given) for column in _in_order(self.columns)}
+
+    def set_params(self, **given: Any) -> Self:
+        """Change options; what was learnt with the old ones stays until `fit` is called again."""
+        super().set_params(**given)
+        if not self._own:
+            for tagger in self.taggers.values():
+                tagger.set_params(**{name: value for name, value in given.items() if name != "columns"})
+        return self
+
+    def check_params(self) -> None:
+        """`ParameterError` for an option that makes no sense."""
+        super().check_params()
+        self._check_columns()
+        for tagger in self.taggers.values():
+            tagger.check_params()
+
+    def _check_columns(self) -> None:
+        columns = list(self.columns)
+        if not columns or len(set(columns)) < len(columns) or not set(columns) <= set(COLUMNS):
+            raise ParameterError(
+                f"Tagger: columns should be some of {', '.join(map(repr, COLUMNS))}, each once, not {self.columns!r}"
+            )
 
     @property
-    def columns(self) -> tuple[str, ...]:
-        """What is predicted."""
-        return tuple(self.taggers)
+    def options_(self) -> dict[str, Any]:
+        """Every option that is saved with a model; columns in the order of the file, and templates written out."""
+        written = {"columns": tuple(_in_order(self.columns)), "templates": template_names(self.templates)}
+        return super().options_ | written
 
     @property
-    def reading_(self) -> Reading | None:
+    def reading_(self) -> Reading | None:  # type: ignore[override]
         """The file that it learnt from, how it was read and its frequent words; None for models of older versions."""
         reading: Reading | None = next(iter(self.taggers.values())).reading_
         return reading
@@ -97,12 +133,13 @@ class Tagger:
         self, treebank: Treebank, dev: Treebank | None = None, progress: Progress | None = None, **more: Any
     ) -> Self:
         """Learn all columns of a treebank, one after the other; `more` goes to `CrfTagger.fit`."""
-        for tagger in self.taggers.values():
-            tagger._gold(treebank)  # an empty column is said before the work
-        for tagger in self.taggers.values():
+        self.check_params()
+        taggers = self._new() if self._own else self.taggers
+        gold = [tagger._gold(treebank) for tagger in taggers.values()]  # an empty column is said before the work
+        for tagger in taggers.values():
             tagger.fit(treebank, dev, progress, **more)
-        if len(self.taggers) > 1:
-            gold = [tagger._gold(treebank) for tagger in self.taggers.values()]
+        self._taggers, self._combinations = taggers, None
+        if len(taggers) > 1:
             self._combinations = Combinations.of([ids for _, ids in gold], [len(labels) for labels, _ in gold])
         return self
 
@@ -137,11 +174,10 @@ class Tagger:
         """By column, the posteriors of `CrfTagger.predict_proba`: of each column by itself."""
         return {column: tagger.predict_proba(treebank) for column, tagger in self.taggers.items()}
 
-    def score(self, treebank: Treebank) -> dict[str, float]:
-        """Words with the right tag, in percent, by column."""
+    def score(self, treebank: Treebank) -> TagScore:
+        """Words with the right tags, in percent: in all columns, and by column."""
         gold = as_gold(treebank)
-        found = self.predict(gold)
-        return {column: accuracy(found, gold, column) for column in self.columns}
+        return score_tags(self.predict(gold), gold, tuple(self.taggers))
 
     def explain(self, treebank: Treebank | Text, sentence: int, word: int) -> dict[str, dict[str, Any]]:
         """By column, `CrfTagger.explain`: why the column by itself would have its tag."""

@@ -16,7 +16,7 @@ from isogloss.data.formats import BitextLike, as_bitext
 from isogloss.data.reading import Reading
 from isogloss.engine.threads import using_threads
 from isogloss.errors import BitextError, ParameterError, UsageError
-from isogloss.estimator import Estimator, option
+from isogloss.estimator import THREADS, Estimator, option
 from isogloss.progress import Progress, QuietProgress
 from isogloss.tasks.align.corpus import Corpus
 from isogloss.tasks.align.features import keeping
@@ -40,16 +40,11 @@ from isogloss.tasks.align.features.table import (
 )
 from isogloss.tasks.align.hmm import HMMAligner
 from isogloss.tasks.align.lexicon import read_lexicon
+from isogloss.tasks.align.options import MOST_WORDS, SETS
 from isogloss.tasks.align.priors import fold
-from isogloss.tasks.align.settings import MOST_WORDS
 
 __all__ = ["SETS", "FeatureExtractor"]
 
-SETS = (
-    "association", "position", "shape", "frequency", "context", "lexical", "hmm", "stems", "surroundings", "trust",
-    "ibm",
-)  # fmt: skip
-"""Sets of features that are on if nothing else is said; "blocks" and "pairs" are there too."""
 STEMS = (3, 5)
 """Letters to which words are cut for the set "stems"; two lengths together did as well as the better one alone."""
 
@@ -140,9 +135,7 @@ class FeatureExtractor(Estimator):
     max_length: int = option(
         default=1000, least=1, most=MOST_WORDS, help="Pairs with more words on a side are passed over."
     )
-    threads: int | None = option(
-        default=None, kind=int, least=1, kept=False, help="Cores to use, all if not given; the result is the same."
-    )
+    threads: int | None = option(default=None, kind=int, least=1, kept=False, help=THREADS)
 
     _known: Known | None = None
     _dictionary: Dictionary | None = None

@@ -17,12 +17,11 @@ from isogloss.data.formats import BitextLike, as_bitext, as_links
 from isogloss.data.reading import Reading
 from isogloss.engine.threads import using_threads
 from isogloss.errors import LinksError, UsageError
-from isogloss.estimator import Estimator, option
 from isogloss.metrics import AlignmentScore, score_links
 from isogloss.progress import Progress, QuietProgress
-from isogloss.tasks.align.features import SETS, FeatureExtractor, PairFeatures
+from isogloss.tasks.align.features import FeatureExtractor, PairFeatures
 from isogloss.tasks.align.languages import KnownWords, text_for
-from isogloss.tasks.align.settings import MOST_WORDS
+from isogloss.tasks.align.options import SupervisedOptions
 from isogloss.tasks.align.supervised import applying, keeping
 from isogloss.tasks.align.supervised import explain as explaining
 from isogloss.tasks.align.supervised.applying import LinkSet as LinkSet  # others have it from here
@@ -44,7 +43,7 @@ Array = NDArray[np.float64]
 CHECKPOINTS = (1, 2, 3, 4, 6, 8, 11, 15, 20, 30, 40, 60, 80, 120, 160, 240, 320, 500)
 
 
-class SupervisedAligner(Estimator, ABC):
+class SupervisedAligner(SupervisedOptions, ABC):
     """Links the words of a bitext with weights for features, learnt from hand-aligned sentence pairs.
 
     Parameters
@@ -121,54 +120,6 @@ class SupervisedAligner(Estimator, ABC):
     """Trainers that look at costs."""
     SUMMED: ClassVar[tuple[str, ...]] = ()
     """Trainers that learn towards all targets that gold allows at once, and choose none."""
-    features: Sequence[str] = option(
-        default=SETS, kind=(list, tuple), help="Sets of features; see isogloss.tasks.align.features.SETS."
-    )
-    links: Sequence[str] = option(
-        default=(), kind=(list, tuple), help="Names of links by other systems, which are given with each text."
-    )
-    _lexicon: Any = option(
-        default=None, kind=(str, PathLike, Iterable), kept=False, alias="lexicon",
-        help="Word pairs, in a file or as tuples.",
-    )  # fmt: skip
-    extra: Sequence[Callable[..., Any]] = option(
-        default=(), kind=(list, tuple), kept=False, help="Functions that make features of your own."
-    )
-    trainer: str = option(default="", help="How weights are found; each class names its own ways.")
-    missed: float | None = option(
-        default=None, kind=float, least=0,
-        help="What a sure link that is missed costs; chosen by cross-validation if not given.",
-    )  # fmt: skip
-    spurious: float = option(default=1.0, least=0, help="What a wrong link costs.")
-    iterations: int | None = option(
-        default=None, kind=int, least=1, most=10**6,
-        help="Passes over the gold; chosen by cross-validation if not given.",
-    )  # fmt: skip
-    regularisation: float | None = option(
-        default=None, kind=float, least=0, help="What keeps weights small; chosen by cross-validation if not given."
-    )
-    targets: str | None = option(
-        default=None, choices=(None, "latent", "fixed", "gold"),
-        help="What is learnt where gold allows several structures, or none; what suits the class if not given.",
-    )  # fmt: skip
-    threshold: float | str | None = option(
-        default=None, choices=("auto",), kind=float, above=0, below=1,
-        help="Links are those whose probability reaches it; the best structure if not given.",
-    )  # fmt: skip
-    tune: bool = option(default=True, help="Choose by cross-validation what was not given.")
-    folds: int = option(default=5, least=2, most=10**6, help="Folds of the cross-validation within the gold.")
-    empty: str = option(
-        default="skip", choices=("skip", "learn"),
-        help="Pass over pairs without gold links, or learn that nothing is to be linked.",
-    )  # fmt: skip
-    lowercase: bool = option(default=True, help="Compare words without case.")
-    max_length: int = option(
-        default=200, least=1, most=MOST_WORDS, help="Pairs with more words on a side are passed over."
-    )
-    seed: int = option(default=0, least=0, most=2**63 - 1, help="Seed of folds and of the order of pairs in training.")
-    threads: int | None = option(
-        default=None, kind=int, least=1, kept=False, help="Cores to use, all if not given; the result is the same."
-    )
 
     def check_params(self) -> None:
         """`ParameterError` for an option that makes no sense."""

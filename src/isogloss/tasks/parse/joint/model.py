@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
@@ -18,16 +18,16 @@ from isogloss.data.reading import Reading, check_reading
 from isogloss.data.treebank import Treebank
 from isogloss.engine.threads import using_threads
 from isogloss.errors import ParameterError, TreebankError, UsageError
-from isogloss.estimator import Estimator, option
+from isogloss.estimator import option
 from isogloss.features import KeyTable
 from isogloss.layout import Layout, Numbers, check, vector
 from isogloss.learners.runner import run
 from isogloss.learners.tuning import Tuned
 from isogloss.progress import Progress, QuietProgress
 from isogloss.structures.batch import Stack
-from isogloss.tasks.parse.inference import MOST_ROUNDS
 from isogloss.tasks.parse.joint.analyses import AnalysisDictionary
 from isogloss.tasks.parse.joint.schema import Schema
+from isogloss.tasks.parse.joint.scoring import JointScore, joint_score
 from isogloss.tasks.parse.joint.tagging import TAGGING, Known, allowed_values, best_values, jackknifed, spread
 from isogloss.tasks.parse.joint.text import clamped, known_features, see, sentences_of
 from isogloss.tasks.parse.joint.training import (
@@ -40,10 +40,10 @@ from isogloss.tasks.parse.joint.training import (
     shape_of,
 )
 from isogloss.tasks.parse.lesson import Keeping
+from isogloss.tasks.parse.options import JointOptions
 
 __all__ = ["JointMorphologyParser", "Posteriors"]
 
-TAGS = ("predicted", "gold")
 LEAST_BELIEF = 1e-5
 LEAST = 1e-4
 """Weights up to this size are not kept."""
@@ -76,7 +76,7 @@ class _Fitted:
     dictionary: AnalysisDictionary | None
 
 
-class JointMorphologyParser(Estimator):
+class JointMorphologyParser(JointOptions):
     r"""Finds tags, morphological features and trees together.
 
     .. math:: p(t, y \mid w) \propto \exp\Big(\sum_{a,i} \theta \cdot f(t_{a,i}, w)
@@ -156,35 +156,8 @@ class JointMorphologyParser(Estimator):
     """
 
     _kind: ClassVar[str] = "parse.joint"
-    attributes: Sequence[str] | None = option(
-        default=None, kind=(list, tuple), kw_only=False,
-        help="Features to predict; all that one word in two thousand has, if not given.",
-    )  # fmt: skip
-    joint: bool = option(default=True, help="Whether tags and trees are found together.")
     dictionary: str | AnalysisDictionary | Mapping[str, Any] | None = option(
         default=None, kind=(str, AnalysisDictionary, Mapping), kept=False, help="Which analyses words may have."
-    )
-    threshold: int = option(default=5, least=1, help="How often a word must be seen for dictionary='train'.")
-    iterations: int = option(default=5, least=1, help="Passes over the treebank; with dev, the best number up to this.")
-    tag_iterations: int = option(default=5, least=1, help="Passes of the tagger.")
-    bp_iterations: int = option(
-        default=5, least=1, most=MOST_ROUNDS, help="Maximum number of rounds of belief propagation."
-    )
-    rate: float = option(default=0.1, above=0, help="Length of steps.")
-    variance: float = option(default=1.0, above=0, help="Variance of the Gaussian prior of weights.")
-    prune: float = option(
-        default=0.01, least=0, below=1, help="Values of tags to which the tagger gives less are left out."
-    )
-    reach: int = option(default=0, least=0, help="Features of words are also kept for wrong links up to this length.")
-    government: bool = option(default=False, help="Whether links also look at a value that the child alone has.")
-    stack: float = option(default=0.0, least=0, most=1e6, help="How much the joint model listens to the tagger.")
-    tags: str = option(default="predicted", choices=TAGS, help="Whether tags are predicted, or given.")
-    projective: bool = option(default=False, help="Whether no links may cross.")
-    single_root: bool = option(default=True, help="Whether the root has one child.")
-    batch: int = option(default=8, least=1, help="Sentences of a step.")
-    seed: int = option(default=0, least=0, help="Seed of the order of sentences.")
-    threads: int | None = option(
-        default=None, kind=int, least=1, kept=False, help="Cores to use, all if not given; the result is the same."
     )
 
     def check_params(self) -> None:
@@ -414,16 +387,10 @@ class JointMorphologyParser(Estimator):
         found = kind(links, single_root=self.single_root).argmax()
         return np.concatenate([np.zeros(0, np.int32), *found]).astype(np.int32)
 
-    def score(self, treebank: Treebank) -> dict[str, Any]:
-        """UAS, UPOS, UFeats and the rest of `isogloss.metrics.score_trees` in percent, and ``attributes``: of each
-        the share of all words, and of those that have a value, that are right."""
-        from isogloss.metrics.parsing import score_trees
-        from isogloss.tasks.parse.joint.scoring import attribute_scores
-
+    def score(self, treebank: Treebank) -> JointScore:
+        """UAS, UPOS, UFeats and the rest of `isogloss.metrics.score_trees` in percent, and `attributes`."""
         gold = as_gold(treebank)
-        found = self.predict(gold)
-        scores = score_trees(found, gold, bootstrap=0).as_dict()
-        return {**scores, "attributes": attribute_scores(found, gold, self._learnt.schema.names)}
+        return joint_score(self.predict(gold), gold, self._learnt.schema.names)
 
     @property
     def values_(self) -> dict[str, tuple[str, ...]]:

@@ -2,15 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isogloss.data.treebank import Column, Treebank, features_of
+from isogloss.metrics.parsing import ParseScore, score_trees
 from isogloss.tasks.parse.joint.schema import POS
 
-__all__ = ["attribute_scores", "right_values"]
+__all__ = ["JointScore", "attribute_scores", "joint_score", "right_values"]
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class JointScore(ParseScore):
+    """A `ParseScore` with every attribute apart.
+
+    Parameters
+    ----------
+    attributes : mapping of str to dict
+        For ``upos`` and each feature, in percent: ``all`` words that are right, and of those that have a value,
+        ``non_null``.
+    """
+
+    attributes: Mapping[str, Mapping[str, float]] = field(hash=False)
+
+    def _further(self) -> dict[str, Any]:
+        return {**super()._further(), "attributes": self.attributes}
+
+
+def joint_score(predicted: Treebank, gold: Treebank, names: Sequence[str]) -> JointScore:
+    """What `score_trees` finds, and the attributes with these names."""
+    found = score_trees(predicted, gold)
+    known = {each.name: getattr(found, each.name) for each in fields(found)}
+    return JointScore(**known, attributes=attribute_scores(predicted, gold, names))
 
 
 def _values(treebank: Treebank, name: str) -> NDArray[np.object_]:
