@@ -229,17 +229,17 @@ def _compared(before: Path, after: Path, gold: Treebank, measures: Sequence[str]
     for measure in measures:
         for side, score in zip((BEFORE, AFTER), scores, strict=True):
             low, high = score.intervals[measure]
-            value = 100 * getattr(score, measure)
-            _say(f"  {side:6} {measure.upper()} = {value:.2f} ± {50 * (high - low):.1f} | {score.signature}")
+            value = getattr(score, measure)
+            _say(f"  {side:6} {measure.upper()} = {value:.2f} ± {(high - low) / 2:.1f} | {score.signature}")
         yield _judged(measure, scores, compare_trees(both[1], both[0], gold, measure=measure, seed=scoring.SEED))
 
 
 def _judged(measure: str, scores: Sequence[Any], test: Any) -> Judged:
-    values = [100 * float(getattr(score, measure)) for score in scores]
-    spreads = [50 * (score.intervals[measure][1] - score.intervals[measure][0]) for score in scores]
+    values = [float(getattr(score, measure)) for score in scores]
+    spreads = [(score.intervals[measure][1] - score.intervals[measure][0]) / 2 for score in scores]
     return Judged(
-        measure, (values[0], values[1]), (spreads[0], spreads[1]), 100 * test.delta, 100 * test.interval[0],
-        100 * test.interval[1], test.p_value, scores[1].signature,
+        measure, (values[0], values[1]), (spreads[0], spreads[1]), test.delta, test.interval[0],
+        test.interval[1], test.p_value, scores[1].signature,
     )  # fmt: skip
 
 
