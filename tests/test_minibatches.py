@@ -10,10 +10,10 @@ import pytest
 
 from isogloss.engine.threads import using_threads
 from isogloss.errors import ParameterError
+from isogloss.features.gradients import Gradient
 from isogloss.features.sparse import Sparse
 from isogloss.learners.chain_model import ChainModel, LabelPairs, NodeFeatures
 from isogloss.learners.frank_wolfe import FrankWolfe
-from isogloss.learners.gradients import Gradient
 from isogloss.learners.loglinear import Ftrl, Likelihood, LinearModel, Total
 from isogloss.learners.margin import Mira, Perceptron, hamming
 from isogloss.learners.models import Model

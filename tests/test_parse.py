@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from isogloss.data import Treebank, features_of
 from isogloss.errors import ParameterError
 from isogloss.features import Axis, KeyTable, arcs
-from isogloss.learners.gradients import Gradient
+from isogloss.features.gradients import Gradient
 from isogloss.learners.loglinear import Likelihood
 from isogloss.learners.risk import Risk
 from isogloss.structures.tree_parts import FAMILIES, Candidates, TreeParts

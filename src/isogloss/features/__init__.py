@@ -3,13 +3,14 @@
 The same for words of a sentence, pairs of words, spans and pairs of sentences; it knows codes, never words or tasks.
 """
 
+from isogloss.features.gradients import Gradient
 from isogloss.features.parts import Axis, Parts, Role, arcs, pairs, positions, spans
-from isogloss.features.scorer import FeatureGradient, TemplateScorer
+from isogloss.features.scorer import TemplateScorer
 from isogloss.features.sparse import Sparse
 from isogloss.features.table import KEYS, Hashed, Index, KeyTable, Numbering
 from isogloss.features.templates import Templates
 
 __all__ = [
-    "KEYS", "Axis", "FeatureGradient", "Hashed", "Index", "KeyTable", "Numbering", "Parts", "Role", "Sparse",
+    "KEYS", "Axis", "Gradient", "Hashed", "Index", "KeyTable", "Numbering", "Parts", "Role", "Sparse",
     "TemplateScorer", "Templates", "arcs", "pairs", "positions", "spans",
 ]  # fmt: skip

@@ -2,35 +2,18 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isogloss.errors import ParameterError
+from isogloss.features.gradients import Gradient
 from isogloss.features.parts import Parts
 from isogloss.features.table import Numbering
 from isogloss.features.templates import Templates
 
-__all__ = ["FeatureGradient", "TemplateScorer"]
+__all__ = ["TemplateScorer"]
 
 Array = NDArray[np.float64]
-
-
-class FeatureGradient(NamedTuple):
-    """A sparse gradient of some sentences; a weight may occur more than once.
-
-    places, ends : int64[n_sentences]
-        Entries ``places[k]`` … ``ends[k] - 1`` belong to the k-th sentence.
-    numbers : int32[room]
-        Of weights.
-    values : float32[room] or float64[room]
-    """
-
-    places: NDArray[np.int64]
-    ends: NDArray[np.int64]
-    numbers: NDArray[np.int32]
-    values: NDArray[np.float32] | NDArray[np.float64]
 
 
 class TemplateScorer:
@@ -93,7 +76,7 @@ class TemplateScorer:
         run_sentences(score_parts, len(chosen), self._view, chosen, places, self._lookup, vector, out)
         return out
 
-    def gradient(self, values: ArrayLike, sentences: ArrayLike | None = None, *, least: float = 0.0) -> FeatureGradient:
+    def gradient(self, values: ArrayLike, sentences: ArrayLike | None = None, *, least: float = 0.0) -> Gradient:
         """Σ value · features over the parts of some sentences, with the numbers of `scores`.
 
         Values up to `least` in size count as 0. Entries are as exact as the values: float32, or float64.
@@ -111,7 +94,7 @@ class TemplateScorer:
         rooms_of(self._view, chosen, places, shares, least, rooms)
         ends = np.cumsum(rooms)
         begins, room = ends - rooms, int(rooms.sum())
-        found = FeatureGradient(begins, begins.copy(), np.empty(room, np.int32), np.empty(room, shares.dtype))
+        found = Gradient(begins, begins.copy(), np.empty(room, np.int32), np.empty(room, shares.dtype))
         given = (self._view, chosen, places, self._lookup, shares, least)
         run_sentences(emit_features, len(chosen), *given, begins, found.ends, found.numbers, found.values)
         return found

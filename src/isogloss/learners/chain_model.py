@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 from isogloss.data.ragged import Ragged
 from isogloss.engine.threads import run_blocks, using_threads
 from isogloss.errors import ModelError, ParameterError
+from isogloss.features.gradients import Gradient
 from isogloss.features.sparse import ENTRIES_PER_BLOCK, ROWS_PER_BLOCK, Sparse
 from isogloss.learners._vectors import dot
-from isogloss.learners.gradients import Gradient
 from isogloss.learners.models import Model
 from isogloss.structures import Chain, Chains, FactoredChain, FactoredChains
 from isogloss.structures.batch import Batch

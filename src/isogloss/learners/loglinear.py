@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from isogloss.errors import ParameterError
+from isogloss.features.gradients import Gradient
 from isogloss.learners.chain_model import ChainModel, LabelPairs, NodeFeatures
-from isogloss.learners.gradients import Gradient
 from isogloss.learners.models import LinearModel, Model, Target, Wanted
 from isogloss.learners.optimisers import AdaGrad, Ftrl, Info, Lbfgs, Objective, Sgd
 from isogloss.learners.posterior import Outcome

@@ -21,13 +21,25 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from isogloss.data.rows import gathered
 from isogloss.errors import ParameterError
+from isogloss.features.gradients import Gradient
+from isogloss.features.scorer import TemplateScorer
 from isogloss.features.sparse import Sparse
-from isogloss.learners.gradients import Gradient
 from isogloss.structures import Stack, Structure
 from isogloss.structures.base import kept
 from isogloss.structures.batch import Batch, Listed, run_sentences
 
-__all__ = ["Gold", "LinearModel", "Model", "Soft", "Target", "Wanted", "item_sums", "pieces", "run_sums"]
+__all__ = [
+    "Gold",
+    "LinearModel",
+    "Model",
+    "Soft",
+    "Target",
+    "TemplateModel",
+    "Wanted",
+    "item_sums",
+    "pieces",
+    "run_sums",
+]
 
 Array = NDArray[np.float64]
 Items = NDArray[np.int64]
@@ -378,6 +390,69 @@ class LinearModel(Model):
         scores = kept(self._base + self.features.scores(weights))
         dists = self._all.with_scores(self._all.scores.like(scores))
         return scores, dists.marginals().values, dists.log_partition()
+
+
+class TemplateModel(Model):
+    r"""Any structures, whose parts are scored by templates that are walked whenever they are asked for.
+
+    :math:`scores = base + F w` as in `LinearModel`, where F is never stored: features cost time and no memory, and are
+    numbered by hashing or by an index.
+
+    Parameters
+    ----------
+    structures : Batch, or sequence of structures
+        One for each item; their scores are the base.
+    scorer : TemplateScorer
+        Over the parts of all structures: those of the first in C order, then those of the second, and so on.
+
+    Examples
+    --------
+    >>> from isogloss.features import Axis, Hashed, Templates, positions
+    >>> from isogloss.features.scorer import TemplateScorer
+    >>> from isogloss.structures import Matching
+    >>> words = Axis([0, 2, 3], word=[4, 5, 4])
+    >>> model = TemplateModel(
+    ...     [Matching(np.zeros((1, 2))), Matching(np.zeros((1, 1)))],           # one word against those of each item
+    ...     TemplateScorer(Templates(["word"]), positions(words), Hashed(10)),
+    ... )
+    >>> value, gradient = model.likelihood(np.zeros(1024, np.float32), model.gold([{(0, 0)}, set()]), np.array([0, 1]))
+    >>> round(value, 3), gradient.merged()[1].round(3).tolist()
+    (-1.792, [0.167, -0.333])
+    """
+
+    dtype: ClassVar[DTypeLike] = np.float32
+
+    def __init__(self, structures: Structures, scorer: TemplateScorer) -> None:
+        self.structures: Batch[Any] = structures if isinstance(structures, Batch) else Listed(structures)
+        self.scorer = scorer
+        if not np.array_equal(self.structures.scores.offsets, scorer.parts.offsets):
+            raise ParameterError(
+                f"TemplateModel: the structures have {self.structures.scores.offsets[-1]} parts in {len(self)} items, "
+                f"and the scorer {scorer.parts.n_parts} in {len(scorer)}; they should be the same, item by item"
+            )
+
+    def __repr__(self) -> str:
+        return f"TemplateModel({len(self)} items, {self.n_weights} weights)"
+
+    def __len__(self) -> int:
+        return len(self.structures)
+
+    @property
+    def n_weights(self) -> int:
+        return self.scorer.n_features
+
+    def batch(self, weights: NDArray[Any], items: Items) -> Batch[Any]:
+        """The distributions of some items."""
+        some = self.structures.take(items)
+        return some.with_scores(some.scores.like(kept(some.scores.values + self.scorer.scores(weights, items))))
+
+    def gradient(self, items: Items, batch: Batch[Any], values: Array, *, least: float = 0.0) -> Gradient:
+        """Σ value · features over the parts of `batch`: templates are walked again."""
+        return self.scorer.gradient(values, items, least=least)
+
+    def within(self, structures: Structures) -> TemplateModel:
+        """The same parts and features under other structures, such as those that agree with what is known."""
+        return TemplateModel(structures, self.scorer)
 
 
 class _Parts(NamedTuple):

@@ -19,9 +19,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from isogloss.engine.threads import run_blocks, using_threads
 from isogloss.errors import ParameterError
+from isogloss.features.gradients import Gradient
 from isogloss.learners._search import search
 from isogloss.learners._vectors import dot, summed
-from isogloss.learners.gradients import Gradient
 
 __all__ = ["AdaGrad", "Ftrl", "Info", "Lbfgs", "LbfgsState", "Objective", "Sgd", "StochasticState", "WholeObjective"]
 

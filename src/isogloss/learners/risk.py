@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from isogloss.errors import ParameterError
+from isogloss.features.gradients import Gradient
 from isogloss.learners.chain_model import ChainModel
-from isogloss.learners.gradients import Gradient
 from isogloss.learners.margin import Cost
 from isogloss.learners.models import Model, Target, pieces
 from isogloss.learners.runner import Result, run

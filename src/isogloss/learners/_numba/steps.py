@@ -1,6 +1,6 @@
 """Steps of weights along sparse gradients, the same whatever the number of threads: one of each kind for all learners.
 
-A gradient is a list of (number of a weight, value), see `isogloss.learners.gradients`; it points to where the objective
+A gradient is a list of (number of a weight, value), see `isogloss.features.gradients`; it points to where the objective
 rises. Block *b* of *blocks* owns the weights with number ≡ b, so that every weight sees its values in the order of the
 items. Weights are float32 or float64, and so is the memory beside them, `MEMORY` numbers for each weight.
 """
@@ -13,9 +13,9 @@ from numba import njit
 from isogloss.structures._numba.lanes import prefetch
 
 __all__ = [
-    "FTRL_MEMORY", "GRADIENT", "LAST", "MEMORY", "SQUARES", "TOTALS", "adagrad", "add_entries", "averaged", "climb",
+    "FTRL_MEMORY", "GRADIENT", "LAST", "MEMORY", "SQUARES", "TOTALS", "adagrad", "averaged", "climb",
     "ftrl", "ftrl_step",
-    "margin_step", "pack", "penalise_adagrad", "penalise_sgd", "sgd",
+    "margin_step", "penalise_adagrad", "penalise_sgd", "sgd",
 ]  # fmt: skip
 
 GRADIENT, SQUARES, TOTALS, LAST = 0, 1, 2, 3
@@ -24,27 +24,6 @@ earlier values and the step they reach to. `ftrl` has √Σ g² and z in place o
 MEMORY, FTRL_MEMORY = 4, 3
 AHEAD = 12
 """How many entries ahead memory is asked for: weights are met in no order."""
-
-
-@njit(cache=True, nogil=True)
-def add_entries(block, blocks, places, ends, numbers, values, share, out):
-    """Add share · the entries of all items to a dense vector."""
-    for k in range(len(places)):
-        for j in range(places[k], ends[k]):
-            if numbers[j] % blocks == block:
-                out[numbers[j]] += share * values[j]
-
-
-@njit(cache=True, nogil=True)
-def pack(places, ends, numbers, values, shift, to, packed, numbers_out, values_out):
-    """Copy the entries of items one after the other, from `to` on, numbers moved by `shift`; where they end."""
-    for k in range(len(places)):
-        packed[k, 0] = to
-        for j in range(places[k], ends[k]):
-            numbers_out[to], values_out[to] = numbers[j] + shift, values[j]
-            to += 1
-        packed[k, 1] = to
-    return to
 
 
 @njit(cache=True, nogil=True)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from isogloss.data.treebank import Treebank
 from isogloss.features import Templates
-from isogloss.learners.gradients import Gradient
+from isogloss.features.gradients import Gradient
 from isogloss.structures.base import Array
 from isogloss.structures.batch import run_sentences
 from isogloss.structures.loopy import LoopyTrees

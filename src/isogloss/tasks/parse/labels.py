@@ -14,9 +14,9 @@ from isogloss.data.treebank import Column, Treebank
 from isogloss.data.vocabulary import Vocabulary
 from isogloss.engine.threads import run_blocks
 from isogloss.features import KeyTable, Templates
+from isogloss.features.gradients import Gradient
 from isogloss.features.mixing import factors_of, starts_of
 from isogloss.layout import Layout, Numbers, Offsets, Strings, check
-from isogloss.learners.gradients import Gradient
 from isogloss.learners.models import pieces
 from isogloss.learners.optimisers import AdaGrad
 from isogloss.learners.runner import run

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from isogloss.engine.threads import run_blocks
 from isogloss.features import KeyTable, Templates
+from isogloss.features.gradients import Gradient
 from isogloss.features.mixing import factors_of, starts_of
 from isogloss.layout import Numbers, check
-from isogloss.learners.gradients import Gradient
 from isogloss.structures.base import Array, kept
 from isogloss.structures.batch import run_sentences
 from isogloss.structures.tree_parts import FAMILIES, Candidates, TreeParts

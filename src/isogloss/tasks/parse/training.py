@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from isogloss.learners.gradients import Gradient
+from isogloss.features.gradients import Gradient
 from isogloss.learners.loglinear import Likelihood
 from isogloss.learners.margin import Mira, Perceptron, Rivals
 from isogloss.learners.models import Model, Wanted, item_sums, run_sums

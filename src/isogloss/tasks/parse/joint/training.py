@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from isogloss.engine.threads import run_blocks
 from isogloss.features import KeyTable
-from isogloss.learners.gradients import Gradient
+from isogloss.features.gradients import Gradient
 from isogloss.learners.models import pieces
 from isogloss.learners.optimisers import AdaGrad
 from isogloss.learners.runner import run

@@ -64,7 +64,7 @@ class Gradient:
     @classmethod
     def joined(cls, several: Sequence[Gradient], shifts: Sequence[int] | None = None) -> Gradient:
         """One after the other, as of more items, without gaps; numbers of the i-th are moved by ``shifts[i]``."""
-        from isogloss.learners._numba.steps import pack
+        from isogloss.features._numba.lists import pack
 
         room = sum(one.n_entries for one in several)
         kind = np.result_type(*(one.values.dtype for one in several))
@@ -86,7 +86,7 @@ class Gradient:
 
     def add_to(self, out: NDArray[np.float64], share: float = 1.0) -> None:
         """Add share · the sum over all items to a vector over all weights, the same on any number of threads."""
-        from isogloss.learners._numba.steps import add_entries
+        from isogloss.features._numba.lists import add_entries
 
         given = (self.places, self.ends, self.numbers, self.values, float(share), out)
         with using_threads() as threads:
@@ -94,7 +94,7 @@ class Gradient:
 
     def merged(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """The sum over all items: numbers of weights, each once and ascending, and values."""
-        from isogloss.learners._numba.steps import add_entries
+        from isogloss.features._numba.lists import add_entries
 
         at = self.support()
         sums = np.zeros(len(at))
