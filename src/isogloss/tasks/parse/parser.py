@@ -25,7 +25,7 @@ from isogloss.structures.loopy import CONSTRAINTS, LoopyTrees
 from isogloss.structures.tree_parts import FAMILIES
 from isogloss.tasks.parse.cutting import cut, joined
 from isogloss.tasks.parse.explaining import explain
-from isogloss.tasks.parse.features import LINK_TEMPLATES, templates_for
+from isogloss.tasks.parse.features import LINK_ROLES, LINK_TEMPLATES, templates_for
 from isogloss.tasks.parse.fitted import Fitted
 from isogloss.tasks.parse.inference import DECODERS, MOST_ROUNDS, Shape, best_trees, chances_of
 from isogloss.tasks.parse.lesson import Keeping, Lesson, checked
@@ -184,7 +184,7 @@ class DependencyParser(Estimator):
                 f"DependencyParser: factors should be some of {', '.join(FAMILIES)}, with order 2, not "
                 f"{', '.join(unknown) or 'with order 1'}"
             )
-        templates_for(self.link_templates)
+        templates_for(self.link_templates, roles=LINK_ROLES)
 
     @property
     def labelling(self) -> str:
