@@ -18,6 +18,7 @@ from isogloss.features.gradients import Gradient
 from isogloss.learners.loglinear import Likelihood
 from isogloss.learners.risk import Risk
 from isogloss.structures.tree_parts import FAMILIES, Candidates, TreeParts
+from isogloss.tasks.parse import DependencyParser
 from isogloss.tasks.parse._numba import features as kernels
 from isogloss.tasks.parse.features import DYNAMIC, LINK_TEMPLATES, PART_ROLES, PART_TEMPLATES, templates_for
 from isogloss.tasks.parse.filtering import LinkFilter, with_heads
@@ -501,3 +502,20 @@ def test_gradient_of_labels_is_the_derivative_of_their_loss(trees: Treebank) -> 
     )
     assert chances.sum(axis=1) == pytest.approx(1.0, abs=1e-5)
     assert -np.log(chances[np.arange(len(gold)), gold]).sum() == pytest.approx(-run()[0], rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("templates", "finding"),
+    [
+        (["head.tag & child.wrod"], "'child.wrod' should be a word and what to look at.*there are word, lemma, tag"),
+        (["grandparent.tag"], "'grandparent.tag' should be a word.*words are head, child,"),
+        (["direction"], "'direction' should be a word"),
+        (["head.tag[+3]"], "looks further than 2 words away"),
+        (["head.tag &"], "'' in 'head.tag &' should be a name"),
+        (["head.tag", "head.tag"], "'head.tag' is there twice"),
+        ([("head.tag",)], "should be a string"),
+    ],
+)
+def test_templates_that_links_cannot_have_are_refused(templates: Any, finding: str) -> None:
+    with pytest.raises(ParameterError, match=finding):
+        DependencyParser(templates=templates).check_params()

@@ -114,7 +114,7 @@ class View(NamedTuple):
     at: NDArray[np.int64]
     """int64[n_roles, n_parts]"""
     until: NDArray[np.int64]
-    """int64[n_roles, n_parts]; meaningless for roles that are no spans."""
+    """int64[n_roles, n_parts], 0 for roles that are no spans; no parts if there is no span."""
     columns: NDArray[np.int64]
     """int64[n_columns, n_parts]"""
     bins: NDArray[np.int64]
@@ -349,7 +349,7 @@ class _View:
             codes=_joined([axis.codes.reshape(-1) for axis in self.axes]),
             offsets=np.ascontiguousarray(parts.offsets, np.int64),
             at=_stacked([role.at for role in roles], parts.n_parts),
-            until=_stacked([role.at if role.until is None else role.until for role in roles], parts.n_parts),
+            until=_stacked([role.until for role in roles], parts.n_parts),
             columns=_stacked([parts.columns[name] for name in self.columns], parts.n_parts),
             bins=np.zeros(0, np.int64) if parts.bins is None else np.ascontiguousarray(parts.bins, np.int64),
         )  # fmt: skip
@@ -367,8 +367,9 @@ def _joined(arrays: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
     return arrays[0] if len(arrays) == 1 else np.concatenate([np.zeros(0, np.int64), *arrays])
 
 
-def _stacked(rows: Sequence[NDArray[Any]], width: int) -> NDArray[np.int64]:
-    out = np.empty((len(rows), width), np.int64)
+def _stacked(rows: Sequence[NDArray[Any] | None], width: int) -> NDArray[np.int64]:
+    """Rows one below the other, 0 where there is none; empty if there are none at all."""
+    out = np.empty((len(rows), width if any(row is not None for row in rows) else 0), np.int64)
     for number, row in enumerate(rows):
-        out[number] = row
+        out[number] = 0 if row is None else row
     return out

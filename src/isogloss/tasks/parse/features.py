@@ -18,8 +18,8 @@ from isogloss.features.templates import Numbered, Templates, Term
 from isogloss.tasks.parse.words import ATOMS, PAD, Columns
 
 __all__ = [
-    "DYNAMIC", "FILTER_TEMPLATES", "LABEL_DYNAMIC", "LABEL_TEMPLATES", "LINK_TEMPLATES", "PART_ROLES", "PART_TEMPLATES",
-    "ROLES", "bin_name", "lexical", "numbered", "templates_for",
+    "DYNAMIC", "FILTER_TEMPLATES", "LABEL_DYNAMIC", "LABEL_TEMPLATES", "LINK_ROLES", "LINK_TEMPLATES", "PART_ROLES",
+    "PART_TEMPLATES", "ROLES", "bin_name", "lexical", "numbered", "templates_for",
 ]  # fmt: skip
 
 LINK_TEMPLATES = (
@@ -116,6 +116,8 @@ ROLES = ("head", "child", "grandparent", "previous", "next", "first", "last")
 """Words that templates may look at: of the link; and, when the tree is known, the head of the head, the siblings beside
 the child, and the outermost children of the child."""
 
+LINK_ROLES = ROLES[:2]
+
 LABEL_TEMPLATES = (
     "child.tag", "child.fine", "child.word", "child.lemma", "child.bundle", "child.marker & child.tag",
     "head.tag", "head.fine", "head.lemma", "head.word", "head.tag & child.tag", "head.fine & child.fine",
@@ -161,16 +163,18 @@ def bin_name(number: int) -> str:
     return f"child {_LENGTHS[(number - 1) % N_BINS]} to the {side}"
 
 
-def templates_for(names: Sequence[str], columns: Columns | None = None, *, kind: str = "") -> Templates:
+def templates_for(
+    names: Sequence[str], columns: Columns | None = None, *, kind: str = "", roles: Sequence[str] = ROLES
+) -> Templates:
     """Templates, without those that say nothing with these columns; what a parser cannot look at is refused.
 
-    `kind` keeps templates of the same name apart that share a table.
+    `kind` keeps templates of the same name apart that share a table; `roles` are the words that parts have.
     """
     for name in names:
         if not isinstance(name, str):
             raise ParameterError(f"template {name!r} should be a string, such as 'head.tag & child.tag'")
     made = Templates(names, kind=kind)
-    numbered(made)
+    made.numbered(roles, ATOMS, reach=PAD)
     if columns is None:
         return made
     told = [name for name, own in zip(made.names, made.terms, strict=True) if _telling(own, columns)]

@@ -25,7 +25,7 @@ from isogloss.structures.loopy import LoopyTrees
 from isogloss.structures.tree_parts import FAMILIES
 from isogloss.tasks.parse.cutting import cut, joined
 from isogloss.tasks.parse.explaining import explain
-from isogloss.tasks.parse.features import LINK_TEMPLATES, templates_for
+from isogloss.tasks.parse.features import LINK_ROLES, LINK_TEMPLATES, templates_for
 from isogloss.tasks.parse.fitted import Fitted
 from isogloss.tasks.parse.held_out import all_trees
 from isogloss.tasks.parse.inference import Shape, best_trees, chances_of
@@ -141,7 +141,7 @@ class DependencyParser(DependencyOptions):
                 f"DependencyParser: factors should be some of {', '.join(FAMILIES)}, with order 2, not "
                 f"{', '.join(unknown) or 'with order 1'}"
             )
-        templates_for(self.link_templates)
+        templates_for(self.link_templates, roles=LINK_ROLES)
 
     @property
     def labelling(self) -> str:

@@ -20,6 +20,7 @@ from isogloss.structures.batch import run_sentences
 from isogloss.structures.tree_parts import FAMILIES, Candidates, TreeParts
 from isogloss.tasks.parse.features import (
     DYNAMIC,
+    LINK_ROLES,
     LINK_TEMPLATES,
     PART_ROLES,
     PART_TEMPLATES,
@@ -57,10 +58,12 @@ class FeatureSet:
     def of(cls, columns: Columns, families: Sequence[str] = (), links: Sequence[str] = LINK_TEMPLATES) -> FeatureSet:
         """The templates that say something with these columns."""
         parts = {
-            name: templates_for(PART_TEMPLATES[name] if name in families else (), columns, kind=name)
+            name: templates_for(
+                PART_TEMPLATES[name] if name in families else (), columns, kind=name, roles=PART_ROLES[name]
+            )
             for name in FAMILIES
         }
-        return cls(templates_for(links, columns), parts)
+        return cls(templates_for(links, columns, roles=LINK_ROLES), parts)
 
     def numbers(self) -> tuple[Any, Any]:
         """Templates as kernels take them."""
