@@ -3,8 +3,8 @@
 Both orders are one program. A *state* at position t is what the next step has to remember: at order 1 the label of t,
 at order 2 the pair (label of t − 1, label of t), number i · sizes[t] + j for the i-th label of t − 1 and the j-th of t;
 at t = 0 the label alone. A *step* leads from a state of t − 1 to a label of t: step b · sizes[t] + j from the b-th
-state to the j-th label. States and steps of all positions stand one after the other. At order 1 states are scored by labels
-and steps by pairs of labels, at order 2 states by labels and pairs, and steps by triples.
+state to the j-th label. States and steps of all positions stand one after the other. At order 1 states are scored by
+labels and steps by pairs of labels, at order 2 states by labels and pairs, and steps by triples.
 
 A caller fills `sizes`, `states` and `steps` of a `Chart`: with weights for `sums`, which is fast and says NaN where
 probabilities do not carry; with logarithms for `log_forward` and what follows it, which always do.
