@@ -215,8 +215,8 @@ class LatticeParts:
         chosen = np.asarray(items, np.int64)
         positions = taken(self.offsets, chosen)
         entries = taken(self.starts, positions)
-        offsets = np.concatenate([[0], np.cumsum(self.lengths[chosen])])
-        starts = np.concatenate([[0], np.cumsum(np.diff(self.starts)[positions])])
+        offsets = np.concatenate([[0], np.cumsum(self.offsets[chosen + 1] - self.offsets[chosen])])
+        starts = np.concatenate([[0], np.cumsum(self.starts[positions + 1] - self.starts[positions])])
         return LatticeParts(offsets, starts, self.labels[entries], self.order)
 
 
@@ -228,8 +228,8 @@ def taken(offsets: Places, rows: Places) -> Places:
     >>> taken(np.array([0, 2, 3, 6]), np.array([2, 0])).tolist()
     [3, 4, 5, 0, 1]
     """
-    sizes = np.diff(offsets)[rows]
-    first = offsets[:-1][rows] - (np.cumsum(sizes) - sizes)
+    sizes = offsets[rows + 1] - offsets[rows]
+    first = offsets[rows] - (np.cumsum(sizes) - sizes)
     return np.asarray(np.arange(int(sizes.sum())) + np.repeat(first, sizes))
 
 

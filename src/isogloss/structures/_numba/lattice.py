@@ -83,24 +83,28 @@ def room(order, starts, first, last):
 def exponentiate(order, n, chart):
     """Logarithms to weights, at most 1 at each position; returns the logarithm of what they were divided by."""
     sizes, states, steps = chart.sizes, chart.states, chart.steps
-    shift, before, here, at = 0.0, 0, 0, 0
+    shift, before, here, at = 0.0, U(0), U(0), U(0)
     for t in range(n):
-        count = sizes[t] * (sizes[t - 1] if order == 2 and t > 0 else 1)
-        shift += _divided(states[here : here + count]) + _divided(steps[at : at + before * sizes[t]])
-        here, at, before = here + count, at + before * sizes[t], count
+        count = U(sizes[t]) * (U(sizes[t - 1]) if order == 2 and t > 0 else U(1))
+        shift += _divide(states, here, here + count)
+        here += count
+        count, before = before * U(sizes[t]), count
+        shift += _divide(steps, at, at + count)
+        at += count
     return shift
 
 
 @njit(cache=True, nogil=True)
-def _divided(x):
+def _divide(x, first, last):
     top = -np.inf
-    for i in range(len(x)):
+    for i in range(first, last):
         top = max(top, x[i])
     if top == -np.inf:
-        x[:] = 0.0
+        for i in range(first, last):
+            x[i] = 0.0
         return 0.0
-    for i in range(len(x)):
-        x[i] = np.exp(x[i] - top)
+    for i in range(first, last):
+        x[i] = 1.0 if x[i] == top else np.exp(x[i] - top)
     return top
 
 
