@@ -15,6 +15,8 @@ from isogloss.structures.factorgraph import FactorGraph, FactorGraphs
 from isogloss.structures.itg import Itg
 from isogloss.structures.itg_batch import Itgs
 from isogloss.structures.itg_parts import Blocks, Terminal
+from isogloss.structures.lattice import FactoredLattices, Lattice, Lattices
+from isogloss.structures.lattice_parts import LatticeParts
 from isogloss.structures.loopy import LoopyTrees
 from isogloss.structures.matching import Fertility, Matching, Matchings, Pairs, neighbour_pairs
 from isogloss.structures.projective import ProjectiveTree
@@ -32,11 +34,15 @@ __all__ = [
     "FactorGraphs",
     "FactoredChain",
     "FactoredChains",
+    "FactoredLattices",
     "Fertility",
     "Flat",
     "InfeasibleError",
     "Itg",
     "Itgs",
+    "Lattice",
+    "LatticeParts",
+    "Lattices",
     "LoopyTrees",
     "Matching",
     "Matchings",

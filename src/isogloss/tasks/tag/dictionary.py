@@ -21,7 +21,7 @@ from isogloss.layout import Layout, Numbers, Strings, check, vector
 from isogloss.progress import Progress
 from isogloss.tasks.tag.base import ColumnTagger, as_treebank
 from isogloss.tasks.tag.emissions import FEATURES, WordFeatures
-from isogloss.tasks.tag.hmm import Hmm, HmmFit, Lattice, fit_hmm
+from isogloss.tasks.tag.hmm import Hmm, HmmFit, TokenLabels, fit_hmm
 from isogloss.tasks.tag.options import DictionaryOptions
 
 __all__ = ["DictionaryTagger", "Emitting", "emitting_arrays", "emitting_of", "guessed", "used_types"]
@@ -226,24 +226,24 @@ class DictionaryTagger(DictionaryOptions, ColumnTagger):
         """The tags of the dictionary."""
         return self._dictionary().tags
 
-    def _lattice(self, treebank: Treebank) -> tuple[Hmm, Lattice]:
+    def _text(self, treebank: Treebank) -> tuple[Hmm, TokenLabels]:
         ids, vocabulary = treebank.columns["form"]
         learnt: Emitting = self._learnt
         allowed = self._dictionary().allowed(vocabulary, rules=self.rules)
-        return learnt.over(vocabulary.types), Lattice(ids, treebank.offsets, allowed[ids])
+        return learnt.over(vocabulary.types), TokenLabels(ids, treebank.offsets, allowed[ids])
 
     def predict_proba(self, treebank: Treebank | Text) -> Array:
         """float64[n_words, n_labels]: the posterior of each of `labels_` for each word of all sentences."""
         with using_threads(self.threads):
-            model, lattice = self._lattice(as_treebank(treebank))
-            return model.posterior(lattice)
+            model, labelled = self._text(as_treebank(treebank))
+            return model.posterior(labelled)
 
     def _best(self, treebank: Treebank) -> NDArray[np.int32]:
         if self.decoder == "marginal":
             return super()._best(treebank)
         with using_threads(self.threads):
-            model, lattice = self._lattice(treebank)
-            return model.best(lattice).astype(np.int32)
+            model, labelled = self._text(treebank)
+            return model.best(labelled).astype(np.int32)
 
     def explain(
         self, treebank: Treebank | Text, sentence: int, word: int, *, rival: str | None = None

@@ -7,34 +7,33 @@ The masks are those of tokens, not of words: a dictionary gives every token of a
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isogloss.engine.threads import run_blocks
 from isogloss.errors import DataError, ParameterError
+from isogloss.learners.em import EM
 from isogloss.learners.multinomials import normalise
 from isogloss.learners.optimisers import Lbfgs, WholeObjective
 from isogloss.learners.posterior import Outcome, Together
 from isogloss.learners.runner import run
 from isogloss.progress import Progress
-from isogloss.structures.factored_chain import FactoredChains
+from isogloss.structures import FactoredLattices, LatticeParts
 from isogloss.tasks.tag.emissions import LogLinearEmissions
 
-__all__ = ["Expected", "Hmm", "HmmFit", "Lattice", "fit_hmm"]
+__all__ = ["Hmm", "HmmFit", "TokenLabels", "fit_hmm"]
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Project = Callable[[Together, "Array | None"], "Together | Outcome[Together]"]
-SENTENCES_PER_BLOCK = 64
-BLOCKS = 64
 LOWEST = -1e5
 """Stands for the logarithm of 0 where logarithms are subtracted."""
 
 
-class Lattice:
+class TokenLabels:
     """The labels that each token of a text may have.
 
     Parameters
@@ -47,8 +46,8 @@ class Lattice:
 
     Examples
     --------
-    >>> lattice = Lattice([0, 1, 0], [0, 2, 3], [[True, False], [True, True], [False, False]])
-    >>> lattice.labels.tolist(), lattice.tokens.tolist()
+    >>> text = TokenLabels([0, 1, 0], [0, 2, 3], [[True, False], [True, True], [False, False]])
+    >>> text.labels.tolist(), text.tokens.tolist()
     ([0, 0, 1, 0, 1], [0, 1, 1, 2, 2])
     """
 
@@ -57,55 +56,55 @@ class Lattice:
         mask = np.asarray(allowed, np.bool_)
         ends = self.offsets
         if ends.ndim != 1 or not len(ends) or ends[0] or (np.diff(ends) < 0).any() or ends[-1] != len(self.ids):
-            raise ParameterError(f"Lattice: offsets should rise from 0 to {len(self.ids)}, the number of tokens")
+            raise ParameterError(f"TokenLabels: offsets should rise from 0 to {len(self.ids)}, the number of tokens")
         if mask.ndim != 2 or len(mask) != len(self.ids) or not mask.shape[1]:
-            raise ParameterError(f"Lattice: allowed should be [{len(self.ids)}, k], not {list(mask.shape)}")
+            raise ParameterError(f"TokenLabels: allowed should be [{len(self.ids)}, k], not {list(mask.shape)}")
         if not mask.any(axis=1).all():
             mask = mask | ~mask.any(axis=1, keepdims=True)
         self.k = int(mask.shape[1])
-        self.tokens, self.labels = np.nonzero(mask)
-        """int64[n_entries]: each pair of a token and a label that it may have, in order."""
-        self.starts = np.concatenate([[0], np.cumsum(mask.sum(axis=1))]).astype(np.int64)
-        """int64[n_tokens + 1]: where the entries of each token begin."""
+        self._parts = [LatticeParts.allowed(mask, self.offsets)]
+        self._parts.append(replace(self._parts[0], order=2))
+        self._cells: dict[int, Integers] = {}
+
+    def parts(self, order: int) -> LatticeParts:
+        """The layout of chains over these labels."""
+        return self._parts[order - 1]
+
+    @property
+    def tokens(self) -> Integers:
+        """int64[n_entries]: the token of each pair of a token and a label that it may have, in order."""
+        return self._parts[0].positions
+
+    @property
+    def labels(self) -> Integers:
+        """int64[n_entries]: the label of each pair."""
+        return self._parts[0].labels
 
     @property
     def n_tokens(self) -> int:
         return len(self.ids)
 
-    @property
-    def lengths(self) -> Integers:
-        """int64[n_sentences]."""
-        return np.diff(self.offsets)
+    @cached_property
+    def types(self) -> Integers:
+        """int64[n_entries]: the word type of each pair."""
+        return self.ids[self.tokens]
 
-    def spread(self, entries: Array, fill: float = 0.0) -> Array:
+    def cells(self, n_types: int) -> Integers:
+        """int64[n_entries]: where each pair stands in a table [k, n_types]."""
+        if n_types not in self._cells:
+            self._cells = {n_types: self.labels * n_types + self.types}
+        return self._cells[n_types]
+
+    def spread(self, entries: Array) -> Array:
         """float64[n_tokens, k] from float64[n_entries]."""
-        out = np.full((self.n_tokens, self.k), fill)
+        out = np.zeros((self.n_tokens, self.k))
         out[self.tokens, self.labels] = entries
         return out
 
     def emission_counts(self, posterior: Array, n_types: int) -> Array:
         """float64[k, n_types]: how often each label is expected with each type."""
-        cells = self.labels * n_types + self.ids[self.tokens]
-        return np.bincount(cells, posterior, self.k * n_types).reshape(self.k, n_types).astype(np.float64, copy=False)
-
-    def part(self, sentences: Integers) -> Lattice:
-        """Some of the sentences."""
-        tokens = np.concatenate([np.arange(self.offsets[s], self.offsets[s + 1]) for s in sentences.tolist()])
-        offsets = np.concatenate([[0], np.cumsum(self.lengths[sentences])])
-        mask = np.zeros((self.n_tokens, self.k), np.bool_)
-        mask[self.tokens, self.labels] = True
-        return Lattice(self.ids[tokens.astype(np.int64)], offsets, mask[tokens.astype(np.int64)])
-
-
-class Expected(NamedTuple):
-    """Of an E-step."""
-
-    values: Array
-    """float64[n_sentences]: log of the sum over label sequences; log p(x) for a text without further scores."""
-    transitions: Array
-    """float64[k + 1, …, k]: expected numbers, in the form of `Hmm.transitions`."""
-    posterior: Array
-    """float64[n_entries]."""
+        counts = np.bincount(self.cells(n_types), posterior, self.k * n_types)
+        return counts.reshape(self.k, n_types).astype(np.float64, copy=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +125,7 @@ class Hmm:
     Examples
     --------
     >>> model = Hmm(np.array([[0.9, 0.1], [0.2, 0.8], [0.5, 0.5]]), np.log([[0.75, 0.25], [0.25, 0.75]]))
-    >>> free = Lattice([0, 0, 1], [0, 3], np.ones((3, 2)))
+    >>> free = TokenLabels([0, 0, 1], [0, 3], np.ones((3, 2)))
     >>> model.posterior(free).round(3).tolist(), model.best(free).tolist()
     ([[0.789, 0.211], [0.785, 0.215], [0.605, 0.395]], [0, 0, 0])
     """
@@ -142,82 +141,27 @@ class Hmm:
     def k(self) -> int:
         return int(self.transitions.shape[-1])
 
-    def nodes(self, lattice: Lattice) -> Array:
-        """float64[n_entries]: log p(x|y) of each entry of a lattice."""
-        return np.asarray(self.emissions[lattice.labels, lattice.ids[lattice.tokens]])
-
-    def expect(self, lattice: Lattice, soft: Array | None = None) -> Expected:
-        """The E-step, on the threads of `using_threads`.
+    def lattices(self, text: TokenLabels, soft: Array | None = None) -> FactoredLattices:
+        """The distributions over the labels of each sentence; log Z is log p(x) of a text without further scores.
 
         Parameters
         ----------
-        lattice : Lattice
+        text : TokenLabels
         soft : float64[n_entries], optional
             Added to the log scores of entries: other evidence about single tokens.
         """
-        from isogloss.tasks.tag._numba import lattice as kernels
-
-        nodes = self.nodes(lattice) if soft is None else self.nodes(lattice) + soft
-        shifts = np.maximum.reduceat(nodes, lattice.starts[:-1]) if lattice.n_tokens else np.zeros(0)
-        shifts = np.where(np.isfinite(shifts), shifts, 0.0)
-        weights = np.exp(nodes - shifts[lattice.tokens])
-        n = len(lattice.offsets) - 1
-        blocks = max(1, min(BLOCKS, n // SENTENCES_PER_BLOCK))
-        posterior, values = np.zeros(len(weights)), np.zeros(n)
-        counts = np.zeros((blocks, self.transitions.size))
-        kernel: Any = kernels.expected_1 if self.order == 1 else kernels.expected_2
-        given = (lattice.offsets, lattice.starts, lattice.labels, weights, self.k, self.transitions.ravel())
-        run_blocks(kernel, blocks, *given, posterior, counts, values)
-        total = counts.sum(axis=0).reshape(self.transitions.shape)
-        lost = np.flatnonzero(values == -np.inf)
-        values += np.add.reduceat(np.append(shifts, 0.0), lattice.offsets[:-1]) * (lattice.lengths > 0) if n else 0.0
-        if len(lost):
-            self._in_logs(lattice, soft, lost, values, total, posterior)
-        return Expected(values, total, posterior)
-
-    def _in_logs(
-        self, lattice: Lattice, soft: Array | None, lost: Integers, values: Array, total: Array, posterior: Array
-    ) -> None:
-        """Sentences whose sums vanish in floating point: the slow way, in logarithms."""
-        entries = np.concatenate(
-            [np.arange(lattice.starts[lattice.offsets[s]], lattice.starts[lattice.offsets[s + 1]]) for s in lost]
+        nodes = self.emissions.reshape(-1)[text.cells(self.emissions.shape[1])]
+        return FactoredLattices(
+            text.parts(self.order), nodes if soft is None else nodes + soft, _logs(self.transitions)
         )
-        part = lattice.part(lost)
-        chains = self.chains(part, None if soft is None else soft[entries])
-        values[lost] = chains.log_partition()
-        total += transition_counts(chains)
-        posterior[entries] = chains.marginals().values.reshape(-1, self.k)[part.tokens, part.labels]
 
-    def chains(self, lattice: Lattice, soft: Array | None = None) -> FactoredChains:
-        """The same distributions as structures, for learners; −∞ forbids."""
-        nodes = lattice.spread(self.nodes(lattice) if soft is None else self.nodes(lattice) + soft, -np.inf)
-        logs, k = _logs(self.transitions), self.k
-        if self.order == 1:
-            return FactoredChains.packed(nodes, lattice.lengths, logs[:k], logs[k])
-        # Pairs are added at every place from the second on, where transitions are from the third on.
-        return FactoredChains.packed(
-            nodes, lattice.lengths, logs[:k, :k] - logs[k, :k], logs[k, k], pairs=logs[k, :k]
-        )  # fmt: skip
-
-    def posterior(self, lattice: Lattice) -> Array:
+    def posterior(self, text: TokenLabels) -> Array:
         """float64[n_tokens, k]: p(y_t | x)."""
-        return lattice.spread(self.expect(lattice).posterior)
+        return text.spread(self.lattices(text).marginals().values)
 
-    def best(self, lattice: Lattice) -> NDArray[np.int64]:
+    def best(self, text: TokenLabels) -> NDArray[np.int64]:
         """int64[n_tokens]: the most probable sequence of each sentence (Viterbi)."""
-        return np.concatenate([np.zeros(0, np.int64), *self.chains(lattice).argmax()])
-
-
-def transition_counts(chains: FactoredChains) -> Array:
-    """Expected transitions of chains in the form of `Hmm.transitions`."""
-    k, counts = chains.k, chains.counts()
-    out = np.zeros((k + 1,) * chains.order + (k,))
-    if chains.order == 1:
-        out[:k], out[k] = counts.transitions, counts.start
-        return out
-    out[:k, :k], out[k, k] = counts.transitions, counts.start
-    out[k, :k] = np.maximum(counts.pairs - counts.transitions.sum(axis=0), 0.0)
-    return out
+        return self.lattices(text).best()
 
 
 def _logs(probabilities: Array) -> Array:
@@ -243,57 +187,52 @@ class _Params(NamedTuple):
     weights: Array | None
 
 
-class _State(NamedTuple):
-    params: _Params
-    iteration: int = 0
-    start: Array | None = None
+@dataclass(eq=False)
+class _Counts:
+    """Expected numbers of transitions and of words with labels."""
+
+    transitions: Array
+    emissions: Array
+
+    def __iadd__(self, other: _Counts) -> _Counts:
+        self.transitions, self.emissions = self.transitions + other.transitions, self.emissions + other.emissions
+        return self
 
 
-class _Info(NamedTuple):
-    objective: float
-    violation: float = 0.0
+@dataclass(frozen=True, eq=False)
+class _TagModel:
+    """Hidden Markov models of one text, for `EM`: the text is one batch, whose sentences share all but their scores."""
 
+    text: TokenLabels
+    n_types: int
+    emissions: LogLinearEmissions | None
+    smoothing: float
+    evaluations: int
+    soft: Array | None
 
-class _Em:
-    """Steps of EM, for `runner.run`."""
+    def zero_counts(self) -> _Counts:
+        return _Counts(np.zeros(()), np.zeros(()))
 
-    def __init__(
-        self,
-        lattice: Lattice,
-        n_types: int,
-        emissions: LogLinearEmissions | None,
-        smoothing: float,
-        evaluations: int,
-        soft: Array | None,
-        project: Project | None,
-    ) -> None:
-        self.lattice, self.n_types, self.emissions = lattice, n_types, emissions
-        self.smoothing, self.evaluations, self.soft, self.project = smoothing, evaluations, soft, project
+    def distributions(self, params: _Params, text: Any) -> FactoredLattices:
+        return Hmm(params.transitions, params.emissions).lattices(self.text, self.soft)
 
-    def expect(self, params: _Params, start: Array | None) -> tuple[float, Array, Array, float, Array | None]:
-        """Objective without priors, expected transitions, posterior, violation, and where to start next time."""
-        model = Hmm(params.transitions, params.emissions)
-        if self.project is None:
-            found = model.expect(self.lattice, self.soft)
-            return float(found.values.sum()), found.transitions, found.posterior, 0.0, None
-        text = Together([model.chains(self.lattice, self.soft)])
-        outcome = self.project(text, start)
-        q, bound, violation, start = outcome, 0.0, 0.0, None
-        if isinstance(outcome, Outcome):
-            q, bound, violation, start = outcome.q, outcome.bound, outcome.violation, outcome.start
-        else:
-            bound = float(np.sum(outcome.log_partition()))
-        chains: Any = q.members[0]  # type: ignore[union-attr]
-        posterior = chains.marginals().values.reshape(-1, model.k)[self.lattice.tokens, self.lattice.labels]
-        return bound, transition_counts(chains), posterior, violation, start
+    def expected_counts(self, text: Any, q: FactoredLattices) -> _Counts:
+        return _Counts(q.counts(), self.text.emission_counts(q.marginals().values, self.n_types))
 
-    def maximise(self, transitions: Array, posterior: Array, weights: Array | None, evaluations: int) -> _Params:
-        counts = self.lattice.emission_counts(posterior, self.n_types)
-        moves = normalise(transitions, alpha=self.smoothing)
+    def maximise(self, counts: _Counts) -> _Params:
+        return self._maximise(counts, None, 3 * self.evaluations)
+
+    def improve(self, params: _Params, counts: _Counts) -> _Params:
+        if params.weights is None:
+            return self.maximise(counts)
+        return self._maximise(counts, params.weights, self.evaluations)
+
+    def _maximise(self, counts: _Counts, weights: Array | None, evaluations: int) -> _Params:
+        moves = normalise(counts.transitions, alpha=self.smoothing)
         if self.emissions is None:
             with np.errstate(divide="ignore"):
-                return _Params(moves, np.log(normalise(counts)), None)
-        fitted = self.emissions.fit(counts, weights, tolerance=1e-6, steps=evaluations)
+                return _Params(moves, np.log(normalise(counts.emissions)), None)
+        fitted = self.emissions.fit(counts.emissions, weights, tolerance=1e-6, steps=evaluations)
         return _Params(moves, self.emissions.table(fitted), fitted)
 
     def log_prior(self, params: _Params) -> float:
@@ -301,11 +240,6 @@ class _Em:
         if self.emissions is not None and params.weights is not None:
             value += self.emissions.log_prior(params.weights)
         return value
-
-    def step(self, state: _State) -> tuple[_State, _Info]:
-        value, transitions, posterior, violation, start = self.expect(state.params, state.start)
-        params = self.maximise(transitions, posterior, state.params.weights, self.evaluations)
-        return _State(params, state.iteration + 1, start), _Info(value + self.log_prior(state.params), violation)
 
 
 class _Marginal(WholeObjective):
@@ -315,9 +249,9 @@ class _Marginal(WholeObjective):
     gradient is that of the expected complete-data likelihood at the posterior of the same weights.
     """
 
-    def __init__(self, em: _Em, shape: tuple[int, ...]) -> None:
-        assert em.emissions is not None
-        self.em, self.shape, self.emissions = em, shape, em.emissions
+    def __init__(self, model: _TagModel, shape: tuple[int, ...]) -> None:
+        assert model.emissions is not None
+        self.model, self.shape, self.emissions = model, shape, model.emissions
         self.n_emissions = self.emissions.n_weights
 
     @property
@@ -331,13 +265,13 @@ class _Marginal(WholeObjective):
         return _Params(raised / raised.sum(axis=-1, keepdims=True), self.emissions.table(own), own.copy())
 
     def add_gradient(self, weights: Array, out: Array, items: Integers | None = None, /) -> float:
-        params, em = self.params(weights), self.em
-        value, transitions, posterior, _, _ = em.expect(params, None)
-        counts = em.lattice.emission_counts(posterior, em.n_types)
-        out[: self.n_emissions] += self.emissions.gradient(weights[: self.n_emissions], counts)
-        smoothed = transitions + em.smoothing
+        params, model = self.params(weights), self.model
+        q = model.distributions(params, model.text)
+        counts = model.expected_counts(model.text, q)
+        out[: self.n_emissions] += self.emissions.gradient(weights[: self.n_emissions], counts.emissions)
+        smoothed = counts.transitions + model.smoothing
         out[self.n_emissions :] += (smoothed - smoothed.sum(axis=-1, keepdims=True) * params.transitions).ravel()
-        return value + em.log_prior(params)
+        return float(q.log_partition().sum()) + model.log_prior(params)
 
 
 def fit_hmm(
@@ -400,7 +334,7 @@ def fit_hmm(
     soft : float64[n_tokens, k], optional
         Added to the log scores of labels at tokens: other evidence, such as log p(evidence | label).
     project : callable, optional
-        Posterior regularisation: from `Together` (of one `FactoredChains` of all sentences) and where the last search
+        Posterior regularisation: from `Together` (of one `FactoredLattices` of all sentences) and where the last search
         ended to a `Together` or an `Outcome`; see `project_corpus` of `isogloss.learners.em.step`.
     progress : Progress, optional
 
@@ -415,7 +349,7 @@ def fit_hmm(
     >>> mask = np.array([[1, 0], [0, 1], [1, 1]])               # types 0 and 1 are known, 2 is not
     >>> ids = [0, 1, 2, 1, 0, 1, 0, 2]                          # it stands where 0 and 1 stand
     >>> fit = fit_hmm(ids, [0, 2, 4, 6, 8], mask[ids], identity(3), order=1)
-    >>> fit.model.posterior(Lattice([2, 1], [0, 2], mask[[2, 1]])).round().tolist()
+    >>> fit.model.posterior(TokenLabels([2, 1], [0, 2], mask[[2, 1]])).round().tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
     if method not in ("em", "gradient") or (method == "gradient" and features is None):
@@ -425,51 +359,52 @@ def fit_hmm(
             "fit_hmm: order 1 or 2, smoothing and first_order >= 0, variance > 0, iterations >= 1 and evaluations >= 2 "
             "are needed"
         )
-    lattice = Lattice(ids, offsets, allowed)
-    n_types = _n_types(lattice, n_types, features)
-    support = _support(lattice, n_types)
-    emissions = None
+    if project is not None and method == "gradient":
+        raise ParameterError("fit_hmm: a projection is for method 'em'")
+    text = TokenLabels(ids, offsets, allowed)
+    n_types = _n_types(text, n_types, features)
+    support = _support(text, n_types)
+    emitting = None
     if features is not None:
-        kept = support if restrict_support else None
-        emissions = LogLinearEmissions(features, lattice.k, l2=1 / variance, allowed=kept)
-    evidence = None if soft is None else np.asarray(soft, np.float64)[lattice.tokens, lattice.labels]
-    em = _Em(lattice, n_types, emissions, smoothing, evaluations, evidence, project)
+        emitting = LogLinearEmissions(features, text.k, l2=1 / variance, allowed=support if restrict_support else None)
+    evidence = None if soft is None else np.asarray(soft, np.float64)[text.tokens, text.labels]
+    model = _TagModel(text, n_types, emitting, smoothing, evaluations, evidence)
+    learner: EM[Any, Any, Any] = EM(model, [text], project_corpus=project)  # type: ignore[arg-type,list-item]
     first_order = min(first_order, iterations - 1) if order == 2 else 0
-    params = _first_params(
-        lattice,
-        support,
-        1 if first_order else order,
-        seed,
-        None if initial is None else np.asarray(initial, np.float64),
-    )
-    if emissions is not None or initial is not None:  # what they begin with is no model of theirs: one step leads there
-        _, transitions, posterior, _, _ = em.expect(params, None)
-        params = em.maximise(transitions, posterior, None, 3 * evaluations)
+    begin = None if initial is None else np.asarray(initial, np.float64)
+    params = _first_params(text, support, 1 if first_order else order, seed, begin)
+    if emitting is not None or begin is not None:  # what they begin with is no model of theirs: one step leads there
+        params = learner.step(learner.init(params))[0].params
     if first_order:
-        params, _ = _repeated(em, params, first_order, progress)
-        params = params._replace(transitions=np.repeat(params.transitions[None], lattice.k + 1, axis=0))
-    params, trace = (_climbed if method == "gradient" else _repeated)(em, params, iterations - first_order, progress)
-    return _fitted(em, params, trace)
+        params = _repeated(learner, params, first_order, progress)[0]
+        params = params._replace(transitions=np.repeat(params.transitions[None], text.k + 1, axis=0))
+    if method == "gradient":
+        params, trace = _climbed(model, params, iterations - first_order, progress)
+    else:
+        params, trace = _repeated(learner, params, iterations - first_order, progress)
+    return _fitted(model, params, trace)
 
 
-def _n_types(lattice: Lattice, given: int | None, features: Any) -> int:
+def _n_types(text: TokenLabels, given: int | None, features: Any) -> int:
     """Word types of a text that has words, and of features that fit it."""
-    if not lattice.n_tokens:
+    if not text.n_tokens:
         raise DataError("fit_hmm: the text has no words, so there is nothing to learn from")
     if features is None:
-        return int(lattice.ids.max()) + 1 if given is None else given
+        return int(text.ids.max()) + 1 if given is None else given
     if given not in (None, features.shape[0]):
         raise ParameterError(f"fit_hmm: features of {features.shape[0]} types for a text of {given}")
     return int(features.shape[0])
 
 
-def _repeated(em: _Em, params: _Params, iterations: int, progress: Progress | None) -> tuple[_Params, Array]:
-    result = run(em, _State(params), iterations=iterations, progress=progress, name="Learning tags")
+def _repeated(
+    learner: EM[Any, Any, Any], params: _Params, iterations: int, progress: Progress | None
+) -> tuple[_Params, Array]:
+    result = run(learner, learner.init(params), iterations=iterations, progress=progress, name="Learning tags")
     return result.state.params, result.trace
 
 
-def _climbed(em: _Em, params: _Params, iterations: int, progress: Progress | None) -> tuple[_Params, Array]:
-    target = _Marginal(em, params.transitions.shape)
+def _climbed(model: _TagModel, params: _Params, iterations: int, progress: Progress | None) -> tuple[_Params, Array]:
+    target = _Marginal(model, params.transitions.shape)
     learner = Lbfgs(target)
     assert params.weights is not None
     begin = np.concatenate([params.weights, _logs(params.transitions).ravel()])
@@ -479,27 +414,27 @@ def _climbed(em: _Em, params: _Params, iterations: int, progress: Progress | Non
     return target.params(found.state.weights), found.trace
 
 
-def _fitted(em: _Em, params: _Params, trace: Array) -> HmmFit:
-    model = Hmm(params.transitions, params.emissions)
-    if em.emissions is None or params.weights is None:
-        return HmmFit(model, None, None, trace)
-    return HmmFit(model, params.weights.reshape(model.k, -1), em.emissions.normalisers(params.weights), trace)
+def _fitted(model: _TagModel, params: _Params, trace: Array) -> HmmFit:
+    learnt, emitting = Hmm(params.transitions, params.emissions), model.emissions
+    if emitting is None or params.weights is None:
+        return HmmFit(learnt, None, None, trace)
+    return HmmFit(learnt, params.weights.reshape(learnt.k, -1), emitting.normalisers(params.weights), trace)
 
 
-def _support(lattice: Lattice, n_types: int) -> NDArray[np.bool_]:
+def _support(text: TokenLabels, n_types: int) -> NDArray[np.bool_]:
     """bool[k, n_types]: types that some token allows a label for; all of them, for a label that has none."""
-    if int(lattice.ids.min(initial=0)) < 0 or int(lattice.ids.max(initial=-1)) >= n_types:
+    if int(text.ids.min(initial=0)) < 0 or int(text.ids.max(initial=-1)) >= n_types:
         raise ParameterError(f"fit_hmm: ids should be numbers of types, from 0 to {n_types - 1}")
-    found = np.zeros((lattice.k, n_types), np.bool_)
-    found[lattice.labels, lattice.ids[lattice.tokens]] = True
+    found = np.zeros((text.k, n_types), np.bool_)
+    found[text.labels, text.types] = True
     return found | ~found.any(axis=1, keepdims=True)
 
 
 def _first_params(
-    lattice: Lattice, support: NDArray[np.bool_], order: int, seed: int, initial: Array | None
+    text: TokenLabels, support: NDArray[np.bool_], order: int, seed: int, initial: Array | None
 ) -> _Params:
     """Random emissions of the types that allow a label, and transitions that are all but uniform."""
-    rng, k = np.random.default_rng(seed), lattice.k
+    rng, k = np.random.default_rng(seed), text.k
     noise, wobble = rng.uniform(0.01, 1.0, support.shape), rng.random((k + 1,) * order + (k,))
     table, moves = normalise(noise * support), normalise(1.0 + 0.01 * wobble)
     if initial is not None:

@@ -23,7 +23,7 @@ from isogloss.progress import Progress, QuietProgress
 from isogloss.tasks.tag.base import LABELS, ColumnTagger, as_treebank
 from isogloss.tasks.tag.dictionary import Emitting, emitting_arrays, emitting_of, used_types
 from isogloss.tasks.tag.emissions import WordFeatures
-from isogloss.tasks.tag.hmm import Lattice, fit_hmm
+from isogloss.tasks.tag.hmm import TokenLabels, fit_hmm
 from isogloss.tasks.tag.latent import LatentCrf
 from isogloss.tasks.tag.options import ProjectedOptions
 from isogloss.tasks.tag.projection import Constraints, Projected, carried, constraints, expectations, first_words
@@ -229,7 +229,7 @@ class ProjectedTagger(ProjectedOptions, ColumnTagger):
             variance=10.0 / self.l2,
             initial=(shares / shares.sum(axis=1, keepdims=True)).T,
             seed=self.seed,
-            project=expectations(projected, found, self.strength).project if self.soft else None,
+            project=expectations(projected, found, self.strength).within(found.words).project if self.soft else None,
             progress=progress,
         )
         return Emitting.of(fit, types, features), fit.trace
@@ -257,8 +257,8 @@ class ProjectedTagger(ProjectedOptions, ColumnTagger):
             if isinstance(model, LatentCrf):
                 return np.asarray(model.chains(treebank, allowed).marginals().values.reshape(-1, model.k))
             ids, vocabulary = treebank.columns["form"]
-            lattice = Lattice(ids, treebank.offsets, allowed)
-            return np.asarray(model.over(vocabulary.types).posterior(lattice))
+            labelled = TokenLabels(ids, treebank.offsets, allowed)
+            return np.asarray(model.over(vocabulary.types).posterior(labelled))
 
     def explain(
         self, treebank: Treebank | Text, sentence: int, word: int, *, rival: str | None = None

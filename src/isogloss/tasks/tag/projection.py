@@ -285,6 +285,11 @@ class Expectations:
         index[self.places] = np.arange(len(self.places))
         return Features.indexed(index, len(self.places), np.full(self.size, -1.0))
 
+    def within(self, words: NDArray[np.bool_]) -> Expectations:
+        """The same for chains over lists of labels, of which bool[n_words, k] are allowed: places are in the lists."""
+        numbers = np.cumsum(words.ravel()) - 1
+        return Expectations(numbers[self.places], self.least, self.strength, int(words.sum()))
+
     def project(self, text: Together, start: Floats | None = None) -> Projection[Together]:
         """The nearest distribution that pays least; `text` holds the chains of all sentences."""
         penalty = squared_hinge(-self.least, self.strength)

@@ -15,6 +15,11 @@ from isogloss.testing.enumerate.base import BruteForce, brute_force
 from isogloss.testing.enumerate.chains import brute_force_chain, brute_force_factored, chain_parts, chains
 from isogloss.testing.enumerate.factors import assignments, brute_force_factors, brute_force_messages, having
 from isogloss.testing.enumerate.itg import brute_force_itg, is_block_itg, itg_alignments, itg_kinds
+from isogloss.testing.enumerate.lattices import (
+    brute_force_factored_lattice,
+    brute_force_lattice,
+    lattice_part_names,
+)
 from isogloss.testing.enumerate.matchings import brute_force_matching, link_sets, matching_score, matchings
 from isogloss.testing.enumerate.trees import (
     brute_force_trees,
@@ -34,8 +39,10 @@ __all__ = [
     "brute_force_alignments",
     "brute_force_chain",
     "brute_force_factored",
+    "brute_force_factored_lattice",
     "brute_force_factors",
     "brute_force_itg",
+    "brute_force_lattice",
     "brute_force_matching",
     "brute_force_messages",
     "brute_force_trees",
@@ -47,6 +54,7 @@ __all__ = [
     "itg_alignments",
     "itg_kinds",
     "joint_agreement",
+    "lattice_part_names",
     "link_sets",
     "matching_score",
     "matchings",

@@ -5,6 +5,7 @@ from isogloss.testing.strategies.base import numbers, pair_sizes
 from isogloss.testing.strategies.chains import FactoredInputs, chain_scores, factored_inputs
 from isogloss.testing.strategies.factors import FactorTree, factor_trees, log_odds, log_weights
 from isogloss.testing.strategies.itg import ItgInputs, itg_inputs
+from isogloss.testing.strategies.lattices import LatticeInputs, lattice_inputs
 from isogloss.testing.strategies.matchings import MatchingInputs, matching_inputs
 from isogloss.testing.strategies.trees import tree_scores
 
@@ -13,6 +14,7 @@ __all__ = [
     "FactorTree",
     "FactoredInputs",
     "ItgInputs",
+    "LatticeInputs",
     "MatchingInputs",
     "alignment_inputs",
     "alignment_pairs",
@@ -20,6 +22,7 @@ __all__ = [
     "factor_trees",
     "factored_inputs",
     "itg_inputs",
+    "lattice_inputs",
     "log_odds",
     "log_weights",
     "matching_inputs",

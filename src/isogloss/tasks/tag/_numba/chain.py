@@ -1,16 +1,30 @@
-"""Chains over short lists of labels, of order 1 and 2: sums, best sequences and steps of learning.
+"""The tagger's chains over short lists of labels, of order 1 and 2: scores, steps of learning, and new text.
 
 Positions of a sentence are counted with two places outside before it and one after it, which have one label, k: word t
-is position t + 2. Position t has the labels ``lists[t, :sizes[t]]`` with scores ``nodes[t]``. A move from label x to
-label y is scored by ``moves[u * n_units + v]`` for u the unit x, v the unit y, and for all pairs of parts u of x, v of
-y; at order 2 also by ``triples``, in a table of all triples where there is room, else hashed.
+is position t + 2. Position t has the labels ``labels[begins[t]:begins[t + 1]]`` with scores ``nodes`` beside them. A
+move from label x to label y is scored by ``moves[u * n_units + v]`` for u the unit x, v the unit y, and for all pairs
+of parts u of x, v of y; at order 2 also by ``triples``, in a table of all triples where there is room, else hashed.
+Sums are those of `isogloss.structures._numba.lattice`.
 """
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
 from numba import njit
 
+from isogloss.structures._numba.lattice import (
+    U,
+    exponentiate,
+    label_posteriors,
+    log_backward,
+    log_forward,
+    new_chart,
+    room,
+    sums,
+)
+from isogloss.structures.semiring import LOG, MAX
 from isogloss.tasks.tag._numba.scores import (
     NEGLIGIBLE,
     add_real,
@@ -44,94 +58,108 @@ def _move(x, y, heads, members, moves, n_units):
     return total
 
 
-@njit(cache=True, nogil=True)
-def _score_moves(n, lists, sizes, heads, members, moves, n_units, edges):
-    """Scores of moves into position t, to edges[t, i, j]: from the i-th label of t − 1 to the j-th of t."""
-    for t in range(2, n):
-        for i in range(sizes[t - 1]):
-            for j in range(sizes[t]):
-                edges[t, i, j] = _move(lists[t - 1, i], lists[t, j], heads, members, moves, n_units)
+class Moves(NamedTuple):
+    """What steps between labels are scored by."""
+
+    heads: Any
+    members: Any
+    weights: Any
+    n_units: Any
+    triples: Any
 
 
 @njit(cache=True, nogil=True)
-def _total(x, n, hard):
-    top = x[0]
-    for i in range(1, n):
-        top = max(top, x[i])
-    if hard or top == -np.inf:
-        return top
-    mass = 0.0
-    for i in range(n):
-        mass += np.exp(x[i] - top)
-    return top + np.log(mass)
+def _fill(order, n, starts, labels, nodes, by, chart):
+    """Log scores of states and steps of a sentence; the two places before it and the one after it have no own score."""
+    sizes, states, steps, n_labels = chart.sizes, chart.states, chart.steps, len(by.heads) - 1
+    s, p = U(0), U(0)
+    for t in range(n):
+        own, wide = starts[t], starts[t + 1] - starts[t]
+        sizes[t] = wide
+        if t < 2:
+            states[s], steps[p] = 0.0, 0.0
+            s += U(1)
+            p += U(t)
+            continue
+        before, rows = starts[t - 1], own - starts[t - 1]
+        for i in range(rows):
+            for j in range(wide):
+                score = _move(labels[before + i], labels[own + j], by.heads, by.members, by.weights, by.n_units)
+                if order == 1:
+                    steps[p] = score
+                    p += U(1)
+                else:
+                    states[s] = nodes[own + j] + score
+                    s += U(1)
+        if order == 1:
+            for j in range(wide):
+                states[s] = nodes[own + j]
+                s += U(1)
+            continue
+        for h in range(starts[t - 2], before):
+            for i in range(before, own):
+                for j in range(own, own + wide):
+                    at = _triple(labels[h], labels[i], labels[j], n_labels, len(by.triples))
+                    steps[p] = by.triples[at]
+                    p += U(1)
 
 
 @njit(cache=True, nogil=True)
-def _first_order(n, sizes, nodes, edges, alpha, beta, hard):
-    """Sums (or best scores) of what leads to and from each label, and of everything."""
-    x = np.empty(edges.shape[1])
-    alpha[1, 0] = 0.0
-    for t in range(2, n):
-        for j in range(sizes[t]):
-            for i in range(sizes[t - 1]):
-                x[i] = alpha[t - 1, i] + edges[t, i, j]
-            alpha[t, j] = _total(x, sizes[t - 1], hard) + nodes[t, j]
-    beta[n - 1, 0] = 0.0
-    for t in range(n - 2, 0, -1):
-        for i in range(sizes[t]):
-            for j in range(sizes[t + 1]):
-                x[j] = edges[t + 1, i, j] + nodes[t + 1, j] + beta[t + 1, j]
-            beta[t, i] = _total(x, sizes[t + 1], hard)
-    return alpha[n - 1, 0]
+def _gold(order, n, right, chart):
+    """The log score of the right labels, of which `right` has the places in their lists."""
+    here, at, count, state, score = 0, 0, 0, 0, 0.0
+    for t in range(n):
+        wide = chart.sizes[t]
+        if t > 0:
+            score += chart.steps[at + state * wide + right[t]]
+            at += count * wide
+        paired = order == 2 and t > 0
+        state = (right[t - 1] * wide if paired else 0) + right[t]
+        score += chart.states[here + state]
+        count = wide * (chart.sizes[t - 1] if paired else 1)
+        here += count
+    return score
 
 
 @njit(cache=True, nogil=True)
-def _second_order(n, lists, sizes, nodes, edges, triples, n_labels, alpha, beta, hard):
-    """The same, for pairs of labels: alpha[t, i, j] and beta[t, i, j] for the i-th of t − 1 and the j-th of t."""
-    room = len(triples)
-    x = np.empty(edges.shape[1])
-    alpha[1, 0, 0] = 0.0
-    for t in range(2, n):
-        for i in range(sizes[t - 1]):
-            for j in range(sizes[t]):
-                for h in range(sizes[t - 2]):
-                    at = _triple(lists[t - 2, h], lists[t - 1, i], lists[t, j], n_labels, room)
-                    x[h] = alpha[t - 1, h, i] + triples[at]
-                alpha[t, i, j] = _total(x, sizes[t - 2], hard) + edges[t, i, j] + nodes[t, j]
-    for i in range(sizes[n - 2]):
-        beta[n - 1, i, 0] = 0.0
-    for t in range(n - 2, 0, -1):
-        for h in range(sizes[t - 1]):
-            for i in range(sizes[t]):
-                for j in range(sizes[t + 1]):
-                    at = _triple(lists[t - 1, h], lists[t, i], lists[t + 1, j], n_labels, room)
-                    x[j] = triples[at] + edges[t + 1, i, j] + nodes[t + 1, j] + beta[t + 1, i, j]
-                beta[t, h, i] = _total(x, sizes[t + 1], hard)
-    for i in range(sizes[n - 2]):
-        x[i] = alpha[n - 1, i, 0]
-    return _total(x, sizes[n - 2], hard)
+def _posteriors(order, hard, keep, n, starts, labels, nodes, by, chart):
+    """log Z, or the best score, after `_fill`; posteriors of states, and of steps if kept, are left in the chart."""
+    if hard:
+        total = log_forward(MAX, order, n, chart)
+        log_backward(MAX, order, n, total, chart, False)
+        return total
+    total = exponentiate(order, n, chart) + sums(order, n, chart, keep)
+    if np.isnan(total):
+        _fill(order, n, starts, labels, nodes, by, chart)
+        total = log_forward(LOG, order, n, chart)
+        log_backward(LOG, order, n, total, chart, keep)
+    return total
 
 
 @njit(cache=True, nogil=True)
-def _posteriors(order, n, sizes, alpha1, beta1, alpha2, beta2, total, hard, out):
-    """Posterior of each label of each list; with `hard`, how good the best sequence through it is, and 1 is best."""
-    for t in range(2, n - 1):
-        for j in range(sizes[t]):
-            if order == 1:
-                out[t, j] = np.exp(alpha1[t, j] + beta1[t, j] - total)
-                continue
-            out[t, j] = 0.0
-            for i in range(sizes[t - 1]):
-                p = np.exp(alpha2[t, i, j] + beta2[t, i, j] - total)
-                out[t, j] = max(out[t, j], p) if hard else out[t, j] + p
+def _score_nodes(own, end, labels, by_unit, heads, members, nodes):
+    """Scores of the labels at one position, from those of their units."""
+    for e in range(own, end):
+        total = 0.0
+        for m in range(heads[labels[e]], heads[labels[e] + 1]):
+            total += by_unit[members[m]]
+        nodes[e] = total
 
 
 @njit(cache=True, nogil=True)
-def _surround(n, lists, sizes, outside):
-    """The places before and after a sentence."""
-    for t in (0, 1, n - 1):
-        lists[t, 0] = outside
-        sizes[t] = 1
+def _outside(t, starts, labels, nodes, label):
+    """A place before or after the sentence."""
+    labels[starts[t]], nodes[starts[t]] = label, 0.0
+    starts[t + 1] = starts[t] + 1
+
+
+@njit(cache=True, nogil=True)
+def _roomy(order, n, starts, chart):
+    """The chart, or a larger one if the sentence does not fit."""
+    states, steps = room(order, starts, 0, n)
+    if n <= len(chart.sizes) and states <= len(chart.states) and steps <= len(chart.steps):
+        return chart
+    return new_chart(max(n, len(chart.sizes)), max(2 * states, len(chart.states)), max(2 * steps, len(chart.steps)))
 
 
 @njit(cache=True, nogil=True)
@@ -194,94 +222,97 @@ def _climb_all(n, slopes, touched, weights, sums, sizes, rate, l1, l2):
 @njit(cache=True, nogil=True)
 def learn_chains(
     order, sentences, offsets, indptr, indices, starts, units, heads, members, real, gold, short, short_sizes,
-    weights, sums, past, moves, moves_sums, moves_past, triples, triples_sums, triples_past,
+    weights, weights_sums, past, moves, moves_sums, moves_past, triples, triples_sums, triples_past,
     rate, l1, l2, n_units,
 ):  # fmt: skip
     """One pass over the given sentences, a step for each; returns Σ log p of the gold labels."""
     k, most, longest = len(heads) - 2, short.shape[1], 3
     for s in sentences:
         longest = max(longest, offsets[s + 1] - offsets[s] + 3)
-    lists, sizes = np.zeros((longest, most), np.int64), np.zeros(longest, np.int64)
-    nodes, edges = np.zeros((longest, most)), np.zeros((longest, most, most))
-    alpha1, beta1 = np.zeros((longest, most)), np.zeros((longest, most))
-    wide = most if order == 2 else 1
-    alpha2, beta2 = np.zeros((longest, wide, wide)), np.zeros((longest, wide, wide))
-    posterior, right = np.zeros((longest, most)), np.zeros(longest, np.int64)
+    begins, right = np.zeros(longest + 1, np.int64), np.zeros(longest, np.int64)
+    labels, nodes, posterior = np.empty(longest * most, np.int64), np.empty(longest * most), np.empty(longest * most)
     by_unit, slopes = np.empty(n_units, np.float32), np.empty(n_units, np.float32)
     values = np.empty((longest, len(real.blocks)), np.float32)
     parts = 1
     for y in range(k):
         parts = max(parts, heads[y + 1] - heads[y])
     move_slopes, move_touched = np.zeros(len(moves)), np.empty(most * most * (parts * parts + 1), np.int64)
-    triple_slopes, triple_touched = np.zeros(len(triples)), np.empty(longest * wide**3, np.int64)
+    triple_slopes, triple_touched = np.zeros(len(triples)), np.empty(0, np.int64)
+    by, chart = Moves(heads, members, moves, n_units, triples), new_chart(longest, 0, 0)
     value = 0.0
     for s in sentences:
         first, n = offsets[s], offsets[s + 1] - offsets[s] + 3
         if n == 3:
             continue
-        _surround(n, lists, sizes, k)
         right[0] = right[1] = right[n - 1] = 0
-        for t in range(2, n - 1):
-            r = first + t - 2
+        for t in range(n):
+            if t < 2 or t == n - 1:
+                _outside(t, begins, labels, nodes, k)
+                continue
+            r, own = first + t - 2, begins[t]
             look_up_real(r, real, values[t])
             add_units(r, indptr, indices, starts, units, weights, by_unit)
             add_real(values[t], weights, n_units, by_unit)
-            sizes[t] = short_sizes[r]
-            for j in range(sizes[t]):
-                y = short[r, j]
-                lists[t, j] = y
-                if y == gold[r]:
+            begins[t + 1] = own + short_sizes[r]
+            for j in range(short_sizes[r]):
+                labels[own + j] = short[r, j]
+                if short[r, j] == gold[r]:
                     right[t] = j
-                nodes[t, j] = 0.0
-                for m in range(heads[y], heads[y + 1]):
-                    nodes[t, j] += by_unit[members[m]]
-        nodes[n - 1, 0] = 0.0
-        _score_moves(n, lists, sizes, heads, members, moves, n_units, edges)
-        if order == 1:
-            total = _first_order(n, sizes, nodes, edges, alpha1, beta1, False)
-        else:
-            total = _second_order(n, lists, sizes, nodes, edges, triples, k + 1, alpha2, beta2, False)
-        _posteriors(order, n, sizes, alpha1, beta1, alpha2, beta2, total, False, posterior)
-        posterior[n - 1, 0] = 1.0
-        value -= total
+            _score_nodes(own, begins[t + 1], labels, by_unit, heads, members, nodes)
+        chart = _roomy(order, n, begins, chart)
+        if order == 2 and len(triple_touched) < len(chart.steps):
+            triple_touched = np.empty(len(chart.steps), np.int64)
+        _fill(order, n, begins, labels, nodes, by, chart)
+        value += _gold(order, n, right, chart)
+        value -= _posteriors(order, False, True, n, begins, labels, nodes, by, chart)
+        label_posteriors(order, n, chart, False, posterior)
         triple_n = 0
+        if order == 2:
+            triple_n = _collect_triples(n, begins, labels, right, chart, k + 1, triple_slopes, triple_touched)
+        # At order 1 moves are steps, at order 2 they are states; before those of t = 2 is one, from place to place.
+        at = 1 if order == 1 else 2
         for t in range(2, n):
-            value += nodes[t, right[t]] + edges[t, right[t - 1], right[t]]
-            touched = 0
-            for i in range(sizes[t - 1]):
-                for j in range(sizes[t]):
-                    x, y = lists[t - 1, i], lists[t, j]
-                    hit = i == right[t - 1] and j == right[t]
-                    if order == 1:
-                        p = np.exp(alpha1[t - 1, i] + edges[t, i, j] + nodes[t, j] + beta1[t, j] - total)
-                    else:
-                        p = 0.0
-                        rest = edges[t, i, j] + nodes[t, j] + beta2[t, i, j] - total
-                        for h in range(sizes[t - 2]):
-                            z = lists[t - 2, h]
-                            at = _triple(z, x, y, k + 1, len(triples))
-                            q = np.exp(alpha2[t - 1, h, i] + triples[at] + rest)
-                            p += q
-                            mine = 1.0 if hit and h == right[t - 2] else 0.0
-                            if mine > 0:
-                                value += triples[at]
-                            triple_n = _add(at, mine - q, triple_slopes, triple_touched, triple_n)
-                    much = (1.0 if hit else 0.0) - p
-                    touched = _collect_move(x, y, much, heads, members, n_units, move_slopes, move_touched, touched)
-            # Scores of later positions are in `nodes` and `edges` already: steps taken here do not disturb them.
+            touched, before, own = 0, begins[t - 1], begins[t]
+            for i in range(own - before):
+                for j in range(begins[t + 1] - own):
+                    much = (1.0 if i == right[t - 1] and j == right[t] else 0.0) - (
+                        chart.steps[at] if order == 1 else chart.states[at]
+                    )
+                    at += 1
+                    touched = _collect_move(
+                        labels[before + i], labels[own + j], much, heads, members, n_units, move_slopes, move_touched,
+                        touched,
+                    )  # fmt: skip
+            # Posteriors of later positions are known already: steps taken here do not disturb them.
             _climb_all(touched, move_slopes, move_touched, moves, moves_sums, moves_past, rate, l1, l2)
             if t == n - 1:
                 continue
             slopes[:] = np.float32(0)
-            for j in range(sizes[t]):
-                much = np.float32((1.0 if j == right[t] else 0.0) - posterior[t, j])
-                y = lists[t, j]
+            for j in range(begins[t + 1] - own):
+                much = np.float32((1.0 if j == right[t] else 0.0) - posterior[own + j])
+                y = labels[own + j]
                 for m in range(heads[y], heads[y + 1]):
                     slopes[members[m]] += much
-            update_row(first + t - 2, indptr, indices, starts, units, slopes, weights, sums, past, rate, l1, l2)
-            update_real(values[t], slopes, weights, sums, past, rate, real.l1, l2)
+            update_row(first + t - 2, indptr, indices, starts, units, slopes, weights, weights_sums, past, rate, l1, l2)
+            update_real(values[t], slopes, weights, weights_sums, past, rate, real.l1, l2)
         _climb_all(triple_n, triple_slopes, triple_touched, triples, triples_sums, triples_past, rate, l1, l2)
     return value
+
+
+@njit(cache=True, nogil=True)
+def _collect_triples(n, begins, labels, right, chart, n_labels, slopes, touched):
+    """The gradient of weights of triples, from posteriors of steps; returns how many weights it touches."""
+    count, at = 0, 1
+    for t in range(2, n):
+        for h in range(begins[t - 2], begins[t - 1]):
+            for i in range(begins[t - 1], begins[t]):
+                for j in range(begins[t], begins[t + 1]):
+                    hit = h - begins[t - 2] == right[t - 2] and i - begins[t - 1] == right[t - 1]
+                    hit = hit and j - begins[t] == right[t]
+                    place = _triple(labels[h], labels[i], labels[j], n_labels, len(slopes))
+                    count = _add(place, (1.0 if hit else 0.0) - chart.steps[at], slopes, touched, count)
+                    at += 1
+    return count
 
 
 @njit(cache=True, nogil=True)
@@ -299,46 +330,39 @@ def predict_chains(
     begin, end = block * n_sentences // count, (block + 1) * n_sentences // count
     for s in range(begin, end):
         longest = max(longest, offsets[s + 1] - offsets[s] + 3)
-    lists, sizes = np.zeros((longest, most), np.int64), np.zeros(longest, np.int64)
-    nodes, edges = np.zeros((longest, most)), np.zeros((longest, most, most))
-    alpha1, beta1 = np.zeros((longest, most)), np.zeros((longest, most))
-    wide = most if order == 2 else 1
-    alpha2, beta2 = np.zeros((longest, wide, wide)), np.zeros((longest, wide, wide))
-    posterior = np.zeros((longest, most))
+    begins, lists = np.zeros(longest + 1, np.int64), np.empty(longest * most, np.int64)
+    nodes, posterior = np.empty(longest * most), np.empty(longest * most)
     by_unit, scores = np.empty(n_units, np.float32), np.empty(k, np.float32)
     values = np.empty(len(real.blocks), np.float32)
+    by, chart = Moves(heads, members, moves, n_units, triples), new_chart(longest, 0, 0)
     for s in range(begin, end):
         first, n = offsets[s], offsets[s + 1] - offsets[s] + 3
         totals[s] = 0.0
         if n == 3:
             continue
-        _surround(n, lists, sizes, k)
-        for t in range(2, n - 1):
-            r = first + t - 2
+        for t in range(n):
+            if t < 2 or t == n - 1:
+                _outside(t, begins, lists, nodes, k)
+                continue
+            r, own = first + t - 2, begins[t]
             look_up_real(r, real, values)
             add_units(r, indptr, indices, starts, units, pruner, by_unit)
             add_real(values, pruner, n_units, by_unit)
             top = label_scores(by_unit, heads, members, scores)
-            sizes[t] = shortlist(scores, top, margin, most, lists[t])
+            begins[t + 1] = own + shortlist(scores, top, margin, most, lists[own : own + most])
             add_units(r, indptr, indices, starts, units, weights, by_unit)
             add_real(values, weights, n_units, by_unit)
-            for j in range(sizes[t]):
-                nodes[t, j] = 0.0
-                for m in range(heads[lists[t, j]], heads[lists[t, j] + 1]):
-                    nodes[t, j] += by_unit[members[m]]
-        nodes[n - 1, 0] = 0.0
-        _score_moves(n, lists, sizes, heads, members, moves, n_units, edges)
-        if order == 1:
-            totals[s] = _first_order(n, sizes, nodes, edges, alpha1, beta1, hard)
-        else:
-            totals[s] = _second_order(n, lists, sizes, nodes, edges, triples, k + 1, alpha2, beta2, hard)
-        _posteriors(order, n, sizes, alpha1, beta1, alpha2, beta2, totals[s], hard, posterior)
+            _score_nodes(own, begins[t + 1], lists, by_unit, heads, members, nodes)
+        chart = _roomy(order, n, begins, chart)
+        _fill(order, n, begins, lists, nodes, by, chart)
+        totals[s] = _posteriors(order, hard, False, n, begins, lists, nodes, by, chart)
+        label_posteriors(order, n, chart, hard, posterior)
         for t in range(2, n - 1):
-            r, best = first + t - 2, 0
+            r, own, size, best = first + t - 2, begins[t], begins[t + 1] - begins[t], 0
             for j in range(most):
-                inside = j < sizes[t]
-                lists_out[r, j] = lists[t, j] if inside else -1
-                chances[r, j] = posterior[t, j] if inside else 0.0
-                if inside and posterior[t, j] > posterior[t, best]:
+                inside = j < size
+                lists_out[r, j] = lists[own + j] if inside else -1
+                chances[r, j] = posterior[own + j] if inside else 0.0
+                if inside and posterior[own + j] > posterior[own + best]:
                     best = j
-            labels[r] = lists[t, best]
+            labels[r] = lists[own + best]

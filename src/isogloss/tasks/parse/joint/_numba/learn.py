@@ -9,6 +9,7 @@ from isogloss.tasks.parse.joint._numba.build import build
 from isogloss.tasks.parse.joint._numba.features import morph_places, pos_places, see_link, word_places, workspace
 from isogloss.tasks.parse.joint._numba.propagate import (
     chain,
+    chain_chart,
     distribution,
     factor_parts,
     neighbours_of,
@@ -54,10 +55,9 @@ def beliefs(sentence, shape, weights, potentials, links, projective, single, ite
 @njit(cache=True, nogil=True)
 def _settle(sentence, shape, potentials, graph):
     """Let chains speak once more, so that what links said reaches the neighbours; log Z of all chains."""
-    values, log_z = len(sentence.values), 0.0
-    left, right, incoming = np.zeros(values), np.zeros(values), np.zeros(values)
+    chart, log_z = chain_chart(sentence, len(shape.sizes)), 0.0
     for a in range(len(shape.sizes)):
-        log_z += chain(sentence, shape, neighbours_of(shape, potentials, a), a, graph, left, right, incoming)
+        log_z += chain(sentence, shape, neighbours_of(shape, potentials, a), a, graph, chart, False)
     return log_z
 
 
@@ -192,8 +192,12 @@ def _unigram_derivatives(sentence, shape, tags, node, small, places, values, at)
 
 
 @njit(cache=True, nogil=True)
-def _bigram_derivatives(sentence, shape, table, a, node, left, right, incoming, tags, small, places, values, at):
-    """Those of TAG-BIGRAM of one word with the one before, and with the edges; there is room for them."""
+def _bigram_derivatives(sentence, shape, a, node, pairs, tags, small, places, values, at):
+    """Those of TAG-BIGRAM of one word with the one before, and with the edges; there is room for them.
+
+    pairs : float64[n]
+        Posteriors of the values of the word before and of the word, from the second word on.
+    """
     n_attributes, edge, n = len(shape.sizes), shape.sizes[a], len(sentence.words) - 1
     x = node * n_attributes + a
     start, stop = sentence.starts[x], sentence.starts[x + 1]
@@ -208,19 +212,13 @@ def _bigram_derivatives(sentence, shape, table, a, node, left, right, incoming, 
             at += 1
     if node == 1:
         return at
-    first, last, mass = sentence.starts[x - n_attributes], sentence.starts[x - n_attributes + 1], 0.0
-    for c in range(start, stop):
-        right[c] *= incoming[c]  # not needed any more by the words before
+    first, last, p = sentence.starts[x - n_attributes], sentence.starts[x - n_attributes + 1], 0
     for b in range(first, last):
-        row = 0.0
-        for c in range(start, stop):
-            row += table[sentence.values[b], sentence.values[c]] * right[c]
-        mass += left[b] * incoming[b] * row
-    for b in range(first, last):
-        scale, v = left[b] * incoming[b] / mass, sentence.values[b]
+        v = sentence.values[b]
         for c in range(start, stop):
             w = sentence.values[c]
-            off = -scale * table[v, w] * right[c]
+            off = -pairs[p]
+            p += 1
             if b - first == sentence.gold[x - n_attributes] and c - start == sentence.gold[x]:
                 off += 1.0
             if abs(off) > small:
@@ -233,27 +231,28 @@ def _bigram_derivatives(sentence, shape, table, a, node, left, right, incoming, 
 def _tag_derivatives(sentence, shape, potentials, graph, tags, small, places, values, at):
     """Right less expected features of TAG-UNIGRAM, TAG-BIGRAM and TAG-CONSISTENCY."""
     n_attributes, n = len(shape.sizes), len(sentence.words) - 1
-    many, most = len(sentence.values), shape.sizes.max() + 1
-    left, right, incoming, p, q = np.zeros(many), np.zeros(many), np.zeros(many), np.empty(most), np.empty(most)
+    most = shape.sizes.max() + 1
+    chart, p, q = chain_chart(sentence, n_attributes), np.empty(most), np.empty(most)
     for node in range(1, n + 1):
         own = sentence.starts[(node + 1) * n_attributes] - sentence.starts[node * n_attributes]
         features = sentence.feature_starts[node + 1] - sentence.feature_starts[node]
         places, values = _roomy(places, values, at, own * features)
         at = _unigram_derivatives(sentence, shape, tags, node, small, places, values, at)
     for a in range(n_attributes):
-        table = neighbours_of(shape, potentials, a)
-        chain(sentence, shape, table, a, graph, left, right, incoming)
+        chain(sentence, shape, neighbours_of(shape, potentials, a), a, graph, chart, True)
+        start, stop = 0, 0
         for node in range(1, n + 1):
             x = node * n_attributes + a
             own = sentence.starts[x + 1] - sentence.starts[x]
             before = sentence.starts[x - n_attributes + 1] - sentence.starts[x - n_attributes]
+            start, stop = stop, stop + own * chart.sizes[node - 1]
             parts = sentence.starts[node * n_attributes + 1] - sentence.starts[node * n_attributes]
             if own * before * parts == 1 and 1 < node < n:
                 continue
             places, values = _roomy(places, values, at, own * (before + parts + 2))
             at = _bigram_derivatives(
-                sentence, shape, table, a, node, left, right, incoming, tags, small, places, values, at
-            )
+                sentence, shape, a, node, chart.steps[start:stop], tags, small, places, values, at
+            )  # fmt: skip
             if a and own * parts > 1:
                 table_within = within_of(shape, potentials, a)
                 at = _consistency_derivatives(

@@ -7,11 +7,13 @@ from numba import njit
 
 from isogloss.structures._numba.arithmetic import Logs, Plain
 from isogloss.structures._numba.eisner import log_trees, marginal_trees
+from isogloss.structures._numba.lattice import log_backward, log_forward, new_chart, sums
 from isogloss.structures._numba.spanning import spanning_trees
 from isogloss.structures.semiring import LOG
 
 __all__ = [
     "chain",
+    "chain_chart",
     "distribution",
     "factor_parts",
     "neighbours_of",
@@ -22,6 +24,7 @@ __all__ = [
 ]
 
 LEAST = 1e-300
+FLOOR = np.log(LEAST)
 _FARTHEST = 600.0  # log-odds beyond are as good as certain; and their exponentials are still numbers
 
 
@@ -66,64 +69,87 @@ def distribution(totals, told, start, stop, out):
 
 
 @njit(cache=True, nogil=True)
-def chain(sentence, shape, potentials, a, graph, left, right, incoming):
-    """What TAG-BIGRAM of one attribute says to each value, by forward and backward sums.
+def chain_chart(sentence, n_attributes):
+    """Room for the chain of any attribute."""
+    nodes, states, steps = len(sentence.words), 0, 0
+    for a in range(n_attributes):
+        some, more, before = 2, 0, 1
+        for node in range(1, nodes):
+            x = node * n_attributes + a
+            wide = sentence.starts[x + 1] - sentence.starts[x]
+            some, more, before = some + wide, more + before * wide, wide
+        states, steps = max(states, some), max(steps, more + before)
+    return new_chart(nodes + 1, states, steps)
+
+
+@njit(cache=True, nogil=True)
+def _fill_chain(sentence, n_attributes, potentials, a, graph, logs, chart):
+    """What others said, and the table: an edge, the words, and an edge again, as weights or as logarithms.
+
+    Returns
+    -------
+    float
+        The logarithm of what weights of words were divided by.
+    """
+    edge, n, log_z = potentials.shape[0] - 1, len(sentence.words) - 1, 0.0
+    sizes, states, steps = chart.sizes, chart.states, chart.steps
+    sizes[0] = sizes[n + 1] = 1
+    states[0] = 0.0 if logs else 1.0
+    s, p, before, here = 1, 0, 0, 0
+    for node in range(1, n + 2):
+        start, stop = here, here
+        if node <= n:
+            x = node * n_attributes + a
+            start, stop = sentence.starts[x], sentence.starts[x + 1]
+            norm = distribution(graph.totals, graph.from_chain, start, stop, states[s : s + stop - start])
+            log_z += norm
+            sizes[node] = stop - start
+            for c in range(start, stop if logs else start):
+                states[s + c - start] = graph.totals[c] - graph.from_chain[c] - norm
+        else:
+            states[s] = states[0]
+        for b in range(sizes[node - 1]):
+            v = edge if node == 1 else sentence.values[before + b]
+            for c in range(sizes[node]):
+                w = edge if node > n else sentence.values[start + c]
+                steps[p] = np.log(potentials[v, w]) if logs else potentials[v, w]
+                p += 1
+        s, before, here = s + sizes[node], start, stop
+    return log_z
+
+
+@njit(cache=True, nogil=True)
+def chain(sentence, shape, potentials, a, graph, chart, keep):
+    """What TAG-BIGRAM of one attribute says to each value.
 
     Parameters
     ----------
     potentials : float64[size + 1, size + 1]
-    left, right, incoming : float64[n_values]
-        Overwritten: what comes from the left and from the right, and what others said, as probabilities.
+    chart : Chart
+        Overwritten; positions are an edge, the words, and an edge. If steps are kept, they are posteriors of pairs.
 
     Returns
     -------
     float
         log Z of the chain, whose unary scores are what others said.
     """
-    n_attributes, edge = len(shape.sizes), shape.sizes[a]
-    n, log_z = len(sentence.words) - 1, 0.0
-    for node in range(1, n + 1):
-        x = node * n_attributes + a
-        start, stop = sentence.starts[x], sentence.starts[x + 1]
-        log_z += distribution(graph.totals, graph.from_chain, start, stop, incoming[start:stop])
-        before, mass = sentence.starts[x - n_attributes], 0.0
-        for c in range(start, stop):
-            v, total = sentence.values[c], 0.0
-            if node == 1:
-                total = potentials[edge, v]
-            else:
-                for b in range(before, sentence.starts[x - n_attributes + 1]):
-                    total += left[b] * incoming[b] * potentials[sentence.values[b], v]
-            left[c] = total
-            mass += total * incoming[c]
-        for c in range(start, stop):
-            left[c] /= mass
-        log_z += np.log(mass)
-    for node in range(n, 0, -1):
-        x, mass = node * n_attributes + a, 0.0
-        for c in range(sentence.starts[x], sentence.starts[x + 1]):
-            v, total = sentence.values[c], 0.0
-            if node == n:
-                total = potentials[v, edge]
-            else:
-                for b in range(sentence.starts[x + n_attributes], sentence.starts[x + n_attributes + 1]):
-                    total += right[b] * incoming[b] * potentials[v, sentence.values[b]]
-            right[c] = total
-            mass += total * incoming[c]
-        if node == n:  # the scaled sums of the left know nothing yet of the end
-            end = 0.0
-            for c in range(sentence.starts[x], sentence.starts[x + 1]):
-                end += left[c] * incoming[c] * right[c]
-            log_z += np.log(end)
-        for c in range(sentence.starts[x], sentence.starts[x + 1]):
-            right[c] /= mass
+    n_attributes, n = len(shape.sizes), len(sentence.words) - 1
+    log_z = _fill_chain(sentence, n_attributes, potentials, a, graph, False, chart)
+    value = sums(1, n + 2, chart, keep)
+    logs = np.isnan(value)
+    if logs:
+        _fill_chain(sentence, n_attributes, potentials, a, graph, True, chart)
+        value = log_forward(LOG, 1, n + 2, chart)
+        log_backward(LOG, 1, n + 2, value, chart, keep)
+    s = 1
     for node in range(1, n + 1):
         x = node * n_attributes + a
         for c in range(sentence.starts[x], sentence.starts[x + 1]):
-            message = _log(left[c]) + _log(right[c])
+            message = max(chart.alpha[s] - value, FLOOR) if logs else _log(chart.alpha[s])
             graph.totals[c] += message - graph.from_chain[c]
             graph.from_chain[c] = message
-    return log_z
+            s += 1
+    return log_z + value
 
 
 @njit(cache=True, nogil=True)
@@ -267,13 +293,13 @@ def propagate(sentence, shape, potentials, graph, links, projective, single, ite
         How many iterations it took.
     """
     n_attributes, values = len(shape.sizes), len(sentence.values)
-    left, right, incoming = np.zeros(values), np.zeros(values), np.zeros(values)
+    chart = chain_chart(sentence, n_attributes)
     most = shape.sizes.max() + 1
     p, q, old = np.empty(most), np.empty(most), np.empty(values if tolerance > 0.0 else 0)
     for iteration in range(iterations):
         old[:] = graph.totals[: len(old)]
         for a in range(n_attributes):
-            chain(sentence, shape, neighbours_of(shape, potentials, a), a, graph, left, right, incoming)
+            chain(sentence, shape, neighbours_of(shape, potentials, a), a, graph, chart, False)
         for a in range(1, n_attributes):
             _consistency(sentence, n_attributes, within_of(shape, potentials, a), a, graph, p, q)
         if links:
