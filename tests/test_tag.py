@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import itertools
 import os
+import signal
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isogloss import store
+from isogloss import samples, store
 from isogloss.data.bitext import Text
 from isogloss.data.treebank import Treebank
 from isogloss.errors import ModelError, ParameterError, TreebankError, UsageError
 from isogloss.features.sparse import Sparse
+from isogloss.learners.runner import Interrupted
 from isogloss.tasks.tag import CrfTagger, Tagger, jackknife
 from isogloss.tasks.tag.labels import units_of
-from isogloss.tasks.tag.learning import Learning, Real, Rows, Settings, Weights, decode, rows_of
+from isogloss.tasks.tag.learning import LabelChains, Learning, Real, Rows, Settings, Weights, decode, rows_of
 from isogloss.tasks.tag.words import word_axis, word_codes
 
 DATA = Path(os.environ.get("ISOGLOSS_DATA", "../shared/data")) / "treebanks"
@@ -140,8 +143,7 @@ def test_one_step_goes_up_the_gradient_of_the_likelihood(order: int, n_words: in
     model = Model(3, order, BUNDLES, True, (n_words,))
     wide = Settings(order=order, margin=1e6, most=4, iterations=1, rate=1e-3, l1=0.0, folds=1, first_iterations=0)
     learning = Learning(model.attributes, model.offsets, model.gold, model.rows, model.units, wide)
-    values: list[float] = []
-    found = learning.run(lambda done, value, weights: bool(values.append(value)))
+    found, values, _ = learning.run()
     assert values[-1] == pytest.approx(-n_words * np.log(4), abs=1e-5)  # all labels alike
 
     def likelihood(weights: Weights) -> float:
@@ -368,3 +370,25 @@ def test_a_small_treebank_is_tagged_well() -> None:
     dev = Treebank.read(DATA / "hu-szeged/dev.conllu.gz").part(0, 100)
     assert CrfTagger(iterations=3).fit(train).score(dev)["upos"] > 88
     assert CrfTagger("feats", order=1, iterations=3).fit(train).score(dev)["feats"] > 75
+
+
+def test_an_interrupted_tagger_goes_on_to_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trees = Treebank.from_bytes(samples.trees("en-de", "target").encode(), "de.conllu")
+    whole = CrfTagger(iterations=4).fit(trees, trees)
+    passes, before = [], LabelChains.ftrl_pass
+
+    def stopping(self: Any, *given: Any) -> float:
+        passes.append(1)
+        if len(passes) == 3:
+            signal.raise_signal(signal.SIGINT)
+        return before(self, *given)
+
+    monkeypatch.setattr(LabelChains, "ftrl_pass", stopping)
+    with pytest.raises(Interrupted, match=r"keeps iteration 3 of 4"):
+        CrfTagger(iterations=4).fit(trees, trees, checkpoint=tmp_path / "c")
+    resumed = CrfTagger(iterations=4).fit(trees, trees, checkpoint=tmp_path / "c", resume=True)
+    assert len(passes) == 4 and np.array_equal(resumed.tuning_, whole.tuning_)
+    for name, array in whole.to_arrays().items():
+        np.testing.assert_array_equal(array, resumed.to_arrays()[name], err_msg=name)
+    with pytest.raises(UsageError, match="iterations was 4 and is 5"):
+        CrfTagger(iterations=5).fit(trees, trees, checkpoint=tmp_path / "c", resume=True)

@@ -248,7 +248,7 @@ def test_the_first_step_tells_the_gradient(first: int) -> None:
     options = Settings(order=1, margin=1e6, most=3, iterations=1 - first, rate=1e-3, l1=0.0, folds=1)
     options = options._replace(first_iterations=first)
     given = (model.attributes, model.offsets, np.array([1]), model.rows, model.units, options)
-    weights = Learning(*given, real=model.real).run(lambda *_: False)
+    weights, _, _ = Learning(*given, real=model.real).run()
     found = (weights.pruner if first else weights.nodes)[3:].reshape(4, 3)
     g = np.outer([-1 / 3, 2 / 3, -1 / 3, 0], model.values[0])
     assert found == pytest.approx(1e-3 * g / (1 + np.abs(g)), rel=1e-4, abs=1e-9)

@@ -335,13 +335,13 @@ class StochasticState(NamedTuple):
         return cls(arrays["weights"], meta["iteration"], arrays["memory"], meta["steps"])
 
     @classmethod
-    def fresh(cls, weights: NDArray[Any], columns: int = MEMORY) -> StochasticState:
-        """Before the first pass."""
-        return cls(weights, 0, np.zeros((len(weights), columns), weights.dtype))
+    def fresh(cls, weights: NDArray[Any], columns: int = MEMORY, *, by_column: bool = False) -> StochasticState:
+        """Before the first pass; `by_column` has each column of the memory in one piece."""
+        return cls(weights, 0, np.zeros((len(weights), columns), weights.dtype, order="F" if by_column else "C"))
 
     def moving(self, *, in_place: bool, afresh: bool) -> StochasticState:
         """A state whose arrays may be written to, and whose mean begins anew if it should."""
-        weights, memory = (self.weights, self.memory) if in_place else (self.weights.copy(), self.memory.copy())
+        weights, memory = (self.weights, self.memory) if in_place else (self.weights.copy(), self.memory.copy("K"))
         if afresh:
             memory[:, _TOTALS:] = 0
         return StochasticState(weights, self.iteration, memory, 0 if afresh else self.steps)
@@ -356,7 +356,7 @@ class Passing:
         Items.
     batch : int
         Items that are looked at with the same weights.
-    seed : int
+    seed : int or sequence of int
         Seed of the order of items, which is another in each pass.
     average_from : int, optional
         The pass, counted from 0, with which the mean of the weights begins: the first passes are far from where the
@@ -374,7 +374,7 @@ class Passing:
         n: int,
         *,
         batch: int,
-        seed: int,
+        seed: int | Sequence[int],
         average_from: int | None = 0,
         in_place: bool = False,
         within: Callable[[float], object] | None = None,
@@ -388,7 +388,8 @@ class Passing:
         """(number, items) of each minibatch of a pass, in an order that the seed and the pass decide."""
         order = np.arange(self.n)
         if self.shuffle:
-            order = np.random.default_rng([self.seed, iteration]).permutation(self.n)
+            seeds = [self.seed] if isinstance(self.seed, int) else [*self.seed]
+            order = np.random.default_rng([*seeds, iteration]).permutation(self.n)
         for number, start in enumerate(range(0, self.n, self.batch)):
             if self.within is not None and number % 16 == 0:
                 self.within(start / self.n)
@@ -419,7 +420,7 @@ class _Stochastic(Passing, ABC):
     Of objectives that do not list what items depend on (`support` is None), when a gradient next moves them.
     """
 
-    _columns = MEMORY
+    _columns, _by_column = MEMORY, False
 
     def __init__(self, objective: Objective, *, l1: float, l2: float, rate: float, **passing: Any) -> None:
         place = type(self).__name__
@@ -433,7 +434,7 @@ class _Stochastic(Passing, ABC):
         """The state before the first pass, at the given weights or at 0."""
         start = _start(self.objective, weights, type(self).__name__)
         dtype = getattr(self.objective, "dtype", np.float64)
-        return StochasticState.fresh(start.astype(dtype, copy=False), self._columns)
+        return StochasticState.fresh(start.astype(dtype, copy=False), self._columns, by_column=self._by_column)
 
     def step(self, state: StochasticState) -> tuple[StochasticState, Info]:
         """One pass over all items, in an order that the seed and the iteration decide."""
@@ -543,7 +544,7 @@ class AdaGrad(_Stochastic):
         l2: float = 0.0,
         rate: float = 0.1,
         batch: int = 1,
-        seed: int = 0,
+        seed: int | Sequence[int] = 0,
         damping: float = 1e-4,
         floor: float = 0.0,
         rates: Sequence[tuple[int, float]] = (),
@@ -582,16 +583,27 @@ class AdaGrad(_Stochastic):
             run_blocks(adagrad, _blocks(gradient, threads), *_lists(gradient), *given)
 
 
+class Moving(NamedTuple):
+    """What FTRL moves: weights, z and √Σ g², each a vector."""
+
+    weights: NDArray[Any]
+    sums: NDArray[Any]
+    sizes: NDArray[Any]
+
+    def part(self, start: int, stop: int) -> Moving:
+        """Of the weights start … stop − 1; shares the memory."""
+        return Moving(*(array[start:stop] for array in self))
+
+
 class Online(Protocol):
     """An objective with a kernel of its own for a pass of `Ftrl`, one item after the other: no lists, and no waiting.
 
-    For models whose items take microseconds. Steps are `isogloss.learners._numba.steps.climb`.
+    For models whose items take microseconds. Steps are `isogloss.learners._numba.steps.climb`; what they remember are
+    `sums` and `sizes`, one number each for each weight.
     """
 
-    def ftrl_pass(
-        self, order: Items, weights: NDArray[Any], memory: NDArray[Any], rate: Any, l1: Any, l2: Any, /
-    ) -> float:  # fmt: skip
-        """Σ of the values of the items as they were met; weights and memory move in place."""
+    def ftrl_pass(self, order: Items, moving: Moving, rate: Any, l1: Any, l2: Any, /) -> float:
+        """Σ of the values of the items as they were met; what moves is written to."""
         ...
 
 
@@ -620,7 +632,7 @@ class Ftrl(_Stochastic):
     McMahan et al., Ad Click Prediction: a View from the Trenches, KDD 2013, algorithm 1.
     """
 
-    _columns = FTRL_MEMORY
+    _columns, _by_column = FTRL_MEMORY, True
 
     def __init__(
         self,
@@ -630,7 +642,7 @@ class Ftrl(_Stochastic):
         l2: float = 0.0,
         rate: float = 0.1,
         batch: int = 1,
-        seed: int = 0,
+        seed: int | Sequence[int] = 0,
         in_place: bool = False,
         within: Callable[[float], object] | None = None,
     ) -> None:
@@ -646,6 +658,10 @@ class Ftrl(_Stochastic):
         state.memory[:, _TOTALS] = np.where(state.weights == 0, 0, np.copysign(size, state.weights))
         return state
 
+    def restore(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> StochasticState:
+        """The inverse of `dump`."""
+        return StochasticState.restored({**arrays, "memory": np.asfortranarray(arrays["memory"])}, meta)
+
     def _pass(self, state: StochasticState) -> tuple[StochasticState, Info]:
         """Item by item in a kernel of the objective, where it has one."""
         own = getattr(self.objective, "ftrl_pass", None)
@@ -653,7 +669,8 @@ class Ftrl(_Stochastic):
             return super()._pass(state)
         real = state.weights.dtype.type
         order = np.concatenate([NONE, *(items for _, items in self.minibatches(state.iteration))])
-        value = own(order, state.weights, state.memory, real(self.rate), real(self.l1), real(self.l2))
+        moving = Moving(state.weights, state.memory[:, _TOTALS], state.memory[:, _TOTALS - 1])
+        value = own(order, moving, real(self.rate), real(self.l1), real(self.l2))
         info = Info(float(value), evaluations=1, nonzero=int(np.count_nonzero(state.weights)))
         return StochasticState(state.weights, state.iteration + 1, state.memory), info
 
@@ -699,7 +716,7 @@ class Sgd(_Stochastic):
         rate: float = 0.1,
         decay: float | None = None,
         batch: int = 1,
-        seed: int = 0,
+        seed: int | Sequence[int] = 0,
         average_from: int | None = 0,
         in_place: bool = False,
         within: Callable[[float], object] | None = None,

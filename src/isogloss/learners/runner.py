@@ -11,18 +11,19 @@ import math
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, is_dataclass
 from dataclasses import fields as fields_of
 from pathlib import Path
 from types import FrameType
-from typing import Any, Generic, Literal, Protocol, TypeVar, cast, runtime_checkable
+from typing import Any, Generic, Literal, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isogloss import store
+from isogloss._version import __version__
 from isogloss.errors import DataError, IsoglossError, ParameterError, UsageError
 from isogloss.progress import Progress, QuietProgress
 
@@ -183,6 +184,32 @@ def run(
     if watch.signals:  # it came in the last step
         raise loop.interrupted(watch)
     return result
+
+
+class Keeping(NamedTuple):
+    """Where learning is kept when it is interrupted, and what tells one run from another."""
+
+    checkpoint: Place | None = None
+    resume: bool = False
+    fingerprint: dict[str, Any] | None = None
+
+    @classmethod
+    def of(cls, checkpoint: Place | None, resume: bool, options: Mapping[str, Any], texts: Iterable[Any]) -> Keeping:
+        """Of a run with these options and texts; a checkpoint that is not of it is refused before any work.
+
+        Texts are anything with `to_bytes`; None is left out.
+        """
+        if checkpoint is None:
+            return cls(None, resume)
+        given = [text.to_bytes() for text in texts if text is not None]
+        made = {"options": dict(options), "isogloss": __version__, "data": store.data_hash(*given)}
+        check_checkpoint(checkpoint, made, resume=resume)
+        return cls(checkpoint, resume, made)
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Those of `run`."""
+        return self._asdict()
 
 
 def check_checkpoint(

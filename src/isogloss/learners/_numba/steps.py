@@ -13,7 +13,7 @@ from numba import njit
 from isogloss.structures._numba.lanes import prefetch
 
 __all__ = [
-    "FTRL_MEMORY", "GRADIENT", "LAST", "MEMORY", "SQUARES", "TOTALS", "adagrad", "averaged", "climb",
+    "FTRL_MEMORY", "GRADIENT", "LAST", "MEMORY", "SQUARES", "TOTALS", "adagrad", "averaged", "climb", "climb_all",
     "ftrl", "ftrl_step",
     "margin_step", "penalise_adagrad", "penalise_sgd", "sgd",
 ]  # fmt: skip
@@ -159,10 +159,25 @@ def ftrl_step(slope, weight, size, total, rate, l1, l2):
 
 
 @njit(cache=True, nogil=True)
-def climb(weights, memory, i, slope, rate, l1, l2):
-    """One step of FTRL-Proximal for weight i, for kernels that take a step after each item."""
-    made = ftrl_step(slope, weights[i], memory[i, SQUARES], memory[i, TOTALS], rate, l1, l2)
-    weights[i], memory[i, SQUARES], memory[i, TOTALS] = made
+def climb(weights, sums, sizes, i, slope, rate, l1, l2):
+    """One step of FTRL-Proximal for weight i, for kernels that take a step after each item.
+
+    `sizes` holds √Σ g², `sums` holds z: the columns `SQUARES` and `TOTALS` of the memory, each in one piece.
+    """
+    weights[i], sizes[i], sums[i] = ftrl_step(slope, weights[i], sizes[i], sums[i], rate, l1, l2)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def climb_all(values, slope, weights, sums, sizes, rate, l1, l2):
+    """`climb` for neighbours in memory, along slope · values: without branches, it takes many at a time."""
+    for f in range(len(values)):
+        own, before, weight = slope * values[f], sizes[f], weights[f]
+        after = np.sqrt(before * before + own * own)
+        sizes[f] = after
+        total = sums[f] + own + (after - before) / rate * weight
+        sums[f] = total
+        much = max(abs(total) - l1, np.float32(0)) / ((np.float32(1) + after) / rate + l2)
+        weights[f] = much if total > 0 else -much
 
 
 @njit(cache=True, nogil=True)
@@ -176,7 +191,8 @@ def ftrl(block, blocks, places, ends, numbers, values, rate, l1, l2, weights, me
                 continue
             g = memory[i, GRADIENT]
             memory[i, GRADIENT] = 0
-            climb(weights, memory, i, g, rate, l1, l2)
+            made = ftrl_step(g, weights[i], memory[i, SQUARES], memory[i, TOTALS], rate, l1, l2)
+            weights[i], memory[i, SQUARES], memory[i, TOTALS] = made
 
 
 @njit(cache=True, nogil=True)

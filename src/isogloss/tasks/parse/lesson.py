@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isogloss import __version__, store
 from isogloss.data.formats import as_gold
 from isogloss.data.treebank import Treebank
 from isogloss.features import KeyTable
-from isogloss.learners.runner import Place, check_checkpoint, run
+from isogloss.learners.runner import Keeping, run
 from isogloss.learners.tuning import Tuned
 from isogloss.progress import Progress
 from isogloss.structures.tree_parts import Candidates
@@ -32,36 +31,11 @@ if TYPE_CHECKING:
     from isogloss.tasks.parse.parser import DependencyParser
     from isogloss.tasks.tag import Tagger
 
-__all__ = ["Curves", "Keeping", "Lesson", "checked"]
+__all__ = ["Curves", "Lesson", "checked"]
 
 LABEL_PASSES = 5
 LEAST = 1e-3
 """Weights of relations up to this size are not kept."""
-
-
-class Keeping(NamedTuple):
-    """Where learning is kept when it is interrupted, and what tells one run from another."""
-
-    checkpoint: Place | None = None
-    resume: bool = False
-    fingerprint: dict[str, Any] | None = None
-
-    @classmethod
-    def of(
-        cls,
-        checkpoint: Place | None,
-        resume: bool,
-        options: dict[str, Any],
-        treebank: Treebank,
-        dev: Treebank | None,
-    ) -> Keeping:
-        """Of a run with these options and texts; a checkpoint that is not of it is refused before any work."""
-        if checkpoint is None:
-            return cls(None, resume)
-        texts = [text.to_bytes() for text in (treebank, dev) if text is not None]
-        made = {"options": options, "isogloss": __version__, "data": store.data_hash(*texts)}
-        check_checkpoint(checkpoint, made, resume=resume)
-        return cls(checkpoint, resume, made)
 
 
 class Curves(NamedTuple):
@@ -141,8 +115,7 @@ class Lesson:
         tuned = self._tuned(model, known, columns, chosen, progress)
         result = run(
             tuned, tuned.init(), iterations=parser.iterations, should_stop=tuned.is_done, progress=progress,
-            name="Learning links", checkpoint=keeping.checkpoint, resume=keeping.resume, every=None,
-            fingerprint=keeping.fingerprint,
+            name="Learning links", every=None, **keeping.arguments,
         )  # fmt: skip
         scorer, joint = _scorers(model, result.state.weights)
         packed = PartScorer.packed(scorer.features, scorer.table.keys, scorer.weights)

@@ -18,6 +18,7 @@ from isogloss.data.treebank import Treebank
 from isogloss.engine.threads import using_threads
 from isogloss.errors import ParameterError, TreebankError, UsageError
 from isogloss.layout import vector
+from isogloss.learners.runner import Keeping
 from isogloss.metrics.parsing import ParseScore, score_trees
 from isogloss.progress import Progress, QuietProgress
 from isogloss.structures.batch import Stack
@@ -29,7 +30,7 @@ from isogloss.tasks.parse.features import LINK_ROLES, LINK_TEMPLATES, templates_
 from isogloss.tasks.parse.fitted import Fitted
 from isogloss.tasks.parse.held_out import all_trees
 from isogloss.tasks.parse.inference import Shape, best_trees, chances_of
-from isogloss.tasks.parse.lesson import Keeping, Lesson, checked
+from isogloss.tasks.parse.lesson import Lesson, checked
 from isogloss.tasks.parse.options import RATES, DependencyOptions
 from isogloss.tasks.parse.words import Words, encode
 
@@ -194,7 +195,7 @@ class DependencyParser(DependencyOptions):
             raise TreebankError(
                 f"{treebank.name}: no word has a head, so there is nothing to learn. Is it the right file?"
             )
-        keeping = Keeping.of(checkpoint, resume, self.options_, treebank, held_out)
+        keeping = Keeping.of(checkpoint, resume, self.options_, [treebank, held_out])
         lesson = Lesson.of(self, treebank, held_out, progress)  # taggers have threads of their own
         try:
             with using_threads(self.threads):

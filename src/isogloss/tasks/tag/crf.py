@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -19,6 +20,7 @@ from isogloss.engine.threads import using_threads
 from isogloss.features import KEYS, Index, Templates, positions
 from isogloss.features.sparse import Sparse
 from isogloss.layout import Layout, Numbers, Offsets, check, vector
+from isogloss.learners.runner import Keeping
 from isogloss.progress import Progress, QuietProgress
 from isogloss.tasks.tag.adapting import Adapted, Correspondence
 from isogloss.tasks.tag.base import LABELS, ColumnTagger, as_treebank
@@ -144,6 +146,8 @@ class CrfTagger(CrfOptions, ColumnTagger):
         progress: Progress | None = None,
         *,
         correspondence: Correspondence | None = None,
+        checkpoint: str | PathLike[str] | None = None,
+        resume: bool = False,
     ) -> Self:
         """Learn the tags of a treebank.
 
@@ -157,8 +161,13 @@ class CrfTagger(CrfOptions, ColumnTagger):
         correspondence : Correspondence, optional
             Learnt from text without tags, also of another domain: words have its places as attributes beside the
             others. It is saved with the tagger.
+        checkpoint : path, optional
+            Where Ctrl-C leaves what has been learnt of chains so far; see `isogloss.learners.runner.run`.
+        resume : bool
+            Go on from there, to the bit as if nothing had happened.
         """
         self.check_params()
+        keeping = Keeping.of(checkpoint, resume, self.options_, [treebank, dev])
         progress = progress or QuietProgress()
         labels, gold = self._gold(treebank)
         units = units_of(labels, split=self.column == "feats")
@@ -175,16 +184,33 @@ class CrfTagger(CrfOptions, ColumnTagger):
             adapted = Adapted.of(correspondence, treebank, n_attributes, partial(Learning, *given))
         unfinished = _Fitted(labels, units, index, rows, _NOTHING, adapted)
         learning = Learning(*given, real=unfinished.real(treebank))
-        watch = _Watch(self, learning, unfinished, dev, progress)
+        score = None if dev is None else self._scorer(dev, unfinished)
         try:
-            weights = learning.run(watch, count_threads(self.threads))
+            best, trace, scores = learning.run(
+                score=score, threads=count_threads(self.threads), progress=progress,
+                keeping={"every": None, "name": f"Learning {self.column}", **keeping.arguments},
+            )  # fmt: skip
         finally:
             progress.finish()
-        self.trace_, self.tuning_ = np.array(watch.trace), np.array(watch.accuracies)
-        best = watch.best if watch.best is not None else weights
+        self.trace_, self.tuning_ = trace / max(1, len(gold)), scores
         self._fitted = _compact(replace(unfinished, weights=best))
         self._remember(treebank)
         return self
+
+    def _scorer(self, dev: Treebank, unfinished: _Fitted) -> Callable[[Weights], float]:
+        """Accuracy on other sentences, in percent."""
+        with using_threads(self.threads):
+            attributes, real = self._attributes(dev, unfinished.index), unfinished.real(dev)
+        ids, vocabulary = dev.columns[self.column]
+        gold = Vocabulary(unfinished.labels).encode(vocabulary)[ids]
+
+        def score(weights: Weights) -> float:
+            given = (unfinished.rows, unfinished.units, weights, self._settings)
+            with using_threads(self.threads):
+                found = decode(attributes, dev.offsets, *given, real, hard=self.decoder == "viterbi")
+            return 100 * float(np.mean(found.labels == gold)) if len(gold) else 0.0
+
+        return score
 
     # --- predicting
 
@@ -270,46 +296,6 @@ class CrfTagger(CrfOptions, ColumnTagger):
 _KEPT = "correspondence."
 """Before the names of arrays of a correspondence that is saved with a tagger."""
 _NOTHING = Weights(*(np.zeros(0, np.float32) for _ in range(4)))
-
-
-class _Watch:
-    """Tells progress how far learning is, and keeps the weights that are best on dev."""
-
-    def __init__(
-        self, tagger: CrfTagger, learning: Learning, unfinished: _Fitted, dev: Treebank | None, progress: Progress
-    ) -> None:
-        self.learning, self.unfinished, self.progress = learning, unfinished, progress
-        self.trace: list[float] = []
-        self.accuracies: list[float] = []
-        self.best: Weights | None = None
-        self._score: Callable[[Weights], float] | None = None
-        if dev is not None:
-            with using_threads(tagger.threads):
-                attributes, real = tagger._attributes(dev, unfinished.index), unfinished.real(dev)
-            ids, vocabulary = dev.columns[tagger.column]
-            gold = Vocabulary(unfinished.labels).encode(vocabulary)[ids]
-
-            def score(weights: Weights) -> float:
-                given = (unfinished.rows, unfinished.units, weights, tagger._settings)
-                with using_threads(tagger.threads):
-                    found = decode(attributes, dev.offsets, *given, real, hard=tagger.decoder == "viterbi")
-                return 100 * float(np.mean(found.labels == gold)) if len(gold) else 0.0
-
-            self._score = score
-        progress.start(f"Learning {tagger.column}", learning.stages)
-
-    def __call__(self, done: int, value: float, weights: Weights | None) -> bool:
-        detail = "words by themselves"
-        if weights is not None:
-            self.trace.append(value / max(1, len(self.learning.gold)))
-            detail = f"pass {len(self.trace)} of {self.learning.settings.iterations}"
-            if self._score is not None:
-                self.accuracies.append(self._score(weights))
-                detail += f", {self.accuracies[-1]:.2f} on dev"
-                if self.accuracies[-1] >= max(self.accuracies):
-                    self.best = Weights(*(array.copy() for array in vars(weights).values()))
-        self.progress.update(done, detail)
-        return False
 
 
 def _words(treebank: Treebank) -> tuple[NDArray[np.int32], Sequence[str], NDArray[np.int64]]:

@@ -9,7 +9,7 @@ Prediction, KDD 2013 (FTRL-Proximal); without penalties it is AdaGrad (Duchi, Ha
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -19,9 +19,16 @@ from numpy.typing import NDArray
 
 from isogloss.engine.threads import run_blocks, using_threads
 from isogloss.features.sparse import Sparse
+from isogloss.learners.optimisers import Ftrl, Moving
+from isogloss.learners.runner import run
+from isogloss.learners.tuning import Tuned
+from isogloss.progress import Progress, QuietProgress
 from isogloss.tasks.tag.labels import Units
 
-__all__ = ["Decoded", "Learning", "Real", "Rows", "Settings", "Weights", "decode", "n_triples", "rows_of"]
+__all__ = [
+    "Decoded", "LabelChains", "Learning", "Real", "Rows", "Settings", "Weights", "WordLabels", "decode", "n_triples",
+    "rows_of",
+]  # fmt: skip
 
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int64]
@@ -182,32 +189,36 @@ class Learning:
         self._steps = tuple(np.float32(x) for x in (settings.rate, settings.l1, settings.l2))
         self.n_sentences = len(offsets) - 1
 
-    @property
-    def stages(self) -> int:
-        """Units of work, for progress: the models that prune, and the passes of the chains."""
-        return self.settings.folds + 1 + self.settings.iterations
-
-    def run(self, watch: Callable[[int, float, Weights | None], bool], threads: int = 1) -> Weights:
-        """Learn.
+    def run(
+        self,
+        *,
+        score: Callable[[Weights], float] | None = None,
+        threads: int = 1,
+        progress: Progress | None = None,
+        keeping: Mapping[str, Any] | None = None,
+    ) -> tuple[Weights, NDArray[np.float64], NDArray[np.float64]]:
+        """Learn: the weights, the log-likelihood of the gold labels in each pass as they were met, and the scores.
 
         Parameters
         ----------
-        watch : callable
-            Told after each unit of work how many are done, the log-likelihood of the gold labels as they were met, and
-            (after a pass of the chains) the weights, which the next pass overwrites; when it says True, learning ends.
+        score : callable, optional
+            Tries weights after each pass of the chains; the best are kept.
         threads : int
             On which models that prune are learnt side by side; the result is the same.
+        progress : Progress, optional
+        keeping : mapping, optional
+            Arguments of `isogloss.learners.runner.run` about checkpoints.
         """
-        settings, n = self.settings, len(self.gold)
+        settings, n, progress = self.settings, len(self.gold), progress or QuietProgress()
         fold = np.random.default_rng([settings.seed, 2]).permutation(self.n_sentences) % settings.folds
         parts = [np.flatnonzero(fold != f) for f in range(settings.folds)] + [np.arange(self.n_sentences)]
-        done, pruners = 0, []
+        pruners = []
+        progress.start("Words by themselves", len(parts))
         pool = ThreadPoolExecutor(threads)
         try:
-            for value, pruner in pool.map(self._pruner, parts):
-                done += 1
+            for pruner in pool.map(self._pruner, parts):
                 pruners.append(pruner)
-                watch(done, value, None)
+                progress.update(len(pruners))
         finally:
             pool.shutdown(cancel_futures=True)
         short, sizes = np.zeros((n, min(settings.most, self.units.k)), np.int32), np.zeros(n, np.int32)
@@ -215,24 +226,26 @@ class Learning:
         with using_threads(threads):
             for f in range(settings.folds):
                 self._shorten(np.flatnonzero(fold == f), pruners[f], short, sizes)
-        return self._chains(pruners[-1], short, sizes, done, watch)
+        chains = LabelChains(self, short, sizes)
+        tried = None if score is None else lambda weights: score(chains.split(pruners[-1], weights))
+        learner = Tuned(self._ftrl(chains, (settings.seed, 1)), tried)
+        found = run(learner, learner.init(), iterations=settings.iterations, progress=progress, **(keeping or {}))
+        return chains.split(pruners[-1], found.state.weights), found.trace, np.array(found.state.scores)
 
-    def _pruner(self, sentences: Integers) -> tuple[float, Floats]:
+    def _ftrl(self, objective: Any, seed: tuple[int, ...]) -> Ftrl:
+        settings = self.settings
+        return Ftrl(objective, rate=settings.rate, l1=settings.l1, l2=settings.l2, seed=seed, in_place=True)
+
+    def _pruner(self, sentences: Integers) -> Floats:
         """A model of each word by itself, learnt from some of the sentences."""
-        from isogloss.tasks.tag._numba import scores
-
-        learn_labels: Any = scores.learn_labels
-
-        kept, value = _fresh(self.n_weights), 0.0
-        for i in range(self.settings.first_iterations):
-            mixed = np.random.default_rng([self.settings.seed, 0, i]).permutation(sentences)
-            value = learn_labels(mixed, self.offsets, *self._matrix, self.gold, *kept, *self._steps, self.units.size)
-        return value, kept[0]
+        learner = self._ftrl(WordLabels(self, sentences), (self.settings.seed, 0))
+        weights: Floats = run(learner, learner.init(), iterations=self.settings.first_iterations).state.weights
+        return weights
 
     def telling(self, share: float) -> NDArray[np.bool_]:
         """bool[n_real]: the share of real-valued attributes whose weights, of order 0, vary most over labels."""
         k, many = self.units.k, len(self.real.blocks)
-        _, pruner = self._pruner(np.arange(self.n_sentences))
+        pruner = self._pruner(np.arange(self.n_sentences))
         weights = pruner[len(self.rows.units) :].reshape(self.units.size, many)[:k]
         kept = np.zeros(many, np.bool_)
         kept[np.argsort(-weights.var(axis=0), kind="stable")[: int(np.ceil(share * many))]] = True
@@ -246,36 +259,83 @@ class Learning:
         given = (pruner, self.gold, np.float32(self.settings.margin), self.units.size, short, sizes)
         run_blocks(prune, blocks, sentences, self.offsets, *self._matrix, *given)
 
-    def _chains(
-        self,
-        pruner: Floats,
-        short: NDArray[np.int32],
-        sizes: NDArray[np.int32],
-        done: int,
-        watch: Callable[[int, float, Weights | None], bool],
-    ) -> Weights:
+
+class _Sentences:
+    """What objectives over the sentences of a `Learning` share. They are learnt by `Ftrl` alone, item after item."""
+
+    dtype = np.float32
+
+    def __init__(self, learning: Learning) -> None:
+        self.learning = learning
+
+    def support(self, items: Integers) -> None:
+        """Penalties are in the steps."""
+        return
+
+    def gradient(self, weights: Floats, items: Integers) -> Any:
+        """Not written: a pass has a kernel of its own."""
+        raise NotImplementedError(f"{type(self).__name__} is learnt item by item; take Ftrl with batch=1")
+
+    def add_gradient(self, weights: Any, out: Any, items: Integers | None = None) -> float:
+        """Not written: a pass has a kernel of its own."""
+        raise NotImplementedError(f"{type(self).__name__} is learnt item by item; take Ftrl with batch=1")
+
+
+class WordLabels(_Sentences):
+    """Labels of words by themselves, in some sentences: log p of the gold labels at order 0."""
+
+    def __init__(self, learning: Learning, sentences: Integers) -> None:
+        super().__init__(learning)
+        self.sentences = sentences
+
+    @property
+    def n_weights(self) -> int:
+        return self.learning.n_weights
+
+    def __len__(self) -> int:
+        return len(self.sentences)
+
+    def ftrl_pass(self, order: Integers, moving: Moving, rate: Any, l1: Any, l2: Any) -> float:
+        """One pass, a step for each word."""
+        from isogloss.tasks.tag._numba.scores import learn_labels
+
+        own = self.learning
+        given = (self.sentences[order], own.offsets, *own._matrix, own.gold, *moving, rate, l1, l2, own.units.size)
+        return float(learn_labels(*given))
+
+
+class LabelChains(_Sentences):
+    """Chains over short lists of labels: log p of the gold labels.
+
+    Weights are those of attributes and units, then of moves from unit to unit, then of triples of labels.
+    """
+
+    def __init__(self, learning: Learning, short: NDArray[np.int32], sizes: NDArray[np.int32]) -> None:
+        super().__init__(learning)
+        moves, triples = learning.units.size**2, n_triples(learning.units.k, learning.settings.order)
+        self.ends = np.cumsum([learning.n_weights, moves, triples]).tolist()
+        self.short, self.sizes = short, sizes
+
+    @property
+    def n_weights(self) -> int:
+        return int(self.ends[-1])
+
+    def __len__(self) -> int:
+        return self.learning.n_sentences
+
+    def split(self, pruner: Floats, weights: Floats) -> Weights:
+        """Weights by name; they share the memory."""
+        return Weights(pruner, *np.split(weights, self.ends[:-1]))
+
+    def ftrl_pass(self, order: Integers, moving: Moving, rate: Any, l1: Any, l2: Any) -> float:
+        """One pass, a step for each sentence."""
         from isogloss.tasks.tag._numba import chain
 
         learn_chains: Any = chain.learn_chains
-
-        settings, k = self.settings, self.units.k
-        nodes, moves = _fresh(self.n_weights), _fresh(self.units.size**2)
-        triples = _fresh(n_triples(k, settings.order))
-        weights = Weights(pruner, nodes[0], moves[0], triples[0])
-        for i in range(settings.iterations):
-            mixed = np.random.default_rng([settings.seed, 1, i]).permutation(self.n_sentences)
-            value = learn_chains(
-                settings.order, mixed, self.offsets, *self._matrix, self.gold, short, sizes,
-                *nodes, *moves, *triples, *self._steps, self.units.size,
-            )  # fmt: skip
-            if watch(done + i + 1, value, weights):
-                break
-        return weights
-
-
-def _fresh(n: int) -> tuple[Floats, Floats, Floats]:
-    """Weights, and what FTRL keeps of them."""
-    return np.zeros(n, np.float32), np.zeros(n, np.float32), np.zeros(n, np.float32)
+        own, starts = self.learning, [0, *self.ends[:-1]]
+        kinds = [array for a, b in zip(starts, self.ends, strict=True) for array in moving.part(a, b)]
+        text = (order, own.offsets, *own._matrix, own.gold, self.short, self.sizes)
+        return float(learn_chains(own.settings.order, *text, *kinds, rate, l1, l2, own.units.size))
 
 
 def decode(

@@ -21,7 +21,7 @@ from isogloss.errors import ParameterError, TreebankError, UsageError
 from isogloss.estimator import option
 from isogloss.features import KeyTable
 from isogloss.layout import Layout, Numbers, check, vector
-from isogloss.learners.runner import run
+from isogloss.learners.runner import Keeping, run
 from isogloss.learners.tuning import Tuned
 from isogloss.progress import Progress, QuietProgress
 from isogloss.structures.batch import Stack
@@ -39,7 +39,6 @@ from isogloss.tasks.parse.joint.training import (
     link_table,
     shape_of,
 )
-from isogloss.tasks.parse.lesson import Keeping
 from isogloss.tasks.parse.options import JointOptions
 
 __all__ = ["JointMorphologyParser", "Posteriors"]
@@ -209,7 +208,7 @@ class JointMorphologyParser(JointOptions):
         _check(as_gold(treebank), single_root=self.single_root)
         if dev is not None:
             _check(dev, single_root=self.single_root)
-        keeping = Keeping.of(checkpoint, resume, self.options_, treebank, dev)
+        keeping = Keeping.of(checkpoint, resume, self.options_, [treebank, dev])
         with using_threads(self.threads):
             try:
                 self._fit(treebank, dev, progress, like, keeping)
@@ -261,8 +260,8 @@ class JointMorphologyParser(JointOptions):
             "UAS {:.2f} on dev",
         )
         found = run(
-            learner, learner.init(), iterations=self.iterations, progress=progress, checkpoint=keeping.checkpoint,
-            resume=keeping.resume, every=None, fingerprint=keeping.fingerprint, name="Learning",
+            learner, learner.init(), iterations=self.iterations, progress=progress, name="Learning", every=None,
+            **keeping.arguments,
         )  # fmt: skip
         self._fitted = replace(self._fitted, weights=found.state.weights)
         self.trace_, self.tuning_ = found.trace / max(1, objective.n_words), np.array(found.state.scores)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from isogloss.learners._numba.steps import climb
 from isogloss.structures._numba.lattice import (
     U,
     exponentiate,
@@ -29,7 +30,6 @@ from isogloss.tasks.tag._numba.scores import (
     NEGLIGIBLE,
     add_real,
     add_units,
-    climb,
     label_scores,
     look_up_real,
     shortlist,

@@ -14,8 +14,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from isogloss.learners._numba.steps import climb, climb_all
+
 __all__ = [
-    "NEGLIGIBLE", "add_real", "add_units", "climb", "label_scores", "learn_labels", "look_up_real", "shortlist",
+    "NEGLIGIBLE", "add_real", "add_units", "label_scores", "learn_labels", "look_up_real", "shortlist",
     "update_real", "update_row",
 ]  # fmt: skip
 
@@ -75,25 +77,6 @@ def label_scores(by_unit, heads, members, out):
 
 
 @njit(cache=True, nogil=True)
-def climb(weights, sums, sizes, p, slope, rate, l1, l2):
-    r"""One step of FTRL-Proximal for weight p: AdaGrad's step, with l1 and l2 taken over all steps in closed form.
-
-    `sizes` holds :math:`\sqrt{\sum g^2}`, `sums` holds :math:`\sum g + \sum \sigma w`.
-    """
-    before = sizes[p]
-    after = np.sqrt(before * before + slope * slope)
-    sizes[p] = after
-    total = sums[p] + slope + (after - before) / rate * weights[p]
-    sums[p] = total
-    over = abs(total) - l1
-    if over > 0:
-        much = over / ((np.float32(1) + after) / rate + l2)
-        weights[p] = much if total > 0 else -much
-    else:
-        weights[p] = np.float32(0)
-
-
-@njit(cache=True, nogil=True)
 def update_row(row, indptr, indices, starts, units, slopes, weights, sums, sizes, rate, l1, l2):
     """A step for all weights of a position, given the slope of each unit."""
     for e in range(indptr[row], indptr[row + 1]):
@@ -102,19 +85,6 @@ def update_row(row, indptr, indices, starts, units, slopes, weights, sums, sizes
             slope = slopes[units[p]]
             if abs(slope) > NEGLIGIBLE:
                 climb(weights, sums, sizes, p, slope, rate, l1, l2)
-
-
-@njit(cache=True, nogil=True, error_model="numpy")
-def _climb_row(values, slope, weights, sums, sizes, rate, l1, l2):
-    """`climb` for neighbours in memory: without branches, it takes many at a time."""
-    for f in range(len(values)):
-        own, before, weight = slope * values[f], sizes[f], weights[f]
-        after = np.sqrt(before * before + own * own)
-        sizes[f] = after
-        total = sums[f] + own + (after - before) / rate * weight
-        sums[f] = total
-        much = max(abs(total) - l1, np.float32(0)) / ((np.float32(1) + after) / rate + l2)
-        weights[f] = much if total > 0 else -much
 
 
 @njit(cache=True, nogil=True)
@@ -126,7 +96,7 @@ def update_real(values, slopes, weights, sums, sizes, rate, l1, l2):
         for u in range(n_units):
             if abs(slopes[u]) > SMALL:
                 own = slice(first + u * many, first + (u + 1) * many)
-                _climb_row(values, slopes[u], weights[own], sums[own], sizes[own], rate, l1, l2)
+                climb_all(values, slopes[u], weights[own], sums[own], sizes[own], rate, l1, l2)
 
 
 @njit(cache=True, nogil=True)
