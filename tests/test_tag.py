@@ -289,6 +289,8 @@ def test_taggers_with_options_of_their_own() -> None:
     learnt = plain.taggers["upos"]
     assert plain.set_params(iterations=1).taggers["upos"] is learnt and len(learnt.trace_) == 2
     assert len(plain.fit(toy(20)).taggers["upos"].trace_) == 1
+    with pytest.raises(ParameterError, match="Templates: 'no such thing'"):
+        plain.set_params(templates=["no such thing"]).check_params()
 
 
 def test_damaged_arrays_are_refused() -> None:

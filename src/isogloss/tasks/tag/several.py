@@ -95,6 +95,10 @@ class Tagger(TaggerOptions):
         given = {name: value for name, value in self.get_params().items() if name != "columns"}
         return {column: CrfTagger(column, **given) for column in _in_order(self.columns)}
 
+    def _to_teach(self) -> dict[str, Any]:
+        """What `fit` teaches: new taggers with the options of the day, or those that were given to `of`."""
+        return self._new() if self._own else self.taggers
+
     def set_params(self, **given: Any) -> Self:
         """Change options; what was learnt with the old ones stays until `fit` is called again."""
         super().set_params(**given)
@@ -107,7 +111,7 @@ class Tagger(TaggerOptions):
         """`ParameterError` for an option that makes no sense."""
         super().check_params()
         self._check_columns()
-        for tagger in self.taggers.values():
+        for tagger in self._to_teach().values():
             tagger.check_params()
 
     def _check_columns(self) -> None:
@@ -134,7 +138,7 @@ class Tagger(TaggerOptions):
     ) -> Self:
         """Learn all columns of a treebank, one after the other; `more` goes to `CrfTagger.fit`."""
         self.check_params()
-        taggers = self._new() if self._own else self.taggers
+        taggers = self._to_teach()
         gold = [tagger._gold(treebank) for tagger in taggers.values()]  # an empty column is said before the work
         for tagger in taggers.values():
             tagger.fit(treebank, dev, progress, **more)
