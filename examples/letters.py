@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from isogloss.features.sparse import Sparse
+from isogloss.features import Sparse
 from isogloss.learners.graphs import mutual, nearest, propagate
 from isogloss.learners.loglinear import ChainModel, LabelPairs, NodeFeatures
 from isogloss.learners.posterior import GraphLaplacian

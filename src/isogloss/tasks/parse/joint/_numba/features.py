@@ -11,6 +11,7 @@ from numba import njit
 
 from isogloss.features._numba.mixing import key_of, mix
 from isogloss.features._numba.table import find, insert, room_for
+from isogloss.structures._numba.lanes import prefetch
 
 __all__ = ["collect", "morph_keys", "morph_places", "pos_keys", "pos_places", "see_link", "word_keys", "word_places",
            "workspace"]  # fmt: skip
@@ -59,19 +60,24 @@ def _between(context, head, child):
 
 
 @njit(cache=True, nogil=True)
-def _put(templates, family, work, at):
-    """Keys of the templates of a family from place `at` on; where the next would be."""
-    seen, keys = work[0], work[2]
-    for t in range(templates.families[family], templates.families[family + 1]):
-        total = templates.starts[t]
-        for k in range(templates.begins[t], templates.begins[t + 1]):
-            total += seen[templates.terms[k]] * templates.factors[k]
+def _fill(first, last, starts, begins, terms, factors, seen, keys, at):
+    for t in range(first, last):
+        total = starts[t]
+        for k in range(begins[t], begins[t + 1]):
+            total += seen[terms[k]] * factors[k]
         keys[at] = key_of(mix(total), 0)
         at += 1
     return at
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
+def _put(templates, family, work, at):
+    """Keys of the templates of a family from place `at` on; where the next would be."""
+    families, starts, begins, terms, factors = templates
+    return _fill(families[family], families[family + 1], starts, begins, terms, factors, work[0], work[2], at)
+
+
+@njit(cache=True, nogil=True, inline="always")
 def word_keys(templates, work):
     """Keys of WORD-LINK; returns how many, and how many of them, the first, do not look at words."""
     return _put(templates, WORDS, work, 0), 1
@@ -108,33 +114,35 @@ def morph_keys(templates, a, v, w, work):
 
 
 @njit(cache=True, nogil=True)
-def _places(table, work, count):
+def _places(table, keys, count, places):
     """Numbers of the keys that are known; returns how many."""
     mask, known = np.uint64(len(table) // 2 - 1), 0
     for k in range(count):
-        i = find(table, mask, work[2][k])
+        prefetch(table, np.int64(2) * np.int64(keys[k] & mask))
+    for k in range(count):
+        i = find(table, mask, keys[k])
         if i >= 0:
-            work[3][known] = table[2 * i + 1]
+            places[known] = table[2 * i + 1]
             known += 1
     return known
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def word_places(shape, work):
     """Places of the features of WORD-LINK that are known, among those of links; returns how many."""
-    return _places(shape.table, work, word_keys(shape.templates, work)[0])
+    return _places(shape.table, work[2], word_keys(shape.templates, work)[0], work[3])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def pos_places(shape, p, q, work):
     """The same of POS-LINK."""
-    return _places(shape.table, work, pos_keys(shape.templates, p, q, work)[0])
+    return _places(shape.table, work[2], pos_keys(shape.templates, p, q, work)[0], work[3])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def morph_places(shape, a, v, w, work):
     """The same of MORPH-LINK."""
-    return _places(shape.table, work, morph_keys(shape.templates, a, v, w, work)[0])
+    return _places(shape.table, work[2], morph_keys(shape.templates, a, v, w, work)[0], work[3])
 
 
 @njit(cache=True, nogil=True)
