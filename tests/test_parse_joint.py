@@ -216,6 +216,22 @@ def test_one_attribute_without_links_is_a_chain():
     assert bethe(model.sentence, model.shape, model.potentials, graph, False, False, False) == pytest.approx(log_z)
 
 
+@pytest.mark.parametrize("scale", [30.0, 100.0])
+def test_chains_of_extreme_scores_are_exact(scale):
+    """Scores so far apart that sums in probabilities vanish: what a word hears is found in logarithms."""
+    for seed in range(8):
+        model = Model(5, (3,), seed=seed, scale=scale)
+        graph = model.graph(links=False)
+        table = model.weights[model.shape.bigrams[0] :][:16].reshape(4, 4)
+        unary = graph.totals[1:].reshape(5, 3)
+        chain = Chain.factored(unary, table[:3, :3], table[3, :3], table[:3, 3])
+        propagate(model.sentence, model.shape, model.potentials, graph, False, False, False, 1, 0.0)
+        found = bethe(model.sentence, model.shape, model.potentials, graph, False, False, False)
+        assert found == pytest.approx(chain.log_partition(), rel=1e-11)
+        tags, _, _ = model.beliefs(iterations=1, links=False, tolerance=0.0)
+        assert tags[1:].reshape(5, 3) == pytest.approx(chain.node_marginals(), abs=1e-8)
+
+
 @pytest.mark.parametrize("single", [False, True])
 def test_clamped_tags_give_the_exact_edge_factored_parser(single):
     free = Model(4, (2, 3), seed=1)

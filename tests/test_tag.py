@@ -134,6 +134,29 @@ def test_sums_posteriors_and_best_sequences_are_those_of_enumeration(seed: int, 
 
 
 @pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("scale", [128, 2048])
+def test_scores_may_be_further_apart_than_probabilities_reach(order: int, scale: int) -> None:
+    for seed in range(8):
+        model = Model(seed, order, BUNDLES[:3], True, (3, 0, 1, 4))
+        # whole multiples, which float32 adds up without rounding
+        rounded = (np.round(4 * w) * np.float32(scale / 4) for w in vars(model.weights).values())
+        model.weights = Weights(*rounded)
+        wide = Settings(order=order, margin=1e9, most=3)
+        soft = decode(model.attributes, model.offsets, model.rows, model.units, model.weights, wide)
+        for s in (0, 2, 3):
+            every, scores = model.listed(s)
+            total = np.logaddexp.reduce(scores)
+            assert soft.totals[s] == pytest.approx(total, rel=1e-12)
+            words = slice(int(model.offsets[s]), int(model.offsets[s + 1]))
+            expected = np.zeros((words.stop - words.start, model.k))
+            for y, p in zip(every, np.exp(scores - total), strict=True):
+                expected[np.arange(len(y)), y] += p
+            found = np.zeros_like(expected)
+            np.put_along_axis(found, soft.lists[words].astype(np.int64), soft.chances[words].astype(float), axis=1)
+            assert found == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize("n_words", [1, 3])
 def test_one_step_goes_up_the_gradient_of_the_likelihood(order: int, n_words: int) -> None:
     """Without penalties the first step of AdaGrad from 0 is rate · g / (1 + |g|): it tells the gradient at 0.

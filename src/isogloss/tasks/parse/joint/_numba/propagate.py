@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 LEAST = 1e-300
-FLOOR = np.log(LEAST)
+LOWEST = -1e5  # stands for the logarithm of 0 in messages that are found in logarithms
 _FARTHEST = 600.0  # log-odds beyond are as good as certain; and their exponentials are still numbers
 
 
@@ -145,7 +145,7 @@ def chain(sentence, shape, potentials, a, graph, chart, keep):
     for node in range(1, n + 1):
         x = node * n_attributes + a
         for c in range(sentence.starts[x], sentence.starts[x + 1]):
-            message = max(chart.alpha[s] - value, FLOOR) if logs else _log(chart.alpha[s])
+            message = max(chart.alpha[s] - value, LOWEST) if logs else _log(chart.alpha[s])
             graph.totals[c] += message - graph.from_chain[c]
             graph.from_chain[c] = message
             s += 1
