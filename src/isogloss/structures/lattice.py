@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isogloss.data.ragged import Ragged
+from isogloss.data.rows import gathered
 from isogloss.engine.threads import run_blocks, using_threads
 from isogloss.errors import ParameterError
 from isogloss.structures.base import Array, Distribution, InfeasibleError, kept, numbers
 from isogloss.structures.batch import Batch, Stack, run_sentences
 from isogloss.structures.kbest import checked_k, k_best
-from isogloss.structures.lattice_parts import LatticeParts, taken
+from isogloss.structures.lattice_parts import LatticeParts
 from isogloss.structures.semiring import DRAW, MAX, Semiring
 
 __all__ = ["FactoredLattices", "Lattice", "Lattices"]
@@ -38,11 +39,10 @@ class _OverLists(Batch[Labels]):
     def __getitem__(self, s: int) -> Lattice:
         if not -len(self) <= s < len(self):
             raise IndexError(f"{self!r}: no sentence {s}")
-        return Lattice(self.take([s % len(self)]))
+        return Lattice(self._take(np.array([s % len(self)])))
 
     @abstractmethod
-    def take(self, items: ArrayLike) -> Self:
-        """Some of the sentences, in the given order."""
+    def _take(self, items: NDArray[np.int64]) -> Self: ...
 
     def _labels(self, semiring: Semiring, u: Array) -> list[Labels]:
         labels, values = self._paths(semiring, u)
@@ -116,10 +116,8 @@ class Lattices(_OverLists):
     def _remake(self, scores: Stack) -> Self:
         return type(self)(self.layout, scores.values)
 
-    def take(self, items: ArrayLike) -> Self:
-        """Some of the sentences, in the given order."""
-        chosen = np.asarray(items, np.int64)
-        return type(self)(self.layout.take(chosen), self.scores.values[taken(self.layout.part_offsets, chosen)])
+    def _take(self, items: NDArray[np.int64]) -> Self:
+        return type(self)(self.layout.take(items), self.scores.take(items).values)
 
     def _solve(self) -> tuple[Array, Stack]:
         from isogloss.structures._numba.lattices import lattice_sums
@@ -189,12 +187,8 @@ class FactoredLattices(_OverLists):
     def _remake(self, scores: Stack) -> Self:
         return type(self)(self.layout, scores.values, self.transitions)
 
-    def take(self, items: ArrayLike) -> Self:
-        """Some of the sentences, in the given order."""
-        chosen = np.asarray(items, np.int64)
-        return type(self)(
-            self.layout.take(chosen), self.scores.values[taken(self.scores.offsets, chosen)], self.transitions
-        )
+    def _take(self, items: NDArray[np.int64]) -> Self:
+        return type(self)(self.layout.take(items), self.scores.take(items).values, self.transitions)
 
     def lattices(self) -> Lattices:
         """The same distributions with scores of all parts."""
@@ -202,7 +196,7 @@ class FactoredLattices(_OverLists):
         scores = np.zeros(layout.n_parts)
         scores[layout.node_places] = self.scores.values
         first = layout.offsets[:-1][layout.lengths > 0]
-        begin = taken(layout.starts, first)  # entries
+        begin = gathered(layout.starts, first)[1]  # entries
         scores[layout.node_places[begin]] += table[(self.k,) * layout.order][labels[begin]]
         before, own = labels[layout.edges].T
         if layout.order == 1:

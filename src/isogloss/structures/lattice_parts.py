@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from isogloss.data.rows import gathered, row_numbers
 from isogloss.errors import ParameterError
 from isogloss.structures.base import Array
 from isogloss.structures.batch import Stack, run_sentences
@@ -212,25 +213,9 @@ class LatticeParts:
 
     def take(self, items: ArrayLike) -> LatticeParts:
         """Some of the sentences, in the given order."""
-        chosen = np.asarray(items, np.int64)
-        positions = taken(self.offsets, chosen)
-        entries = taken(self.starts, positions)
-        offsets = np.concatenate([[0], np.cumsum(self.offsets[chosen + 1] - self.offsets[chosen])])
-        starts = np.concatenate([[0], np.cumsum(self.starts[positions + 1] - self.starts[positions])])
+        offsets, positions = gathered(self.offsets, row_numbers(items, len(self), "LatticeParts"))
+        starts, entries = gathered(self.starts, positions)
         return LatticeParts(offsets, starts, self.labels[entries], self.order)
-
-
-def taken(offsets: Places, rows: Places) -> Places:
-    """The places of some rows of a ragged array, one row after the other.
-
-    Examples
-    --------
-    >>> taken(np.array([0, 2, 3, 6]), np.array([2, 0])).tolist()
-    [3, 4, 5, 0, 1]
-    """
-    sizes = offsets[rows + 1] - offsets[rows]
-    first = offsets[rows] - (np.cumsum(sizes) - sizes)
-    return np.asarray(np.arange(int(sizes.sum())) + np.repeat(first, sizes))
 
 
 def _check_rising(name: str, array: Places, least: int, last: int, what: str) -> None:
