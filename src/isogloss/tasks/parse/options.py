@@ -63,7 +63,7 @@ class DependencyOptions(Estimator):
     rate: float | None = option(
         default=None, kind=float, above=0, help="Length of steps; as suits the trainer if not given."
     )
-    l2: float = option(default=0.0, least=0, help="Decay of weights; more makes them smaller.")
+    l2: float = option(default=0.0, least=0, help="Penalty on the squares of weights.")
     batch: int = option(default=16, least=1, help="Sentences of a step.")
     min_count: int = option(default=1, least=1, help="Features that fire less often are left out.")
     support: str = option(

@@ -79,7 +79,7 @@ class DependencyParser(DependencyOptions):
     rate : float, optional
         Length of steps; for MIRA the longest.
     l2 : float
-        Decay of weights.
+        Penalty on the squares of weights, ½ l2 ‖w‖² beside the log-likelihood of all sentences.
     batch : int
         Sentences of a step.
     min_count : int
