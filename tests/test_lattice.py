@@ -205,6 +205,23 @@ def test_what_probabilities_lose_logarithms_find(order, gap):
     assert dist.marginals() == pytest.approx(truth.marginals, abs=1e-12)
 
 
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("gap", [100.0, 240.0, 300.0])
+def test_a_label_that_vanishes_may_be_the_best_in_the_end(order, gap):
+    """No sum vanishes: the label that is left at first loses a little at every step, and at last too much."""
+    lists = [[0, 1]] * 8
+    names = lattice_part_names(lists, order)
+    scores = np.zeros(len(names))
+    scores[names.index((0, 0))] = -7 * gap + 20
+    for t in range(1, 8):
+        scores[names.index((t, 1, 1))] = -gap
+        scores[names.index((t, 0, 1))] = scores[names.index((t, 1, 0))] = -np.inf
+    truth, dist = brute_force_lattice(lists, scores, order), one(lists, scores, order)
+    assert truth.marginals[0] > 0.99
+    assert dist.log_partition() == pytest.approx(truth.log_partition, rel=1e-13)
+    assert dist.marginals() == pytest.approx(truth.marginals, abs=1e-12)
+
+
 def test_a_layout_says_what_is_wrong():
     with pytest.raises(ParameterError, match="position 1 of sentence 0 should have one label at least"):
         LatticeParts.of([[[0], []]])

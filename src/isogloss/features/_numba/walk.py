@@ -239,7 +239,7 @@ def count_keys(view, first, last, marked, slots, counts, used):
                 break
             _codes(view, parts, count, ready, found, ends)
             slots, counts = room_for(slots, counts, used, 2 * ends[count - 1])
-            mask, i = np.uint64(len(slots) - 1), 0
+            mask = np.uint64(len(slots) - 1)
             for i in range(ends[count - 1]):
                 prefetch(slots, np.int64(found[i] & mask))
             i = 0
