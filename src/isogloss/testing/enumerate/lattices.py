@@ -32,7 +32,7 @@ def lattice_part_names(lists: Lists, order: int = 1) -> list[tuple[int, ...]]:
 def brute_force_lattice(lists: Lists, scores: ArrayLike, order: int = 1) -> BruteForce:
     """Every sequence of labels from the lists, with scores of all parts.
 
-    >>> round(float(np.exp(brute_force_lattice([[3, 5], [0], [1, 2, 3]], np.zeros(14)).log_partition)), 9)
+    >>> round(float(np.exp(brute_force_lattice([[3, 5], [0], [1, 2, 3]], np.zeros(11)).log_partition)), 9)
     6.0
     """
     array, place = np.asarray(scores, np.float64), {n: i for i, n in enumerate(lattice_part_names(lists, order))}
