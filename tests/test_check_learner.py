@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from isogloss.features import Gradient
 from isogloss.learners import em
 from isogloss.structures import Chain
 from isogloss.testing import check_gradient, check_learner
@@ -103,6 +104,10 @@ class Hill:
             out[at] += slope
         return -float((weights[at] ** 2).sum())
 
+    def gradient(self, weights, items):
+        lists = Gradient.of([([s], [-2 * weights[s] * (2 if self.flaw == "doubled" else 1)]) for s in items])
+        return -float((weights[items] ** 2).sum()), lists
+
 
 def test_gradients_are_checked():
     weights = np.array([1.0, -2.0, 0.5])
@@ -111,6 +116,7 @@ def test_gradients_are_checked():
     for flaw, finding in (
         ("wrong", "by differences"),
         ("overwrites", "not added"),
+        ("doubled", "gradient as lists is another"),
         ("short", "not in the support"),
         ("twice", "names a weight twice"),
     ):

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from isogloss.features._numba.mixing import mix
 from isogloss.learners._numba.steps import climb
 from isogloss.structures._numba.lattice import (
     U,
@@ -44,8 +45,7 @@ __all__ = ["learn_chains", "predict_chains", "prune"]
 def _triple(x, y, z, n_labels, room):
     if room == n_labels * n_labels * n_labels:
         return (x * n_labels + y) * n_labels + z
-    h = np.uint64((x * n_labels + y) * n_labels + z) * np.uint64(0x9E3779B97F4A7C15)
-    return np.int64((h >> np.uint64(20)) % np.uint64(room))
+    return np.int64(mix(np.uint64((x * n_labels + y) * n_labels + z)) % np.uint64(room))
 
 
 @njit(cache=True, nogil=True)
