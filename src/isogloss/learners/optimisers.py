@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from isogloss.engine.threads import run_blocks, using_threads
 from isogloss.errors import ParameterError
@@ -115,8 +115,10 @@ def _penalties(place: str, l1: float, l2: float) -> None:
             raise ParameterError(f"{place}: {name} should be 0 or more, not {value!r}")
 
 
-def _start(objective: Objective, weights: ArrayLike | None, place: str) -> Array:
-    array = np.zeros(objective.n_weights) if weights is None else np.array(weights, np.float64)
+def _start(objective: Objective, weights: ArrayLike | None, place: str, dtype: DTypeLike = np.float64) -> NDArray[Any]:
+    if weights is None:
+        return np.zeros(objective.n_weights, dtype)
+    array = np.array(weights, dtype)
     if array.shape != (objective.n_weights,) or not np.isfinite(array).all():
         raise ParameterError(f"{place}.init: weights should be {objective.n_weights} finite numbers")
     return array
@@ -432,9 +434,9 @@ class _Stochastic(Passing, ABC):
 
     def init(self, weights: ArrayLike | None = None) -> StochasticState:
         """The state before the first pass, at the given weights or at 0."""
-        start = _start(self.objective, weights, type(self).__name__)
         dtype = getattr(self.objective, "dtype", np.float64)
-        return StochasticState.fresh(start.astype(dtype, copy=False), self._columns, by_column=self._by_column)
+        start = _start(self.objective, weights, type(self).__name__, dtype)
+        return StochasticState.fresh(start, self._columns, by_column=self._by_column)
 
     def step(self, state: StochasticState) -> tuple[StochasticState, Info]:
         """One pass over all items, in an order that the seed and the iteration decide."""
@@ -654,8 +656,9 @@ class Ftrl(_Stochastic):
     def init(self, weights: ArrayLike | None = None) -> StochasticState:
         """The state before the first pass, at the given weights or at 0."""
         state = super().init(weights)
-        size = np.abs(state.weights) * (1 / self.rate + self.l2) + self.l1  # z of these weights, had they been reached
-        state.memory[:, _TOTALS] = np.where(state.weights == 0, 0, np.copysign(size, state.weights))
+        if weights is not None:  # z of these weights, had they been reached
+            size = np.abs(state.weights) * (1 / self.rate + self.l2) + self.l1
+            state.memory[:, _TOTALS] = np.where(state.weights == 0, 0, np.copysign(size, state.weights))
         return state
 
     def restore(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> StochasticState:

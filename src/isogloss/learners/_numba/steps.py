@@ -14,7 +14,7 @@ from isogloss.structures._numba.lanes import prefetch
 
 __all__ = [
     "FTRL_MEMORY", "GRADIENT", "LAST", "MEMORY", "SQUARES", "TOTALS", "adagrad", "averaged", "climb", "climb_all",
-    "ftrl", "ftrl_step",
+    "ftrl",
     "margin_step", "penalise_adagrad", "penalise_sgd", "sgd",
 ]  # fmt: skip
 
@@ -139,32 +139,29 @@ def penalise_sgd(block, blocks, some, numbers, now, taken, last, weights):
 
 
 @njit(cache=True, nogil=True)
-def ftrl_step(slope, weight, size, total, rate, l1, l2):
-    r"""A weight, √Σ g² and z after one more gradient, by FTRL-Proximal: AdaGrad's step, with l1 and l2 in closed form.
+def climb(weights, sums, sizes, i, slope, rate, l1, l2):
+    r"""One step of FTRL-Proximal for weight i: AdaGrad's step, with l1 and l2 taken over all steps in closed form.
 
     .. math:: z \leftarrow z + g + \sigma w,\quad \sigma = (s' - s) / \eta,\quad s' = \sqrt{s^2 + g^2}, \qquad
         w = \operatorname{sign}(z)\, (|z| - \lambda_1)_+ \big/ \big((1 + s') / \eta + \lambda_2\big)
+
+    `sizes` holds s = √Σ g², `sums` holds z: the columns `SQUARES` and `TOTALS` of the memory, each in one piece.
 
     References
     ----------
     McMahan et al., Ad Click Prediction, KDD 2013, algorithm 1, with β = 1 and the signs of ascent.
     """
-    after = np.sqrt(size * size + slope * slope)
-    total = total + slope + (after - size) / rate * weight
+    before = sizes[i]
+    after = np.sqrt(before * before + slope * slope)
+    sizes[i] = after
+    total = sums[i] + slope + (after - before) / rate * weights[i]
+    sums[i] = total
     over = abs(total) - l1
     if over > 0:
         much = over / ((np.float32(1) + after) / rate + l2)
-        return (much if total > 0 else -much), after, total
-    return weight * np.float32(0), after, total
-
-
-@njit(cache=True, nogil=True)
-def climb(weights, sums, sizes, i, slope, rate, l1, l2):
-    """One step of FTRL-Proximal for weight i, for kernels that take a step after each item.
-
-    `sizes` holds √Σ g², `sums` holds z: the columns `SQUARES` and `TOTALS` of the memory, each in one piece.
-    """
-    weights[i], sizes[i], sums[i] = ftrl_step(slope, weights[i], sizes[i], sums[i], rate, l1, l2)
+        weights[i] = much if total > 0 else -much
+    else:
+        weights[i] = np.float32(0)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -183,6 +180,7 @@ def climb_all(values, slope, weights, sums, sizes, rate, l1, l2):
 @njit(cache=True, nogil=True)
 def ftrl(block, blocks, places, ends, numbers, values, rate, l1, l2, weights, memory):
     """One step of FTRL-Proximal along the sum of the gradients of a minibatch."""
+    sums, sizes = memory[:, TOTALS], memory[:, SQUARES]
     _collect(block, blocks, places, ends, numbers, values, memory)
     for k in range(len(places)):
         for j in range(places[k], ends[k]):
@@ -191,8 +189,7 @@ def ftrl(block, blocks, places, ends, numbers, values, rate, l1, l2, weights, me
                 continue
             g = memory[i, GRADIENT]
             memory[i, GRADIENT] = 0
-            made = ftrl_step(g, weights[i], memory[i, SQUARES], memory[i, TOTALS], rate, l1, l2)
-            weights[i], memory[i, SQUARES], memory[i, TOTALS] = made
+            climb(weights, sums, sizes, i, g, rate, l1, l2)
 
 
 @njit(cache=True, nogil=True)
