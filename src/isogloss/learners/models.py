@@ -228,7 +228,9 @@ def pieces(n: int, items: Items | None, size: int = PIECE) -> Iterator[Items]:
 
 def item_sums(batch: Batch[Any], parts: Array) -> Array:
     """float64[n_items]: Σ parts · scores of each item, where parts that are not there may be forbidden."""
-    terms = np.where(parts != 0, parts * np.where(parts != 0, batch.scores.values, 0.0), 0.0)
+    terms = np.zeros(len(parts))
+    used = np.flatnonzero(parts)
+    terms[used] = parts[used] * batch.scores.values[used]
     return run_sums(terms, batch.scores.offsets)
 
 

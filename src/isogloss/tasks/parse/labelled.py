@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -74,8 +75,10 @@ class LabelScorer(LabelWeights):
         return cls.of_pairs(names, templates, *collect_link_labels(*given, heads, gold, offsets, slots, tags))
 
     def with_weights(self, weights: NDArray[np.float32]) -> Self:
-        """The same features with other weights."""
-        return replace(self, weights=weights)
+        """The same features with other weights; what was made of the templates is kept."""
+        other = copy(self)
+        object.__setattr__(other, "weights", weights)
+        return other
 
     def log_sums(self, words: Words, sentences: NDArray[np.int64], parts: TreeParts) -> tuple[Array, Array]:
         """Of each link, float64[n_links]: the log of the sum over labels, and the probability of the best label."""
@@ -180,6 +183,7 @@ class LabelledTrees(TreeModel):
     def __init__(self, trees: TreeModel, labels: LabelScorer, gold: NDArray[np.int64]) -> None:
         super().__init__(trees.scorer, trees.words, trees.candidates, trees.shape, trees.sentences)
         self.labels, self.right = labels, gold
+        self.labels._links  # noqa: B018 - made once, for all that have other weights
 
     @classmethod
     def of(cls, trees: TreeModel, treebank: Treebank, columns: Columns, heads: NDArray[np.int32]) -> Self | None:
@@ -246,13 +250,17 @@ class LabelledTrees(TreeModel):
         found = target.found(items, labelled)
         wanted = found.wanted
         total, values = batch.log_partition(), wanted.parts - batch.marginals().values
+        asked, gained = wanted.parts[parts.link_places], wanted.values - total
         if found.impossible.any():
-            values = np.where(np.repeat(found.impossible, np.diff(parts.offsets)), 0.0, values)
-        of_labels = values[parts.link_places, None] * chances  # as if no label were known
-        asked = np.where(np.repeat(found.impossible, np.diff(parts.link_offsets)), 0.0, wanted.parts[parts.link_places])
+            values[np.repeat(found.impossible, np.diff(parts.offsets))] = 0.0
+            asked[np.repeat(found.impossible, np.diff(parts.link_offsets))] = 0.0
+            gained[found.impossible] = 0.0
+        # As if no label were known, and what is known of it; most links are far from what is right, and ask nothing.
+        of_labels = values[parts.link_places, None] * chances
+        some = asked[links] != 0
+        links, right = links[some], right[some]
         of_labels[links] -= asked[links, None] * chances[links]
         of_labels[links, right] += asked[links]
-        gained = np.where(found.impossible, 0.0, wanted.values - total)
         return share * float(gained.sum()), self._both(items, batch, share * values, share * of_labels, least)
 
     def _known(self, items: NDArray[np.int64], parts: TreeParts) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
