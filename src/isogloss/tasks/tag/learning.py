@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from isogloss.engine.threads import run_blocks, using_threads
 from isogloss.features.sparse import Sparse
-from isogloss.learners.optimisers import Ftrl, Moving
 from isogloss.learners.runner import run
+from isogloss.learners.stochastic import Ftrl, Moving
 from isogloss.learners.tuning import Tuned
 from isogloss.progress import Progress, QuietProgress
 from isogloss.tasks.tag.labels import Units
