@@ -33,7 +33,7 @@ __all__ = [
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int64]
 ROOM = 1 << 20
-"""Weights of triples of labels, at most: more triples than these share weights by hashing."""
+"""Weights of triples of labels, at most: more triples than these share weights by hashing; 2 to the `ROOM_BITS`."""
 SENTENCES_PER_BLOCK = 64
 
 
