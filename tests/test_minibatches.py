@@ -17,10 +17,11 @@ from isogloss.learners.frank_wolfe import FrankWolfe
 from isogloss.learners.loglinear import Ftrl, Likelihood, LinearModel, Total
 from isogloss.learners.margin import Mira, Perceptron, hamming
 from isogloss.learners.models import Model
-from isogloss.learners.optimisers import AdaGrad, Lbfgs, Sgd, WholeObjective
+from isogloss.learners.optimisers import Lbfgs, WholeObjective
 from isogloss.learners.posterior import AtMost, regularise
 from isogloss.learners.risk import Risk
 from isogloss.learners.runner import Interrupted, run
+from isogloss.learners.stochastic import AdaGrad, Sgd
 from isogloss.learners.tuning import Stages, Tuned
 from isogloss.structures import Chain, LoopyTrees, Matching, ProjectiveTree, SpanningTree, TreeParts
 from isogloss.structures.batch import Listed, One

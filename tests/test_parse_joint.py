@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import os
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,8 @@ from isogloss.data.bitext import Text
 from isogloss.data.treebank import Treebank
 from isogloss.errors import DataError, ModelError, ParameterError, TreebankError, UsageError
 from isogloss.features.mixing import factor_of, mix
+from isogloss.learners.runner import Interrupted
+from isogloss.learners.tuning import Tuned
 from isogloss.structures import Chain, FactorGraph, SpanningTree
 from isogloss.tasks.parse.joint import AnalysisDictionary, JointMorphologyParser, Schema
 from isogloss.tasks.parse.joint._numba.build import build
@@ -630,3 +633,25 @@ def test_keys_of_links_are_those_of_the_named_templates():
             own = {"attribute": 1, "head.value": v, "child.value": 3, "agreement": int(v == 3)}
             assert work[2][:count].tolist() == slow_link_keys(sentence, family, head, child, **own)
             assert plain == (2 if family == "government" else count)
+
+
+def test_an_interrupted_parser_goes_on_to_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = {"iterations": 3, "tag_iterations": 2, "threads": 1}
+    whole = JointMorphologyParser(**options).fit(toy(20), toy(5))
+    before, calls = Tuned.step, []
+
+    def stopping(self, state):
+        calls.append(state.iteration)
+        if len(calls) == 2:
+            signal.raise_signal(signal.SIGINT)
+        return before(self, state)
+
+    monkeypatch.setattr(Tuned, "step", stopping)
+    with pytest.raises(Interrupted, match="keeps iteration 2 of 3"):
+        JointMorphologyParser(**options).fit(toy(20), toy(5), checkpoint=tmp_path / "c")
+    resumed = JointMorphologyParser(**options).fit(toy(20), toy(5), checkpoint=tmp_path / "c", resume=True)
+    assert calls == [0, 1, 2] and np.array_equal(resumed.trace_, whole.trace_)
+    for name, parser in (("whole", whole), ("resumed", resumed)):
+        parser.save(tmp_path / name)
+    one, two = ((tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "resumed"))
+    assert one == two

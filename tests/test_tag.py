@@ -417,3 +417,17 @@ def test_an_interrupted_tagger_goes_on_to_the_same_bytes(tmp_path: Path, monkeyp
         np.testing.assert_array_equal(array, resumed.to_arrays()[name], err_msg=name)
     with pytest.raises(UsageError, match="iterations was 4 and is 5"):
         CrfTagger(iterations=5).fit(trees, trees, checkpoint=tmp_path / "c", resume=True)
+
+
+def test_triples_without_room_of_their_own_are_spread_over_all_there_is() -> None:
+    from isogloss.tasks.tag._numba.chain import ROOM_BITS, _triple
+    from isogloss.tasks.tag.learning import ROOM, n_triples
+
+    assert ROOM == 1 << ROOM_BITS == n_triples(200, 2) and n_triples(4, 2) == 125
+    rng = np.random.default_rng(0)
+    triples = np.unique(rng.integers(0, 201, (40_000, 3)), axis=0)
+    places = np.array([_triple(*triple, 201, ROOM) for triple in triples.tolist()])
+    assert places.min() >= 0 and places.max() < ROOM
+    expected = ROOM * (1 - (1 - 1 / ROOM) ** len(triples))  # of places, if they were drawn at random
+    assert len(np.unique(places)) > 0.99 * expected
+    assert {_triple(x, y, z, 5, 125) for x in range(5) for y in range(5) for z in range(5)} == set(range(125))

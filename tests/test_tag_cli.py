@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import gzip
 import json
+import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from isogloss import cli, samples
 from isogloss.data.treebank import Treebank, features_of
+from isogloss.tasks.tag.learning import LabelChains
 
 SENTENCES = [
     [("the", "DET", 2, "det"), ("dog", "NOUN", 3, "nsubj"), ("sleeps", "VERB", 0, "root")],
@@ -191,3 +194,30 @@ def test_help_names_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(f"\n  {name} " in told for name in ("train", "apply", "score"))
     assert cli.main(["tag", "train", "--help"]) == 0
     assert "--dev DEV" in capsys.readouterr().out
+
+
+def test_an_interrupted_command_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+    trees = Treebank.from_bytes(samples.trees("en-de", "target").encode(), "de.conllu")
+    tags = [tag.lower() for s in range(len(trees)) for tag in trees.strings("upos", s)]
+    (tmp_path / "de.conllu").write_bytes(trees.with_columns(xpos=tags).to_bytes())
+    train = ["tag", "train", str(tmp_path / "de.conllu"), "--column", "upos,xpos", "--iterations", "3", "-q"]
+    assert cli.main([*train, "--save", str(tmp_path / "whole")]) == 0
+    passes, before = [], LabelChains.ftrl_pass
+
+    def stopping(self: Any, *given: Any) -> float:
+        passes.append(1)
+        if len(passes) == 5:
+            signal.raise_signal(signal.SIGINT)
+        return before(self, *given)
+
+    monkeypatch.setattr(LabelChains, "ftrl_pass", stopping)
+    assert cli.main([*train, "--save", str(tmp_path / "model")]) == 130
+    assert "--resume" in capsys.readouterr().err and (tmp_path / "model.checkpoint.xpos").is_dir()
+    assert cli.main([*train, "--save", str(tmp_path / "model"), "--resume"]) == 0
+    assert len(passes) == 5 + 3 + 1 and not list(
+        tmp_path.glob("model.checkpoint*")
+    )  # upos again, then the rest of feats
+    one, two = ((tmp_path / name / "model.safetensors").read_bytes() for name in ("whole", "model"))
+    assert one == two
+    assert cli.main(["tag", "train", str(tmp_path / "de.conllu"), "--dictionary", "x", "--save", "y", "--resume"]) == 2
+    assert "--resume has no meaning" in capsys.readouterr().err

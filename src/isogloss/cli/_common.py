@@ -42,6 +42,7 @@ __all__ = [
     "Normalise",
     "Output",
     "Quiet",
+    "Resume",
     "Source",
     "SourceEncoding",
     "Stopwatch",
@@ -136,6 +137,9 @@ Output = Annotated[
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Nothing on stderr but warnings and errors.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, for programs.")]
+Resume = Annotated[
+    bool, typer.Option("--resume", help="Go on from the checkpoint that a stopped run left beside its model.")
+]
 Threads = Annotated[
     int | None,
     typer.Option("--threads", metavar="N", min=1, help=THREADS),

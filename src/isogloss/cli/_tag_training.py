@@ -53,11 +53,18 @@ class Request:
     """Format and tagset of the dictionary, and what to do about tags that are not known."""
     threads: int | None
     quiet: bool
+    checkpoint: str | None = None
+    """Where learning is kept when it is interrupted."""
+    resume: bool = False
 
     def files(self) -> list[str]:
         """All that are read."""
         named = [self.train, self.dev, self.dictionary, *(self.bitext or ()), self.source_tags, self.links]
         return [name for name in [*named, self.unlabelled, self.adapt] if name is not None]
+
+    def checkpoints(self) -> list[str]:
+        """One for each column; `Tagger` names them."""
+        return [] if self.checkpoint is None else [f"{self.checkpoint}.{column}" for column in self.columns]
 
     def treebank(self, path: str) -> Treebank:
         return read_treebank(path, self.reading["encoding"], self.reading["errors"])
@@ -103,6 +110,8 @@ class _Way(ABC):
     """Files."""
     several = False
     """Whether it learns several columns."""
+    resumes = False
+    """Whether it goes on where it was interrupted."""
 
     def check(self, request: Request) -> None:
         """Say what is missing, and what makes no sense, before any work."""
@@ -119,6 +128,8 @@ class _Way(ABC):
         for name, encoding in request.sides.items():
             if encoding is not None and request.bitext is None:
                 raise UsageError(f"--{name.replace('_', '-')} has no meaning {self.name}; give --encoding")
+        if request.resume and not self.resumes:
+            raise UsageError(f"--resume has no meaning {self.name}; leave it out")
         if len(request.columns) > 1 and not self.several:
             raise UsageError(f"--column should be one column {self.name}, not {','.join(request.columns)}")
 
@@ -135,7 +146,7 @@ def _needed(value: str | None, what: str) -> str:
 
 class _Supervised(_Way):
     name, options, reads = "when learning from tags", CrfOptions, ("train", "dev", "adapt", "unlabelled")
-    several = True
+    several = resumes = True
 
     def check(self, request: Request) -> None:
         super().check(request)
@@ -159,7 +170,9 @@ class _Supervised(_Way):
         more: dict[str, Any] = {}
         if request.adapt is not None:
             more["correspondence"] = self._correspondence(request, text)
-        tagger.fit(text, dev, progress_for(request.quiet), **more)
+        tagger.fit(
+            text, dev, progress_for(request.quiet), checkpoint=request.checkpoint, resume=request.resume, **more
+        )  # fmt: skip
         lines, columns = [], {}
         for name, one in tagger.taggers.items():
             line = f"{name}: {len(one.labels_):,} tags from {len(text):,} sentences, {text.n_words:,} words"

@@ -13,6 +13,7 @@ from isogloss.cli._common import (
     Json,
     Output,
     Quiet,
+    Resume,
     Threads,
     Tokenise,
     check_output,
@@ -62,9 +63,7 @@ def train(
     threads: Threads = None,
     json: Json = False,
     quiet: Quiet = False,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Go on from the checkpoint that a stopped run left beside its model.")
-    ] = False,
+    resume: Resume = False,
     encoding: Encoding = "utf-8",
     errors: Errors = "strict",
     *,
@@ -146,6 +145,7 @@ def train_joint(
     ] = None,
     threads: Threads = None,
     quiet: Quiet = False,
+    resume: Resume = False,
     encoding: Encoding = "utf-8",
     errors: Errors = "strict",
     *,
@@ -160,6 +160,7 @@ def train_joint(
     began = time.perf_counter()
     standard_input_once(treebank, dev)
     store.check_place(save)  # before the work
+    checkpoint = save.rstrip("/") + ".checkpoint"
     with compiling("parse-train-joint", quiet, "90 s"):
         from isogloss.tasks.parse.joint import AnalysisDictionary, JointMorphologyParser
 
@@ -167,8 +168,9 @@ def train_joint(
         parser = JointMorphologyParser(dictionary=lexicon, threads=threads, **options)
         text = read_treebank(treebank, encoding, errors)
         held_out = None if dev is None else read_treebank(dev, encoding, errors)
-        parser.fit(text, held_out, progress_for(quiet))
+        parser.fit(text, held_out, progress_for(quiet), checkpoint=checkpoint, resume=resume)
     parser.save(save)
+    store.discard(checkpoint)
     best = f"; UAS {parser.tuning_.max():.2f} on {dev}" if len(parser.tuning_) else ""
     say(f"{', '.join(parser.values_)} and trees, from {len(text):,} sentences, {text.n_words:,} words{best}", quiet)
     say(f"saved in {save}, {time.perf_counter() - began:.1f} s", quiet)

@@ -13,6 +13,7 @@ from isogloss.cli._common import (
     Json,
     Output,
     Quiet,
+    Resume,
     SourceEncoding,
     TargetEncoding,
     Threads,
@@ -73,6 +74,7 @@ def train(
     threads: Threads = None,
     json: Json = False,
     quiet: Quiet = False,
+    resume: Resume = False,
     dictionary: DictionaryFile = None,
     bitext: BitextFiles = None,
     source_tags: SourceTags = None,
@@ -106,6 +108,7 @@ def train(
         {"source_encoding": source_encoding, "target_encoding": target_encoding},
         tokenise,
         {"format": dictionary_format, "tagset": tagset, "unknown": unknown}, threads, quiet,
+        save.rstrip("/") + ".checkpoint", resume,
     )  # fmt: skip
     way = way_of(request)
     way.check(request)
@@ -114,6 +117,8 @@ def train(
     with compiling(f"tag-train-{type(way).__name__.strip('_').lower()}-{options.get('order')}", quiet):
         trained = way.train(request)
     trained.tagger.save(save)
+    for checkpoint in request.checkpoints():
+        store.discard(checkpoint)
     seconds = time.perf_counter() - began
     for line in trained.lines:
         say(line, quiet)

@@ -25,8 +25,9 @@ from isogloss.errors import ParameterError
 from isogloss.features.gradients import Gradient
 from isogloss.learners.chain_model import ChainModel, LabelPairs, NodeFeatures
 from isogloss.learners.models import LinearModel, Model, Target, Wanted
-from isogloss.learners.optimisers import AdaGrad, Ftrl, Info, Lbfgs, Objective, Sgd
+from isogloss.learners.optimisers import Info, Lbfgs, Objective
 from isogloss.learners.posterior import Outcome
+from isogloss.learners.stochastic import AdaGrad, Ftrl, Sgd
 from isogloss.structures.batch import Batch
 
 __all__ = [

@@ -29,7 +29,7 @@ from isogloss.engine.threads import using_threads
 from isogloss.errors import ParameterError
 from isogloss.learners._region import Region
 from isogloss.learners.models import Model, item_sums, run_sums
-from isogloss.learners.optimisers import Passing, StochasticState
+from isogloss.learners.stochastic import Passing, StochasticState
 from isogloss.structures import Structure
 from isogloss.structures.base import kept
 from isogloss.structures.batch import Batch
@@ -173,7 +173,7 @@ class Perceptron(Passing):
         Bounds of the weights, such as 0 as `lower` of weights that may not be negative. After each update the weights
         are moved to the nearest that keep them. Items are then looked at one by one.
     average_from, in_place, within
-        As for `isogloss.learners.optimisers.Passing`.
+        As for `isogloss.learners.stochastic.Passing`.
     """
 
     def __init__(

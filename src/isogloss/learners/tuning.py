@@ -65,7 +65,8 @@ class Tuned:
 
     Examples
     --------
-    >>> from isogloss.learners.optimisers import Sgd, WholeObjective
+    >>> from isogloss.learners.optimisers import WholeObjective
+    >>> from isogloss.learners.stochastic import Sgd
     >>> from isogloss.learners.runner import run
     >>> class Bowl(WholeObjective):
     ...     n_weights = 1

@@ -18,8 +18,8 @@ from isogloss.features.gradients import Gradient
 from isogloss.features.mixing import factors_of, starts_of
 from isogloss.layout import Layout, Numbers, Offsets, Strings, check
 from isogloss.learners.models import pieces
-from isogloss.learners.optimisers import AdaGrad
 from isogloss.learners.runner import run
+from isogloss.learners.stochastic import AdaGrad
 from isogloss.progress import Progress
 from isogloss.store import pack_strings
 from isogloss.structures.batch import run_sentences

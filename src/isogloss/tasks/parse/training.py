@@ -17,8 +17,8 @@ from isogloss.features.gradients import Gradient
 from isogloss.learners.loglinear import Likelihood
 from isogloss.learners.margin import Mira, Perceptron, Rivals
 from isogloss.learners.models import Model, Wanted, item_sums, run_sums
-from isogloss.learners.optimisers import AdaGrad
 from isogloss.learners.risk import Risk
+from isogloss.learners.stochastic import AdaGrad
 from isogloss.learners.tuning import Stages
 from isogloss.structures.base import Array, kept
 from isogloss.structures.loopy import LoopyTrees

@@ -167,7 +167,10 @@ class CrfTagger(CrfOptions, ColumnTagger):
             Go on from there, to the bit as if nothing had happened.
         """
         self.check_params()
-        keeping = Keeping.of(checkpoint, resume, self.options_, [treebank, dev])
+        known = (
+            {} if correspondence is None else {"correspondence": store.data_hash(*correspondence.to_arrays().values())}
+        )
+        keeping = Keeping.of(checkpoint, resume, {**self.options_, **known}, [treebank, dev])
         progress = progress or QuietProgress()
         labels, gold = self._gold(treebank)
         units = units_of(labels, split=self.column == "feats")

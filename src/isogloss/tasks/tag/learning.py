@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from isogloss.engine.threads import run_blocks, using_threads
 from isogloss.features.sparse import Sparse
-from isogloss.learners.optimisers import Ftrl, Moving
 from isogloss.learners.runner import run
+from isogloss.learners.stochastic import Ftrl, Moving
 from isogloss.learners.tuning import Tuned
 from isogloss.progress import Progress, QuietProgress
 from isogloss.tasks.tag.labels import Units
@@ -33,7 +33,7 @@ __all__ = [
 Floats = NDArray[np.float32]
 Integers = NDArray[np.int64]
 ROOM = 1 << 20
-"""Weights of triples of labels, at most: more triples than these share weights by hashing."""
+"""Weights of triples of labels, at most: more triples than these share weights by hashing; 2 to the `ROOM_BITS`."""
 SENTENCES_PER_BLOCK = 64
 
 

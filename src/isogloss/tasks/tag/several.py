@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from os import PathLike
+from os import PathLike, fspath
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -134,14 +134,25 @@ class Tagger(TaggerOptions):
         return reading
 
     def fit(
-        self, treebank: Treebank, dev: Treebank | None = None, progress: Progress | None = None, **more: Any
+        self,
+        treebank: Treebank,
+        dev: Treebank | None = None,
+        progress: Progress | None = None,
+        *,
+        checkpoint: str | PathLike[str] | None = None,
+        resume: bool = False,
+        **more: Any,
     ) -> Self:
-        """Learn all columns of a treebank, one after the other; `more` goes to `CrfTagger.fit`."""
+        """Learn all columns of a treebank, one after the other; the rest is that of `CrfTagger.fit`.
+
+        Every column has a checkpoint of its own, with its name at the end.
+        """
         self.check_params()
         taggers = self._to_teach()
         gold = [tagger._gold(treebank) for tagger in taggers.values()]  # an empty column is said before the work
-        for tagger in taggers.values():
-            tagger.fit(treebank, dev, progress, **more)
+        for column, tagger in taggers.items():
+            own = None if checkpoint is None else f"{fspath(checkpoint)}.{column}"
+            tagger.fit(treebank, dev, progress, checkpoint=own, resume=resume, **more)
         self._taggers, self._combinations = taggers, None
         if len(taggers) > 1:
             self._combinations = Combinations.of([ids for _, ids in gold], [len(labels) for labels, _ in gold])

@@ -12,8 +12,8 @@ from isogloss.engine.threads import run_blocks
 from isogloss.features import KeyTable
 from isogloss.features.gradients import Gradient
 from isogloss.learners.models import pieces
-from isogloss.learners.optimisers import AdaGrad
 from isogloss.learners.runner import run
+from isogloss.learners.stochastic import AdaGrad
 from isogloss.tasks.parse.joint._numba.layout import Sentence, Shape
 from isogloss.tasks.parse.joint.features import link_templates
 from isogloss.tasks.parse.joint.schema import Schema

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from isogloss.features._numba.mixing import mix
+from isogloss.features._numba.mixing import GOLDEN
 from isogloss.learners._numba.steps import climb
 from isogloss.structures._numba.lattice import (
     U,
@@ -38,14 +38,20 @@ from isogloss.tasks.tag._numba.scores import (
     update_row,
 )
 
-__all__ = ["learn_chains", "predict_chains", "prune"]
+__all__ = ["ROOM_BITS", "learn_chains", "predict_chains", "prune"]
+
+ROOM_BITS = 20
+"""Weights of triples, at most 2 to this power: more triples than these share weights by hashing."""
+_REST = np.uint64(64 - ROOM_BITS)
 
 
 @njit(cache=True, nogil=True)
 def _triple(x, y, z, n_labels, room):
+    """The place of a triple: its own, or the upper bits of a product, which mix all below them (Knuth, TAOCP 6.4)."""
+    number = (x * n_labels + y) * n_labels + z
     if room == n_labels * n_labels * n_labels:
-        return (x * n_labels + y) * n_labels + z
-    return np.int64(mix(np.uint64((x * n_labels + y) * n_labels + z)) % np.uint64(room))
+        return number
+    return np.int64(np.uint64(number) * GOLDEN >> _REST)
 
 
 @njit(cache=True, nogil=True)
