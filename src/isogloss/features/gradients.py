@@ -49,8 +49,7 @@ class Gradient:
     @classmethod
     def of(cls, items: list[tuple[Any, Any]]) -> Gradient:
         """Of lists of numbers and values, one pair for each item; for tests and small work."""
-        lengths = [len(numbers) for numbers, _ in items]
-        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        offsets = np.cumsum([0, *(len(numbers) for numbers, _ in items)])
         numbers = np.concatenate([np.zeros(0, np.int64), *(np.asarray(n, np.int64) for n, _ in items)])
         values = np.concatenate([np.zeros(0), *(np.asarray(v, np.float64) for _, v in items)])
         return cls(offsets[:-1], offsets[1:], numbers, values)

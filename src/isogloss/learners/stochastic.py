@@ -153,7 +153,7 @@ class _Stochastic(Passing, ABC):
     Of objectives that do not list what items depend on (`support` is None), when a gradient next moves them.
     """
 
-    _columns, _by_column = MEMORY, False
+    _columns, _by_column, _penalises_in_steps = MEMORY, False, False
 
     def __init__(self, objective: Objective, *, l1: float, l2: float, rate: float, **passing: Any) -> None:
         place = type(self).__name__
@@ -183,7 +183,7 @@ class _Stochastic(Passing, ABC):
                 self._penalise(prepared, number, at, weights, memory)
             gained, gradient = self.objective.gradient(weights, items)
             value += gained
-            if prepared.penalised and at is None:
+            if prepared.penalised and at is None and not self._penalises_in_steps:
                 self._penalise(prepared, number, gradient.listed(), weights, memory)
             self._move(prepared, number, steps, gradient, weights, memory)
             steps += self.average_from is not None
@@ -269,6 +269,8 @@ class AdaGrad(_Stochastic):
     diagonal matrices.
     """
 
+    _penalises_in_steps = True
+
     def __init__(
         self,
         objective: Objective,
@@ -311,7 +313,9 @@ class AdaGrad(_Stochastic):
 
         real = weights.dtype.type
         rates = self._rates.astype(weights.dtype)
-        given = (real(steps), self._borders, rates, real(self.damping), real(self.floor), weights, memory)
+        r = 1 / max(1, self.n_batches)
+        penalties = (now, self.l1 * r, self.l2 * r, prepared.last)
+        given = (real(steps), self._borders, rates, real(self.damping), real(self.floor), *penalties, weights, memory)
         with using_threads() as threads:
             run_blocks(adagrad, _blocks(gradient, threads), *_lists(gradient), *given)
 

@@ -54,10 +54,43 @@ def _rate_of(i, borders, rates):
 
 
 @njit(cache=True, nogil=True)
-def adagrad(block, blocks, places, ends, numbers, values, step, borders, rates, damping, floor, weights, memory):
+def _shrink(i, now, rate, damping, floor, l1, l2, last, weights, memory):
+    r"""The proximal steps that weight i has waited for since batch ``last[i]``, all at once, up to batch `now`.
+
+    With step length h = rate / (√(δ + Σ g²) + floor), which stays as it is while no gradient comes, t steps of
+    :math:`w \leftarrow sign(w) (|w| - \lambda_1 h)_+ / (1 + \lambda_2 h)` are
+
+    .. math:: |w| \leftarrow \big(|w| s^t - \lambda_1 h\, (s + s^2 + \dots + s^t)\big)_+,
+        \qquad s = 1 / (1 + \lambda_2 h)
+    """
+    times = np.float64(now - last[i])
+    last[i] = now
+    size = abs(np.float64(weights[i]))
+    if times == 0 or size == 0:
+        return
+    divisor = np.sqrt(damping + np.float64(memory[i, SQUARES])) + floor
+    if divisor == 0:  # no gradient ever came
+        return
+    length = rate / divisor
+    shrink = 1.0 / (1.0 + l2 * length)
+    all_of_it = shrink**times
+    ladder = times  # where shrink is 1, or so near that the closed form loses its digits
+    if (1.0 - shrink) * times >= 1e-6:
+        ladder = shrink * (1.0 - all_of_it) / (1.0 - shrink)
+    size = max(size * all_of_it - l1 * length * ladder, 0.0)
+    weights[i] = size if weights[i] > 0 else -size
+
+
+@njit(cache=True, nogil=True)
+def adagrad(
+    block, blocks, places, ends, numbers, values, step, borders, rates, damping, floor, now, l1, l2, last, weights,
+    memory,
+):  # fmt: skip
     r"""One step up the sum of the gradients of a minibatch, each weight with a length of its own.
 
     .. math:: w_i \leftarrow w_i + \eta\, g_i / (\sqrt{\delta + \textstyle\sum g_i^2} + floor)
+
+    Before it, penalties that a weight has waited for; `last` is empty where there are none.
     """
     _collect(block, blocks, places, ends, numbers, values, memory)
     for k in range(len(places)):
@@ -68,48 +101,25 @@ def adagrad(block, blocks, places, ends, numbers, values, step, borders, rates, 
                 prefetch(weights, np.int64(numbers[j + AHEAD]))
             if i % blocks != block or memory[i, GRADIENT] == 0:
                 continue
-            g = memory[i, GRADIENT]
+            g, rate = memory[i, GRADIENT], _rate_of(i, borders, rates)
             memory[i, GRADIENT] = 0
+            if len(last):
+                _shrink(i, now, rate, damping, floor, l1, l2, last, weights, memory)
             memory[i, SQUARES] += g * g
             _counted(weights[i], step, i, memory)
-            weights[i] += _rate_of(i, borders, rates) * g / (np.sqrt(damping + memory[i, SQUARES]) + floor)
+            weights[i] += rate * g / (np.sqrt(damping + memory[i, SQUARES]) + floor)
 
 
 @njit(cache=True, nogil=True)
 def penalise_adagrad(
     block, blocks, some, numbers, now, borders, rates, damping, floor, l1, l2, last, weights, memory
 ):  # fmt: skip
-    r"""The proximal steps that weights have waited for since batch ``last[i]``, all at once, up to batch `now`.
-
-    With step length h = rate / (√(δ + Σ g²) + floor), which stays as it is while no gradient comes, t steps of
-    :math:`w \leftarrow sign(w) (|w| - \lambda_1 h)_+ / (1 + \lambda_2 h)` are
-
-    .. math:: |w| \leftarrow \big(|w| s^t - \lambda_1 h\, (s + s^2 + \dots + s^t)\big)_+,
-        \qquad s = 1 / (1 + \lambda_2 h)
-
-    `some`: the weights listed in `numbers`, else all.
-    """
+    """The penalties that weights have waited for, up to batch `now`: of those in `numbers` if `some`, else of all."""
     many = len(numbers) if some else len(weights)
     for j in range(many):
         i = numbers[j] if some else j
-        if i % blocks != block:
-            continue
-        times = np.float64(now - last[i])
-        last[i] = now
-        size = abs(np.float64(weights[i]))
-        if times == 0 or size == 0:
-            continue
-        size_of = np.sqrt(damping + np.float64(memory[i, SQUARES])) + floor
-        if size_of == 0:  # no gradient ever came
-            continue
-        length = _rate_of(i, borders, rates) / size_of
-        shrink = 1.0 / (1.0 + l2 * length)
-        all_of_it = shrink**times
-        ladder = times  # where shrink is 1, or so near that the closed form loses its digits
-        if (1.0 - shrink) * times >= 1e-6:
-            ladder = shrink * (1.0 - all_of_it) / (1.0 - shrink)
-        size = max(size * all_of_it - l1 * length * ladder, 0.0)
-        weights[i] = size if weights[i] > 0 else -size
+        if i % blocks == block:
+            _shrink(i, now, _rate_of(i, borders, rates), damping, floor, l1, l2, last, weights, memory)
 
 
 @njit(cache=True, nogil=True)
