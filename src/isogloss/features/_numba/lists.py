@@ -12,7 +12,7 @@ def add_entries(block, blocks, places, ends, numbers, values, share, out):
     """Add share · the entries of all items to a dense vector."""
     for k in range(len(places)):
         for j in range(places[k], ends[k]):
-            if numbers[j] % blocks == block:
+            if blocks == 1 or numbers[j] % blocks == block:
                 out[numbers[j]] += share * values[j]
 
 

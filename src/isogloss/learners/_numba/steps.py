@@ -33,7 +33,7 @@ def _collect(block, blocks, places, ends, numbers, values, memory):
         for j in range(places[k], ends[k]):
             if j + AHEAD < ends[k]:
                 prefetch(memory, memory.shape[1] * np.int64(numbers[j + AHEAD]))
-            if numbers[j] % blocks == block:
+            if blocks == 1 or numbers[j] % blocks == block:  # division takes longer than all the rest
                 memory[numbers[j], GRADIENT] += values[j]
 
 
@@ -63,7 +63,7 @@ def _shrink(i, now, rate, damping, floor, l1, l2, last, weights, memory):
     .. math:: |w| \leftarrow \big(|w| s^t - \lambda_1 h\, (s + s^2 + \dots + s^t)\big)_+,
         \qquad s = 1 / (1 + \lambda_2 h)
     """
-    times = np.float64(now - last[i])
+    times = now - last[i]  # a whole number, of which powers take a few products
     last[i] = now
     size = abs(np.float64(weights[i]))
     if times == 0 or size == 0:
@@ -74,7 +74,7 @@ def _shrink(i, now, rate, damping, floor, l1, l2, last, weights, memory):
     length = rate / divisor
     shrink = 1.0 / (1.0 + l2 * length)
     all_of_it = shrink**times
-    ladder = times  # where shrink is 1, or so near that the closed form loses its digits
+    ladder = np.float64(times)  # where shrink is 1, or so near that the closed form loses its digits
     if (1.0 - shrink) * times >= 1e-6:
         ladder = shrink * (1.0 - all_of_it) / (1.0 - shrink)
     size = max(size * all_of_it - l1 * length * ladder, 0.0)
@@ -99,7 +99,7 @@ def adagrad(
             if j + AHEAD < ends[k]:
                 prefetch(memory, memory.shape[1] * np.int64(numbers[j + AHEAD]))
                 prefetch(weights, np.int64(numbers[j + AHEAD]))
-            if i % blocks != block or memory[i, GRADIENT] == 0:
+            if (blocks > 1 and i % blocks != block) or memory[i, GRADIENT] == 0:
                 continue
             g, rate = memory[i, GRADIENT], _rate_of(i, borders, rates)
             memory[i, GRADIENT] = 0
@@ -118,7 +118,7 @@ def penalise_adagrad(
     many = len(numbers) if some else len(weights)
     for j in range(many):
         i = numbers[j] if some else j
-        if i % blocks == block:
+        if blocks == 1 or i % blocks == block:
             _shrink(i, now, _rate_of(i, borders, rates), damping, floor, l1, l2, last, weights, memory)
 
 
@@ -129,7 +129,7 @@ def sgd(block, blocks, places, ends, numbers, values, step, length, weights, mem
     for k in range(len(places)):
         for j in range(places[k], ends[k]):
             i = numbers[j]
-            if i % blocks != block or memory[i, GRADIENT] == 0:
+            if (blocks > 1 and i % blocks != block) or memory[i, GRADIENT] == 0:
                 continue
             g = memory[i, GRADIENT]
             memory[i, GRADIENT] = 0
@@ -143,7 +143,7 @@ def penalise_sgd(block, blocks, some, numbers, now, taken, last, weights):
     many = len(numbers) if some else len(weights)
     for j in range(many):
         i = numbers[j] if some else j
-        if i % blocks == block:
+        if blocks == 1 or i % blocks == block:
             weights[i] *= np.exp(taken[now] - taken[last[i]])
             last[i] = now
 
@@ -195,7 +195,7 @@ def ftrl(block, blocks, places, ends, numbers, values, rate, l1, l2, weights, me
     for k in range(len(places)):
         for j in range(places[k], ends[k]):
             i = numbers[j]
-            if i % blocks != block or memory[i, GRADIENT] == 0:
+            if (blocks > 1 and i % blocks != block) or memory[i, GRADIENT] == 0:
                 continue
             g = memory[i, GRADIENT]
             memory[i, GRADIENT] = 0
