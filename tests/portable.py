@@ -27,10 +27,12 @@ SETTINGS = {
 NEEDS = {"AVX-512 (Skylake-X)": "avx512f", "AVX2 (Haswell, Zen)": "avx2"}
 """What the processor has to have for a setting, in the words of /proc/cpuinfo; kernels for less run everywhere."""
 TESTS = {
-    "structures": "chain chain2 factorgraph itg jumps loopy matching projective propagators search_error spanning",
+    "structures": """
+        chain chain2 factorgraph itg jumps lattice loopy matching projective propagators search_error spanning
+    """,
     "learners": """
-        check_learner correspondence em exponentiated features graphs learners loglinear margin margin_growth posterior
-        posterior_groups risk
+        check_learner correspondence em exponentiated features graphs learners loglinear margin margin_growth minibatches
+        posterior posterior_groups risk
     """,
     "tasks": """
         align_features align_part_features aligner decode expect itg_aligner matching_aligner metrics parse parse_joint
