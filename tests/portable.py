@@ -31,8 +31,8 @@ TESTS = {
         chain chain2 factorgraph itg jumps lattice loopy matching projective propagators search_error spanning
     """,
     "learners": """
-        check_learner correspondence em exponentiated features graphs learners loglinear margin margin_growth minibatches
-        posterior posterior_groups risk
+        check_learner correspondence em exponentiated features graphs learners loglinear margin margin_growth
+        minibatches posterior posterior_groups risk
     """,
     "tasks": """
         align_features align_part_features aligner decode expect itg_aligner matching_aligner metrics parse parse_joint
