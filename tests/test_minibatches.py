@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from isogloss.engine.threads import using_threads
-from isogloss.errors import ParameterError
+from isogloss.errors import ModelError, ParameterError
 from isogloss.features.gradients import Gradient
 from isogloss.features.sparse import Sparse
 from isogloss.learners.chain_model import ChainModel, LabelPairs, NodeFeatures
@@ -465,3 +465,15 @@ def test_stages_follow_each_other() -> None:
         state, _ = both.step(state)
         np.testing.assert_array_equal(state.weights, wanted.weights)
     check_learner(both, both.init())
+
+
+@pytest.mark.parametrize("kind", [AdaGrad, Ftrl, Sgd])
+@pytest.mark.parametrize("name", ["weights", "memory", "best"])
+def test_a_checkpoint_of_another_size_is_refused_before_a_kernel_sees_it(kind: Any, name: str) -> None:
+    learner = Tuned(kind(Rows()), lambda weights: 1.0)
+    state, _ = learner.step(learner.init())
+    arrays, meta = learner.dump(state)
+    key = name if name == "best" else f"learner.{name}"
+    for other in (arrays[key][:-1], arrays[key].astype(np.float32)):
+        with pytest.raises(ModelError, match="Start again without resuming"):
+            learner.restore({**arrays, key: other}, meta)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isogloss.engine.threads import run_blocks, using_threads
-from isogloss.errors import ParameterError
+from isogloss.errors import ModelError, ParameterError
 from isogloss.features.gradients import Gradient
 from isogloss.learners._vectors import dot
 from isogloss.learners.optimisers import Array, Dumped, Info, Items, Objective, check_penalties, first_weights
@@ -62,10 +62,17 @@ class StochasticState(NamedTuple):
         meta = {"iteration": self.iteration, "steps": self.steps}
         return {"weights": self.weights, "memory": self.memory}, meta
 
-    @classmethod
-    def restored(cls, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> StochasticState:
-        """The inverse of `dump`."""
-        return cls(arrays["weights"], meta["iteration"], arrays["memory"], meta["steps"])
+    def restored(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> StochasticState:
+        """The inverse of `dump`, for a learner whose states are like this one: kernels index with its sizes."""
+        for name in ("weights", "memory"):
+            have, want = arrays[name], getattr(self, name)
+            if have.shape != want.shape or have.dtype != want.dtype:
+                raise ModelError(
+                    f"the checkpoint has {have.dtype}{list(have.shape)} as {name}, and {want.dtype}{list(want.shape)} "
+                    "is needed. Is it damaged? Start again without resuming"
+                )
+        memory = np.asarray(arrays["memory"], order="F" if self.memory.flags.f_contiguous else "C")
+        return StochasticState(arrays["weights"], int(meta["iteration"]), memory, int(meta["steps"]))
 
     @classmethod
     def fresh(cls, weights: NDArray[Any], columns: int = MEMORY, *, by_column: bool = False) -> StochasticState:
@@ -138,13 +145,17 @@ class Passing:
         """How many a pass has."""
         return -(-self.n // self.batch)
 
+    def init(self, weights: ArrayLike | None = None) -> StochasticState:
+        """The state before the first pass; each learner has its own."""
+        raise TypeError(f"{type(self).__name__} has no init")
+
     def dump(self, state: StochasticState) -> Dumped:
         """For checkpoints."""
         return state.dump()
 
     def restore(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> StochasticState:
         """The inverse of `dump`."""
-        return StochasticState.restored(arrays, meta)
+        return self.init().restored(arrays, meta)
 
 
 class _Stochastic(Passing, ABC):
@@ -204,8 +215,7 @@ class _Stochastic(Passing, ABC):
     def _penalise(
         self, prepared: _Pass, now: int, at: Items | None, weights: NDArray[Any], memory: NDArray[Any]
     ) -> None:  # fmt: skip
-        """Bring the penalties of the weights `at`, or of all, up to minibatch `now`."""
-        raise NotImplementedError
+        """Bring the penalties of the weights `at`, or of all, up to minibatch `now`; nothing where steps have them."""
 
     @abstractmethod
     def _move(
@@ -395,10 +405,6 @@ class Ftrl(_Stochastic):
             size = np.abs(state.weights) * (1 / self.rate + self.l2) + self.l1
             state.memory[:, _TOTALS] = np.where(state.weights == 0, 0, np.copysign(size, state.weights))
         return state
-
-    def restore(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> StochasticState:
-        """The inverse of `dump`."""
-        return StochasticState.restored({**arrays, "memory": np.asfortranarray(arrays["memory"])}, meta)
 
     def _pass(self, state: StochasticState) -> tuple[StochasticState, Info]:
         """Item by item in a kernel of the objective, where it has one."""

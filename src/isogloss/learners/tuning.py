@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isogloss import store
+from isogloss.errors import ModelError
 
 __all__ = ["Stages", "Tuned", "TunedInfo", "TunedState"]
 
@@ -120,7 +121,10 @@ class Tuned:
     def restore(self, arrays: dict[str, NDArray[Any]], meta: dict[str, Any]) -> TunedState:
         """The inverse of `dump`."""
         inner = self.learner.restore(store.unprefixed("learner.", arrays), meta["learner"])
-        return TunedState(inner, tuple(meta["scores"]), arrays.get("best"))
+        best = arrays.get("best")
+        if best is not None and (best.shape, best.dtype) != (inner.weights.shape, inner.weights.dtype):
+            raise ModelError("the best weights of the checkpoint are of another size. Start again without resuming")
+        return TunedState(inner, tuple(meta["scores"]), best)
 
 
 class Stages:
