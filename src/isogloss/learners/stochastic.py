@@ -349,6 +349,13 @@ class Online(Protocol):
     `sums` and `sizes`, one number each for each weight.
     """
 
+    @property
+    def n_weights(self) -> int: ...
+
+    def __len__(self) -> int:
+        """How many items there are."""
+        ...
+
     def ftrl_pass(self, order: Items, moving: Moving, rate: Any, l1: Any, l2: Any, /) -> float:
         """Σ of the values of the items as they were met; what moves is written to."""
         ...
@@ -383,7 +390,7 @@ class Ftrl(_Stochastic):
 
     def __init__(
         self,
-        objective: Objective,
+        objective: Objective | Online,
         *,
         l1: float = 0.0,
         l2: float = 0.0,
@@ -393,8 +400,13 @@ class Ftrl(_Stochastic):
         in_place: bool = False,
         within: Callable[[float], object] | None = None,
     ) -> None:
+        if batch > 1 and not hasattr(objective, "gradient"):
+            raise ParameterError(
+                f"Ftrl: {type(objective).__name__} is learnt item by item; batch should be 1, not {batch}"
+            )
+        known: Any = objective
         super().__init__(
-            objective, l1=l1, l2=l2, rate=rate, batch=batch, seed=seed, average_from=None, in_place=in_place,
+            known, l1=l1, l2=l2, rate=rate, batch=batch, seed=seed, average_from=None, in_place=in_place,
             within=within,
         )  # fmt: skip
 

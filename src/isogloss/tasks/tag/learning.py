@@ -261,24 +261,12 @@ class Learning:
 
 
 class _Sentences:
-    """What objectives over the sentences of a `Learning` share. They are learnt by `Ftrl` alone, item after item."""
+    """What objectives over the sentences of a `Learning` share; they are `Online`, and learnt by `Ftrl` alone."""
 
     dtype = np.float32
 
     def __init__(self, learning: Learning) -> None:
         self.learning = learning
-
-    def support(self, items: Integers) -> None:
-        """Penalties are in the steps."""
-        return
-
-    def gradient(self, weights: Floats, items: Integers) -> Any:
-        """Not written: a pass has a kernel of its own."""
-        raise NotImplementedError(f"{type(self).__name__} is learnt item by item; take Ftrl with batch=1")
-
-    def add_gradient(self, weights: Any, out: Any, items: Integers | None = None) -> float:
-        """Not written: a pass has a kernel of its own."""
-        raise NotImplementedError(f"{type(self).__name__} is learnt item by item; take Ftrl with batch=1")
 
 
 class WordLabels(_Sentences):
