@@ -28,13 +28,23 @@ AHEAD = 12
 
 @njit(cache=True, nogil=True)
 def _collect(block, blocks, places, ends, numbers, values, memory):
-    """Sum the entries of a minibatch by weight."""
+    """Sum the entries of a minibatch by weight; the weights, in the order in which they first occur.
+
+    A weight whose sum comes back to 0 on the way may be listed again: whoever walks the list clears sums as it goes.
+    """
+    met, many = np.empty((ends - places).sum(), numbers.dtype), 0
     for k in range(len(places)):
         for j in range(places[k], ends[k]):
             if j + AHEAD < ends[k]:
                 prefetch(memory, memory.shape[1] * np.int64(numbers[j + AHEAD]))
-            if blocks == 1 or numbers[j] % blocks == block:  # division takes longer than all the rest
-                memory[numbers[j], GRADIENT] += values[j]
+            i = numbers[j]
+            if blocks == 1 or i % blocks == block:  # division takes longer than all the rest
+                before = memory[i, GRADIENT]
+                memory[i, GRADIENT] = before + values[j]
+                if before == 0:
+                    met[many] = i
+                    many += 1
+    return met[:many]
 
 
 @njit(cache=True, nogil=True)
@@ -92,22 +102,21 @@ def adagrad(
 
     Before it, penalties that a weight has waited for; `last` is empty where there are none.
     """
-    _collect(block, blocks, places, ends, numbers, values, memory)
-    for k in range(len(places)):
-        for j in range(places[k], ends[k]):
-            i = numbers[j]
-            if j + AHEAD < ends[k]:
-                prefetch(memory, memory.shape[1] * np.int64(numbers[j + AHEAD]))
-                prefetch(weights, np.int64(numbers[j + AHEAD]))
-            if (blocks > 1 and i % blocks != block) or memory[i, GRADIENT] == 0:
-                continue
-            g, rate = memory[i, GRADIENT], _rate_of(i, borders, rates)
-            memory[i, GRADIENT] = 0
-            if len(last):
-                _shrink(i, now, rate, damping, floor, l1, l2, last, weights, memory)
-            memory[i, SQUARES] += g * g
-            _counted(weights[i], step, i, memory)
-            weights[i] += rate * g / (np.sqrt(damping + memory[i, SQUARES]) + floor)
+    met = _collect(block, blocks, places, ends, numbers, values, memory)
+    for j in range(len(met)):
+        if j + AHEAD < len(met):
+            prefetch(memory, memory.shape[1] * np.int64(met[j + AHEAD]))
+            prefetch(weights, np.int64(met[j + AHEAD]))
+        i = met[j]
+        g, rate = memory[i, GRADIENT], _rate_of(i, borders, rates)
+        if g == 0:
+            continue
+        memory[i, GRADIENT] = 0
+        if len(last):
+            _shrink(i, now, rate, damping, floor, l1, l2, last, weights, memory)
+        memory[i, SQUARES] += g * g
+        _counted(weights[i], step, i, memory)
+        weights[i] += rate * g / (np.sqrt(damping + memory[i, SQUARES]) + floor)
 
 
 @njit(cache=True, nogil=True)
@@ -125,13 +134,9 @@ def penalise_adagrad(
 @njit(cache=True, nogil=True)
 def sgd(block, blocks, places, ends, numbers, values, step, length, weights, memory):
     """One step of one length for all weights."""
-    _collect(block, blocks, places, ends, numbers, values, memory)
-    for k in range(len(places)):
-        for j in range(places[k], ends[k]):
-            i = numbers[j]
-            if (blocks > 1 and i % blocks != block) or memory[i, GRADIENT] == 0:
-                continue
-            g = memory[i, GRADIENT]
+    for i in _collect(block, blocks, places, ends, numbers, values, memory):
+        g = memory[i, GRADIENT]
+        if g != 0:
             memory[i, GRADIENT] = 0
             _counted(weights[i], step, i, memory)
             weights[i] += length * g
@@ -191,13 +196,9 @@ def climb_all(values, slope, weights, sums, sizes, rate, l1, l2):
 def ftrl(block, blocks, places, ends, numbers, values, rate, l1, l2, weights, memory):
     """One step of FTRL-Proximal along the sum of the gradients of a minibatch."""
     sums, sizes = memory[:, TOTALS], memory[:, SQUARES]
-    _collect(block, blocks, places, ends, numbers, values, memory)
-    for k in range(len(places)):
-        for j in range(places[k], ends[k]):
-            i = numbers[j]
-            if (blocks > 1 and i % blocks != block) or memory[i, GRADIENT] == 0:
-                continue
-            g = memory[i, GRADIENT]
+    for i in _collect(block, blocks, places, ends, numbers, values, memory):
+        g = memory[i, GRADIENT]
+        if g != 0:
             memory[i, GRADIENT] = 0
             climb(weights, sums, sizes, i, g, rate, l1, l2)
 
