@@ -1,0 +1,330 @@
+"""Training and decoding of the default aligner on a GPU: everything from encoded text to links stays there.
+
+The model, the schedule and the M-step are those of `training.py`; what differs is where arrays lie, and that word types
+are numbered by stem, so that the entries of a stem lie side by side. Posteriors and counts are whole numbers there too,
+so that a text gives the same bytes in every run. Against the CPU, posteriors differ by rounding alone: see docs/gpu.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isogloss.data import Bitext, Links, Vocabulary
+from isogloss.errors import ParameterError
+from isogloss.tasks.align.corpus import Corpus, _forms
+from isogloss.tasks.align.model import Model
+from isogloss.tasks.align.priors import _classes, fold
+from isogloss.tasks.align.settings import Settings
+from isogloss.tasks.align.training import _START, Evidence, _maximised, _shares
+
+__all__ = ["DeviceTraining", "Encoded", "obstacle"]
+
+_SHORTEST, _LEAST = 4, 0.6  # letters and likeness from which spelling counts, as in `spelling_prior`
+
+
+class Encoded(NamedTuple):
+    """A text as numbers: what training on a device starts from."""
+
+    source_words: Any  # sequence of str
+    source_ids: NDArray[np.int32]
+    source_offsets: NDArray[np.int64]
+    target_words: Any
+    target_ids: NDArray[np.int32]
+    target_offsets: NDArray[np.int64]
+    skipped: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, bitext: Bitext, *, lowercase: bool, max_length: int) -> Encoded:
+        """The forms of a bitext; pairs that are passed over become empty."""
+        lengths = bitext.source.ids.lengths, bitext.target.ids.lengths
+        skipped = (lengths[0] == 0) | (lengths[1] == 0) | (lengths[0] > max_length) | (lengths[1] > max_length)
+        return cls(*_forms(bitext.source, lowercase, skipped), *_forms(bitext.target, lowercase, skipped), skipped)
+
+    def by_class(self, length: int) -> tuple[Encoded, tuple[NDArray[np.int32], NDArray[np.int32]]]:
+        """The same with types in the order of their stems, and the class of each type."""
+        parts: list[Any] = []
+        classes: list[NDArray[np.int32]] = []
+        for words, ids, offsets in (self[:3], self[3:6]):
+            kind = _classes(words, length)[0]
+            order = np.argsort(kind, kind="stable")
+            place = np.empty(len(order), np.int32)
+            place[order] = np.arange(len(order), dtype=np.int32)
+            listed = list(words)
+            parts += [[listed[k] for k in order.tolist()], place[ids] if len(order) else ids, offsets]
+            classes.append(kind[order])
+        return Encoded(*parts, self.skipped), (classes[0], classes[1])
+
+
+def obstacle(settings: Settings, *, lexicon: bool, longest: int) -> str | None:
+    """Why a training cannot run on a GPU, or None."""
+    if settings.model != "hmm":
+        return f"the model is {settings.model}, and only the HMM is there"
+    if settings.constraint not in ("none", "agreement"):
+        return f"training with the constraint {settings.constraint} is not there"
+    if settings.decode_constraint == "bijective":
+        return "decoding with the constraint bijective is not there"
+    if lexicon:
+        return "a lexicon of one's own is not there"
+    if longest > 1024:
+        return f"a sentence has {longest} words, and 1024 is the most (see max_length)"
+    return None
+
+
+class DeviceTraining:
+    """The training of one text on a device.
+
+    Parameters
+    ----------
+    text : Encoded
+    settings : Settings
+    device : str
+        As torch names it: "cuda", or "cpu" where Triton interprets its kernels (for tests).
+    """
+
+    def __init__(self, text: Encoded, settings: Settings, *, device: str = "cuda") -> None:
+        import torch
+
+        from isogloss.tasks.align._gpu import expect as kernels
+        from isogloss.tasks.align._gpu.lexicon import index_cells
+
+        self.settings, self.device, self.skipped = settings, device, text.skipped
+        text, classes = text.by_class(settings.stem_length)
+        self.source_words, self.target_words = text.source_words, text.target_words
+        self.n_sources, self.n_targets = len(text.source_words), len(text.target_words)
+        self.n_pairs = max(1, int((~text.skipped).sum()))
+        cell_offsets = np.zeros(len(text.skipped) + 1, np.int64)
+        np.cumsum(np.diff(text.source_offsets) * np.diff(text.target_offsets), out=cell_offsets[1:])
+        ids = [text.source_ids, text.source_offsets, text.target_ids, text.target_offsets, cell_offsets]
+        moved = [self._put(array) for array in ids]
+        self.classes = (self._put(classes[0].astype(np.int64)), self._put(classes[1].astype(np.int64)))
+        empty = torch.zeros(0, dtype=torch.int32, device=device)
+        bare = kernels.Text(*moved, empty)
+        stems = self.classes if settings.stems else None
+        self.table = index_cells(bare, self.n_sources, self.n_targets, stems, limit=self._limit())
+        self.text = bare._replace(cells=self.table.cells)
+        self.groups = kernels.buckets(self.text.source_offsets, self.text.target_offsets)
+        self.frequency = (
+            torch.bincount(self.text.source_ids, minlength=self.n_sources),
+            torch.bincount(self.text.target_ids, minlength=self.n_targets),
+        )
+        self.prior = self._spelling() if settings.spelling else torch.zeros(0, dtype=torch.float32, device=device)
+        self.shares = self._class_shares(classes)
+        self.posterior = torch.zeros(int(cell_offsets[-1]), dtype=torch.int32, device=device)
+        self.nulls = (torch.zeros_like(self.text.source_ids), torch.zeros_like(self.text.target_ids))
+        self.scores = torch.full((len(text.skipped), 2), float("nan"), dtype=torch.float64, device=device)
+        self.jumps, self.first = np.ones((2, 12)), np.ones((2, 11))
+        self.learnt: Any = None
+        self.trace: list[float] = []
+        self._last: Any = None
+
+    @property
+    def iterations(self) -> int:
+        return self.settings.model1_iterations + self.settings.iterations
+
+    def run(self, on_step: Callable[[int, float], None] = lambda done, objective: None) -> None:
+        """All iterations, then the posteriors that links are read from."""
+        for number in range(self.iterations):
+            self.step()
+            on_step(number + 1, self.trace[-1])
+        self.decode()
+
+    def step(self) -> None:
+        """One E-step and what it counts."""
+        from isogloss.tasks.align._gpu.expect import expect
+
+        settings, number = self.settings, len(self.trace)
+        own_stage = number >= settings.model1_iterations
+        parameters = self.estimate()
+        self.learnt = self._last = None  # room for the counts to come
+        self.learnt = expect(
+            "hmm" if own_stage else "model1", settings.constraint if own_stage else "none", self.text, parameters,
+            self.groups, self.posterior, self.nulls, self.scores,
+            leave_out=settings.leave_out if number else 0.0, learn=True,
+        )  # fmt: skip
+        if own_stage:
+            jumped = self.learnt.jumps
+            self.jumps = _maximised(jumped[:, 0], jumped[:, 1], self.jumps)
+            self.first = _maximised(jumped[:, 2, :-1], jumped[:, 3, :-1], self.first)
+        self.trace.append(self.learnt.objective / self.n_pairs)
+
+    def decode(self) -> None:
+        """Posteriors under the constraint of decoding, in place of those of the last step."""
+        from isogloss.tasks.align._gpu.expect import expect
+
+        settings = self.settings
+        expect(
+            "hmm", settings.decode_constraint, self.text, self.estimate(), self.groups, self.posterior, self.nulls,
+            self.scores, steps=settings.dual_steps, rate=settings.dual_rate, tolerance=settings.dual_tolerance,
+            leave_out=settings.decode_leave_out,
+        )  # fmt: skip
+
+    def estimate(self) -> Any:
+        """M-step on the table: counts and priors to what the E-step reads. Kept until the next step."""
+        if self._last is None:
+            self._last = self._estimate()
+        return self._last
+
+    def _estimate(self) -> Any:
+        import torch
+
+        from isogloss.tasks.align._gpu.expect import UNIT, Parameters
+        from isogloss.tasks.align._gpu.lexicon import blend
+
+        settings, learnt = self.settings, self.learnt
+        own = [torch.zeros(n + 1, dtype=torch.float32, device=self.device) for n in (self.n_sources, self.n_targets)]
+        stems = self._stems(own) if learnt is not None and settings.stems else None
+        weights, mass, columns = blend(
+            self.table, learnt.counts if learnt is not None else None, self.prior, stems, self.n_targets, 1.0 / UNIT,
+            settings.smoothing if learnt is not None else 1.0, 1.0 if learnt is not None else _START,
+        )  # fmt: skip
+        if learnt is not None:  # the words a type has not met have the smoothing too
+            mass += settings.smoothing * (self.n_targets - torch.diff(self.table.rows))
+            met = torch.bincount(self.table.columns, minlength=self.n_targets)
+            columns += settings.smoothing * (self.n_sources - met)
+        nulls = [self._null(side) for side in (0, 1)]
+        return Parameters(
+            weights, _with_last(mass, 1.0), _with_last(columns, 1.0), nulls[0], nulls[1],
+            torch.stack([null[:-1].double().sum() for null in nulls]).float(), self.jumps, self.first, settings.null,
+            settings.smoothing, own[0], own[1], *self.shares,
+        )  # fmt: skip
+
+    def _stems(self, own: list[Any]) -> tuple[Any, ...]:
+        """Sums of pairs of stems and of stems, for `blend`; `own` is filled with what one occurrence adds."""
+        import torch
+
+        from isogloss.tasks.align._gpu.expect import UNIT
+        from isogloss.tasks.align._gpu.lexicon import group_sums
+
+        table, strength = self.table, self.settings.stems
+        sums = group_sums(table.group, self.learnt.counts, len(table.other))
+        before = torch.cat([sums.new_zeros(1), torch.cumsum(sums[:, 0], 0)])
+        forward = (before[table.starts[1:]] - before[table.starts[:-1]]).double() / UNIT
+        forward += 1e-6 * torch.diff(table.starts)
+        n = int(self.classes[1][-1]) + 1
+        backward = torch.zeros(n, dtype=torch.int64, device=self.device).index_add_(0, table.other, sums[:, -1])
+        backward = backward.double() / UNIT + 1e-6 * torch.bincount(table.other, minlength=n)
+        own[0][:-1] = torch.clamp(strength / forward[self.classes[0]], max=1e3)
+        own[1][:-1] = torch.clamp(strength / backward[self.classes[1]], max=1e3)
+        return (sums, *self.classes, forward, backward, *self.shares, strength)
+
+    def _null(self, side: int) -> Any:
+        """Pseudo-counts of the null word by type; the last, for unknown words, is half an occurrence."""
+        from isogloss.tasks.align._gpu.expect import UNIT
+
+        frequency = self.frequency[side].double()
+        total = max(1.0, float(frequency.sum()))
+        if self.learnt is None:
+            return _with_last(frequency / total, 0.5 / total)
+        spread = self.settings.null_smoothing * len(frequency)
+        counted = (self.learnt.target_null if side else self.learnt.source_null)[:-1].double() / UNIT
+        return _with_last(counted + spread * frequency / total, spread * 0.5 / total)
+
+    def _spelling(self) -> Any:
+        """The prior of words that are spelt alike, float32[n_entries]."""
+        from isogloss.tasks.align._gpu.spelling import alike
+
+        sides = _letters([fold(word) for word in self.source_words], [fold(word) for word in self.target_words])
+        a, b = (tuple(self._put(array) for array in side) for side in sides)
+        ratio = alike(self.table.rows, self.table.columns, a, b, _SHORTEST, _LEAST)
+        ratio.sub_(_LEAST).div_(1.0 - _LEAST).clamp_(min=0.0).square_()
+        return ratio.mul_(self.settings.spelling)
+
+    def _class_shares(self, classes: tuple[NDArray[np.int32], NDArray[np.int32]]) -> tuple[Any, Any]:
+        """Which part of its class each word is; nothing without stems."""
+        shares = []
+        for kind, frequency in zip(classes, self.frequency, strict=True):
+            share = np.zeros(len(kind) + 1, np.float32)
+            if self.settings.stems and len(kind):
+                share[:-1] = _shares(kind, frequency.cpu().numpy())
+            shares.append(self._put(share))
+        return shares[0], shares[1]
+
+    def _put(self, array: NDArray[Any]) -> Any:
+        import torch
+
+        return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
+
+    def _limit(self) -> int:
+        """Cells that are sorted at a time: 64 bytes each must fit into a quarter of what memory is free."""
+        import torch
+
+        if self.device == "cpu":
+            return 1 << 22
+        return int(min(1 << 28, max(1 << 20, torch.cuda.mem_get_info()[0] // 256)))
+
+    # --- results
+
+    def spectrum(self) -> NDArray[np.int64]:
+        """How many cells have each posterior, as `decode.spectrum`."""
+        from isogloss.tasks.align._gpu.decode import count_values
+
+        bins: NDArray[np.int64] = count_values(self.posterior).cpu().numpy()
+        return bins
+
+    def links(self, threshold: float, bitext: Bitext | None = None) -> Links:
+        """All cells whose posterior is at least `threshold`, as `decode.links_above`."""
+        from isogloss.tasks.align._gpu.decode import choose_cells
+        from isogloss.tasks.align._gpu.expect import UNIT
+
+        least = max(1, int(np.ceil(threshold * 2 * UNIT - 0.01)))
+        chosen = choose_cells(self.posterior, self.text.cell_offsets, self.text.target_offsets, least)
+        return Links(*chosen, None, bitext)
+
+    def model(self) -> Model:
+        """The parameters that links were read with, on the host."""
+        p = self.estimate()
+        counts = [frequency.cpu().numpy() for frequency in self.frequency]
+        tensors = (
+            self.table.rows, self.table.columns, p.weights, p.source_mass, p.target_mass, p.source_null,
+            p.target_null, p.null_mass,
+        )  # fmt: skip
+        arrays = [tensor.cpu().numpy() for tensor in tensors]
+        words = Vocabulary(self.source_words), Vocabulary(self.target_words)
+        return Model(*words, *counts, *arrays, self.jumps, self.first, np.ones((2, 12)))
+
+    def corpus(self, model: Model, max_length: int) -> Corpus:
+        """The text and its table on the host, as the other verbs of an aligner want it."""
+        from isogloss.tasks.align._numba.expect import Pairs
+        from isogloss.tasks.align._numba.lexicon import occurrences
+
+        pairs = Pairs(*(tensor.cpu().numpy() for tensor in self.text))
+        where = occurrences(pairs.source_ids, pairs.source_offsets, self.n_sources)
+        words = model.source_words, model.target_words
+        return Corpus(*words, pairs, model.rows, model.columns, where, self.skipped, max_length)
+
+    def evidence(self) -> Evidence:
+        """Posteriors and log-probabilities on the host."""
+        posterior = self.posterior.cpu().numpy().view(np.uint16).reshape(-1, 2)
+        nulls = [null.cpu().numpy().astype(np.uint16) for null in self.nulls]
+        return Evidence(posterior, nulls[0], nulls[1], self.scores.cpu().numpy())
+
+
+def _with_last(values: Any, last: float) -> Any:
+    """float32, with one more element for unknown words."""
+    import torch
+
+    return torch.cat([values, values.new_full((1,), last)]).float()
+
+
+def _letters(*sides: list[str]) -> list[tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]]:
+    """Words as numbers of letters, where they start, and numbers of whole forms (-1: a letter that stands alone)."""
+    flat = np.frombuffer("".join("".join(words) for words in sides).encode("utf-32-le", "surrogatepass"), np.uint32)
+    numbers = np.unique(flat, return_inverse=True)[1].astype(np.int32)
+    same: dict[str, int] = {}
+    made, begin = [], 0
+    for words in sides:
+        starts = np.zeros(len(words) + 1, np.int64)
+        np.cumsum([len(word) for word in words], out=starts[1:])
+        whole = [same.setdefault(word, len(same)) if len(word) > 1 or not word.isalpha() else -1 for word in words]
+        made.append((numbers[begin : begin + starts[-1]], starts, np.array(whole, np.int32)))
+        begin += int(starts[-1])
+    return made
+
+
+def refused(reason: str) -> ParameterError:
+    """What to say when a device was asked for by name and cannot be used."""
+    return ParameterError(f"device='cuda': {reason}. Use device='auto' or 'cpu'")
