@@ -41,6 +41,7 @@ ALIGNERS = {"hmm": "HMMAligner", "model1": "Model1Aligner", "model2": "Model2Ali
 _STREAMED = 10_000
 _LEARNING = (
     "constraint", "iterations", "threshold", "symmetrise", "decode", "lexicon", "lowercase", "max_length", "seed",
+    "device",
 )  # fmt: skip
 _ANEW = ("threshold", "symmetrise", "decode", "max_length", "threads")  # what may be chosen for a saved model
 

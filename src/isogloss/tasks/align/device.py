@@ -8,21 +8,27 @@ so that a text gives the same bytes in every run. Against the CPU, posteriors di
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isogloss.data import Bitext, Links, Vocabulary
+from isogloss.engine.devices import choose
 from isogloss.errors import ParameterError
+from isogloss.progress import Progress
 from isogloss.tasks.align.corpus import Corpus, _forms
 from isogloss.tasks.align.model import Model
+from isogloss.tasks.align.options import HMMOptions
 from isogloss.tasks.align.priors import _classes, fold
 from isogloss.tasks.align.settings import Settings
 from isogloss.tasks.align.training import _START, Evidence, _maximised, _shares
 
-__all__ = ["DeviceTraining", "Encoded", "obstacle"]
+__all__ = ["DeviceEvidence", "DeviceTraining", "Encoded", "Fetched", "obstacle", "on_device", "trained"]
 
+_WORTH = 500_000  # source words from which "auto" takes a GPU; below, importing torch takes as long as the training
+_LONGEST = 1024  # words of a side that the kernels have room for
 _SHORTEST, _LEAST = 4, 0.6  # letters and likeness from which spelling counts, as in `spelling_prior`
 
 
@@ -42,7 +48,8 @@ class Encoded(NamedTuple):
         """The forms of a bitext; pairs that are passed over become empty."""
         lengths = bitext.source.ids.lengths, bitext.target.ids.lengths
         skipped = (lengths[0] == 0) | (lengths[1] == 0) | (lengths[0] > max_length) | (lengths[1] > max_length)
-        return cls(*_forms(bitext.source, lowercase, skipped), *_forms(bitext.target, lowercase, skipped), skipped)
+        source = _forms(bitext.source, lowercase, skipped)
+        return cls(*source, *_forms(bitext.target, lowercase, skipped), skipped=skipped)
 
     def by_class(self, length: int) -> tuple[Encoded, tuple[NDArray[np.int32], NDArray[np.int32]]]:
         """The same with types in the order of their stems, and the class of each type."""
@@ -56,7 +63,7 @@ class Encoded(NamedTuple):
             listed = list(words)
             parts += [[listed[k] for k in order.tolist()], place[ids] if len(order) else ids, offsets]
             classes.append(kind[order])
-        return Encoded(*parts, self.skipped), (classes[0], classes[1])
+        return Encoded._make([*parts, self.skipped]), (classes[0], classes[1])
 
 
 def obstacle(settings: Settings, *, lexicon: bool, longest: int) -> str | None:
@@ -69,9 +76,49 @@ def obstacle(settings: Settings, *, lexicon: bool, longest: int) -> str | None:
         return "decoding with the constraint bijective is not there"
     if lexicon:
         return "a lexicon of one's own is not there"
-    if longest > 1024:
-        return f"a sentence has {longest} words, and 1024 is the most (see max_length)"
+    if longest > _LONGEST:
+        return f"a sentence has {longest} words, and {_LONGEST} is the most (see max_length)"
     return None
+
+
+def on_device(aligner: HMMOptions, bitext: Bitext) -> bool:
+    """Whether `fit` should try the GPU; `ParameterError` where it was asked for and is not there."""
+    return choose(aligner.device, worth=len(bitext.source.ids.values) >= _WORTH) == "cuda"
+
+
+class Fetched:
+    """Something that lies on the device and is copied to the host when something of it is asked for."""
+
+    def __init__(self, fetch: Callable[[], Any]) -> None:
+        self._fetch = fetch
+
+    @cached_property
+    def _here(self) -> Any:
+        return self._fetch()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self._here, name)
+
+    def __len__(self) -> int:
+        return len(self._here)
+
+
+class DeviceEvidence(Fetched):
+    """`Evidence` of a training on the device, where thresholds and links are found without copying posteriors."""
+
+    def __init__(self, training: DeviceTraining) -> None:
+        super().__init__(training.fetch_evidence)
+        self.training = training
+
+    def spectrum(self) -> NDArray[np.int64]:
+        """How many cells have each posterior, see `decode.spectrum`."""
+        return self.training.spectrum()
+
+    def links(self, corpus: Any, threshold: float, bitext: Bitext) -> Links:
+        """The cells whose posterior reaches the threshold."""
+        return self.training.links(threshold, bitext)
 
 
 class DeviceTraining:
@@ -98,11 +145,17 @@ class DeviceTraining:
         self.n_pairs = max(1, int((~text.skipped).sum()))
         cell_offsets = np.zeros(len(text.skipped) + 1, np.int64)
         np.cumsum(np.diff(text.source_offsets) * np.diff(text.target_offsets), out=cell_offsets[1:])
-        ids = [text.source_ids, text.source_offsets, text.target_ids, text.target_offsets, cell_offsets]
+        ids: list[NDArray[Any]] = [
+            text.source_ids,
+            text.source_offsets,
+            text.target_ids,
+            text.target_offsets,
+            cell_offsets,
+        ]
         moved = [self._put(array) for array in ids]
         self.classes = (self._put(classes[0].astype(np.int64)), self._put(classes[1].astype(np.int64)))
         empty = torch.zeros(0, dtype=torch.int32, device=device)
-        bare = kernels.Text(*moved, empty)
+        bare = kernels.Text._make([*moved, empty])
         stems = self.classes if settings.stems else None
         self.table = index_cells(bare, self.n_sources, self.n_targets, stems, limit=self._limit())
         self.text = bare._replace(cells=self.table.cells)
@@ -274,33 +327,70 @@ class DeviceTraining:
         chosen = choose_cells(self.posterior, self.text.cell_offsets, self.text.target_offsets, least)
         return Links(*chosen, None, bitext)
 
-    def model(self) -> Model:
-        """The parameters that links were read with, on the host."""
-        p = self.estimate()
-        counts = [frequency.cpu().numpy() for frequency in self.frequency]
-        tensors = (
-            self.table.rows, self.table.columns, p.weights, p.source_mass, p.target_mass, p.source_null,
-            p.target_null, p.null_mass,
-        )  # fmt: skip
-        arrays = [tensor.cpu().numpy() for tensor in tensors]
-        words = Vocabulary(self.source_words), Vocabulary(self.target_words)
-        return Model(*words, *counts, *arrays, self.jumps, self.first, np.ones((2, 12)))
+    def fetch_model(self, least: float = 0.0) -> Model:
+        """The parameters that links were read with, on the host; without entries below `least`, see `Model.pruned`."""
+        import torch
 
-    def corpus(self, model: Model, max_length: int) -> Corpus:
-        """The text and its table on the host, as the other verbs of an aligner want it."""
+        p, rows, columns = self.estimate(), self.table.rows, self.table.columns
+        weights = p.weights
+        if least:
+            owner = torch.repeat_interleave(torch.arange(self.n_sources, device=self.device), torch.diff(rows))
+            keep = weights[:, 0] >= least * p.source_mass[owner]
+            keep |= weights[:, 1] >= least * p.target_mass[columns]
+            rows = torch.cat([rows.new_zeros(1), torch.cumsum(keep, 0)])[rows]
+            columns, weights = columns[keep], weights[keep]
+        tensors = (
+            *self.frequency, rows, columns, weights, p.source_mass, p.target_mass, p.source_null, p.target_null,
+            p.null_mass,
+        )  # fmt: skip
+        words = Vocabulary(self.source_words), Vocabulary(self.target_words)
+        arrays = [tensor.cpu().numpy() for tensor in tensors]
+        return Model(*[*words, *arrays, self.jumps, self.first, np.ones((2, 12))])
+
+    def fetch_corpus(self) -> Corpus:
+        """The text and its table on the host, as verbs other than `predict` want it."""
         from isogloss.tasks.align._numba.expect import Pairs
         from isogloss.tasks.align._numba.lexicon import occurrences
 
         pairs = Pairs(*(tensor.cpu().numpy() for tensor in self.text))
         where = occurrences(pairs.source_ids, pairs.source_offsets, self.n_sources)
-        words = model.source_words, model.target_words
-        return Corpus(*words, pairs, model.rows, model.columns, where, self.skipped, max_length)
+        words = Vocabulary(self.source_words), Vocabulary(self.target_words)
+        table = self.table.rows.cpu().numpy(), self.table.columns.cpu().numpy()
+        return Corpus(*words, pairs, *table, where, self.skipped, self.settings.max_length)
 
-    def evidence(self) -> Evidence:
+    def fetch_evidence(self) -> Evidence:
         """Posteriors and log-probabilities on the host."""
         posterior = self.posterior.cpu().numpy().view(np.uint16).reshape(-1, 2)
         nulls = [null.cpu().numpy().astype(np.uint16) for null in self.nulls]
         return Evidence(posterior, nulls[0], nulls[1], self.scores.cpu().numpy())
+
+
+def trained(aligner: Any, bitext: Bitext, progress: Progress, *, resume: bool) -> DeviceTraining | None:
+    """Train and decode on the GPU as the options of an `HMMAligner` say, and as `device` says.
+
+    None where the GPU cannot do it and "auto" leaves the choice; `ParameterError` where it was asked for by name.
+    """
+    import torch
+
+    text = Encoded.of(bitext, lowercase=aligner.lowercase, max_length=aligner.max_length)
+    settings = Settings.of(aligner._kind, aligner.get_params(), len(text.source_ids))
+    longest = int(max(np.diff(text.source_offsets).max(initial=0), np.diff(text.target_offsets).max(initial=0)))
+    reason = obstacle(settings, lexicon=aligner._lexicon is not None, longest=longest)
+    if resume:
+        reason = "a checkpoint is gone on with where it was written, on the processor"
+    if reason is None and not text.skipped.all():
+        try:
+            training = DeviceTraining(text, settings)
+            progress.start("Training", training.iterations)
+            training.run(lambda done, objective: progress.update(done))
+            progress.finish()
+            return training
+        except (torch.OutOfMemoryError, MemoryError):
+            reason = "the text needs more memory than the GPU has free"
+            torch.cuda.empty_cache()
+    if reason is not None and aligner.device == "cuda":
+        raise ParameterError(f"device='cuda': {reason}. Use device='auto' or 'cpu'")
+    return None
 
 
 def _with_last(values: Any, last: float) -> Any:
@@ -323,8 +413,3 @@ def _letters(*sides: list[str]) -> list[tuple[NDArray[np.int32], NDArray[np.int6
         made.append((numbers[begin : begin + starts[-1]], starts, np.array(whole, np.int32)))
         begin += int(starts[-1])
     return made
-
-
-def refused(reason: str) -> ParameterError:
-    """What to say when a device was asked for by name and cannot be used."""
-    return ParameterError(f"device='cuda': {reason}. Use device='auto' or 'cpu'")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from os import PathLike
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from isogloss.metrics import AlignmentScore, best_threshold, score_links
 from isogloss.progress import Progress, QuietProgress
 from isogloss.tasks.align import decode as decoding
 from isogloss.tasks.align.corpus import Corpus
+from isogloss.tasks.align.device import DeviceEvidence, Fetched, on_device, trained
 from isogloss.tasks.align.explain import explain
 from isogloss.tasks.align.languages import KnownWords, text_for
 from isogloss.tasks.align.lexicon import LexiconEntry, entries_of, lexicon_prior, read_lexicon
@@ -68,6 +69,9 @@ class HMMAligner(HMMOptions):
         For form's sake: nothing here is random.
     threads : int, optional
         All cores if not given; the result is the same.
+    device : {"auto", "cpu", "cuda"}
+        Where `fit` works. "auto" takes a GPU where there is one, torch is installed, and the text has half a million
+        words; what the GPU has no kernels for is done on the processor. See docs/gpu.md.
     model1_iterations, null_smoothing, stem_length, leave_out, decode_leave_out, dual_steps, dual_rate, dual_tolerance
         Seldom of use; see `Settings`.
 
@@ -120,6 +124,8 @@ class HMMAligner(HMMOptions):
         self.check_params()
         bitext = as_bitext(bitext)
         progress = progress or QuietProgress()
+        if on_device(self, bitext) and self._fit_on_device(bitext, progress, resume):
+            return self
         with using_threads(self.threads):
             corpus = Corpus.of(bitext, lowercase=self.lowercase, max_length=self.max_length)
             if corpus.skipped.all():
@@ -159,6 +165,20 @@ class HMMAligner(HMMOptions):
         self._bitext_hash: str | None = None
         self.threshold_ = self._threshold(corpus, model, state.evidence)
 
+    def _fit_on_device(self, bitext: Bitext, progress: Progress, resume: bool) -> bool:
+        """Learn on the GPU; False where that cannot be and was not asked for by name."""
+        training = trained(self, bitext, progress, resume=resume)
+        if training is None:
+            return False
+        self._settings, self.reading_ = training.settings, Reading.of(bitext.source, bitext.target)
+        self._model, self._own_model = training.fetch_model(least=1e-6), cast(Model, Fetched(training.fetch_model))
+        corpus, evidence = cast(Corpus, Fetched(training.fetch_corpus)), cast(Evidence, DeviceEvidence(training))
+        self._trained_on = bitext, corpus, evidence
+        self.trace_, self.skipped_ = np.array(training.trace), np.flatnonzero(training.skipped)
+        self._bitext_hash = None
+        self.threshold_ = self._threshold(corpus, self._own_model, evidence)
+        return True
+
     def update(self, bitext: BitextLike, *, progress: Progress | None = None) -> Self:
         """Continue on more text: what was learnt before counts as if its text were still there."""
         bitext = self._checked(bitext)
@@ -178,7 +198,7 @@ class HMMAligner(HMMOptions):
         asked = self._settings.threshold
         if not isinstance(asked, str):
             return float(asked)
-        bins = decoding.spectrum(evidence.posterior)
+        bins = evidence.spectrum()
         if asked == "auto":
             return decoding.expected_f_threshold(bins)
         forward, backward = self._best_paths(corpus, model)
@@ -375,9 +395,10 @@ class HMMAligner(HMMOptions):
         return forward, backward
 
     def _links(self, bitext: Bitext, corpus: Corpus, model: Model, evidence: Evidence) -> Links:
-        settings, pairs = self._settings, corpus.pairs
+        settings = self._settings
         if settings.symmetrise == "posterior":
-            return decoding.links_above(pairs, evidence.posterior, self.threshold_, bitext=bitext)
+            return evidence.links(corpus, self.threshold_, bitext)
+        pairs = corpus.pairs
         if settings.decode == "viterbi":
             forward, backward = decoding.links_of_paths(pairs, *self._best_paths(corpus, model))
         else:

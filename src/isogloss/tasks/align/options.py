@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
 from typing import Any
 
+from isogloss.engine.devices import DEVICES
 from isogloss.estimator import THREADS, Estimator, option
 
 __all__ = [
@@ -87,6 +88,10 @@ class HMMOptions(Estimator):
         help="Seed of the random number generator, for form's sake: nothing here is random.",
     )  # fmt: skip
     threads: int | None = option(default=None, kind=int, least=1, kept=False, help=THREADS)
+    device: str = option(
+        default="auto", choices=DEVICES, kept=False,
+        help="Where to train: on the processor, or on a GPU (needs torch); auto takes one for large texts.",
+    )  # fmt: skip
     model1_iterations: int | None = option(
         default=None, kind=int, least=0, most=10**6,
         help="Iterations of Model 1 before those of the model; by the size of the text if not given.",

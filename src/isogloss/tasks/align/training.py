@@ -26,7 +26,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from isogloss.data import Bitext, Links
 from isogloss.engine.shards import shards
+from isogloss.tasks.align import decode as decoding
 from isogloss.tasks.align.corpus import Corpus
 from isogloss.tasks.align.model import Model
 from isogloss.tasks.align.priors import Stems, spelling_prior
@@ -55,6 +57,14 @@ class Evidence(NamedTuple):
             np.zeros(len(corpus.pairs.target_ids), np.uint16),
             np.full((len(corpus), 2), np.nan),
         )
+
+    def spectrum(self) -> NDArray[np.int64]:
+        """How many cells have each posterior, see `decode.spectrum`."""
+        return decoding.spectrum(self.posterior)
+
+    def links(self, corpus: Corpus, threshold: float, bitext: Bitext) -> Links:
+        """The cells whose posterior reaches the threshold."""
+        return decoding.links_above(corpus.pairs, self.posterior, threshold, bitext=bitext)
 
 
 class State(NamedTuple):

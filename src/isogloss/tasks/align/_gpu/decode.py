@@ -1,4 +1,4 @@
-"""Counting and choosing cells by their posterior on a GPU, as in `_numba.decode`: int32 a cell, forward in the lower half."""
+"""Cells counted and chosen by posterior on a GPU, as in `_numba.decode`: int32 a cell, forward in the lower half."""
 
 from __future__ import annotations
 

@@ -113,7 +113,9 @@ def _independent(E, null, q, n, m, p0, M: tl.constexpr):
 
 
 @triton.jit
-def _forward(E, null, real, mass_out, scale, n, m, band, tail, inverse, first, p0, M: tl.constexpr, LEARN: tl.constexpr):
+def _forward(
+    E, null, real, mass_out, scale, n, m, band, tail, inverse, first, p0, M: tl.constexpr, LEARN: tl.constexpr
+):
     """Forward sweep: alpha of real states, their mass with null if `LEARN`, scales; returns Z and log p."""
     lane = tl.arange(0, M)
     shift = tl.arange(0, _ROWS)

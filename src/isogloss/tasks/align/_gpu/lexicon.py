@@ -17,7 +17,9 @@ import triton.language as tl
 __all__ = ["Table", "blend", "group_sums", "index_cells"]
 
 _MOST = (1 << 31) - 1  # entries that four bytes can number
-FIXED = 2.0**32  # sums of weights by target type are whole numbers in units of 2^-32, so that their order is of no matter
+FIXED = (
+    2.0**32
+)  # sums of weights by target type are whole numbers in units of 2^-32, so that their order is of no matter
 _FIXED = tl.constexpr(FIXED)
 
 
@@ -152,7 +154,9 @@ def group_sums(group: Any, counts: Any, n_groups: int) -> Any:
     """sums[group] = sum of counts[entry], whole numbers: int64[n_groups, 1 or 2]."""
     sums = torch.zeros((n_groups, counts.shape[1]), dtype=torch.int64, device=counts.device)
     if len(group):
-        _group_sums[(triton.cdiv(len(group), 1024),)](group, counts, sums, len(group), WIDTH=counts.shape[1], BLOCK=1024)
+        _group_sums[(triton.cdiv(len(group), 1024),)](
+            group, counts, sums, len(group), WIDTH=counts.shape[1], BLOCK=1024
+        )
     return sums
 
 
