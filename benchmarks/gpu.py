@@ -167,6 +167,90 @@ def _on_cpu(text: Any, planted: np.ndarray, words: int, threads: int | None) -> 
     return [("all", time.perf_counter() - start)], check_links(links, planted, words)
 
 
+def structures(arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    """Rows for log Z and marginals of a batch: on one core, on the GPU with scores there, and from host to host."""
+    import torch
+
+    from isogloss.engine.devices import using_device
+    from isogloss.engine.threads import using_threads
+
+    found: list[dict[str, Any]] = []
+    for name, batch, kernel in _batches(arguments.batch, arguments.words):
+        size = f"{arguments.batch} sentences, {arguments.words} to {arguments.words + 5} words"
+
+        def on_gpu(batch: Any = batch) -> Any:
+            with using_device("cuda"):
+                return batch.with_scores(batch.scores).marginals()
+
+        def on_core(batch: Any = batch) -> Any:
+            with using_threads(1):
+                return batch.with_scores(batch.scores).marginals()
+
+        few = batch.take(np.arange(min(len(batch), 64)))
+        on_core(few)  # compiles
+        core = _best(on_core, 1 if name.startswith("beliefs") else 3)
+        there = _best(on_gpu, 3)
+        run = kernel()
+        inside = _best(run, 5)
+        error = float(np.abs(on_gpu().values - on_core().values).max())
+        check = f"marginals differ by {error:.1e}"
+        torch.cuda.empty_cache()
+        for part, seconds in (("one core", core), ("GPU, host to host", there), ("GPU, scores there", inside)):
+            more = "" if part == "one core" else f"; {core / seconds:.0f} times one core"
+            found.append({"what": f"{name}, {part}", "size": size, "seconds": seconds, "check": check + more})
+    return found
+
+
+def _best(work: Any, repeats: int) -> float:
+    """The median of several runs, after one that compiles."""
+    import torch
+
+    work()
+    times = []
+    for _ in range(repeats):
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        work()
+        torch.cuda.synchronize()
+        times.append(time.perf_counter() - start)
+    return float(np.median(times))
+
+
+def _batches(count: int, words: int) -> Any:
+    """Names, batches on the host, and what makes a call on the device whose scores are there already."""
+    from isogloss.structures import Chain, ProjectiveTree, SpanningTree
+    from isogloss.structures._gpu import chain, eisner, loopy, spanning
+    from isogloss.structures._gpu.transfer import put
+    from isogloss.structures.loopy import LoopyTrees
+    from isogloss.structures.tree_parts import Candidates, TreeParts
+
+    rng = np.random.default_rng(0)
+    lengths = rng.integers(words, words + 6, count)
+
+    def ready(kernel: Any, batch: Any, *more: Any) -> Any:
+        stack = batch.scores
+        moved = [put(x) if isinstance(x, np.ndarray) else x for x in (stack.values, stack.offsets, *more)]
+        return lambda: kernel(*moved)
+
+    chains = Chain.batch([rng.normal(size=(n, 17, 17)) for n in lengths])
+    yield "chain, 17 labels", chains, lambda: ready(chain.chains_log, chains, chains.scores.shapes)
+    links = [2.0 * rng.normal(size=(n + 1, n + 1)) for n in lengths]
+    trees = ProjectiveTree.batch(links)
+    yield "projective trees", trees, lambda: ready(eisner.marginal_trees, trees, lengths + 1, False)
+    spans = SpanningTree.batch(links, single_root=True)
+    yield "spanning trees, one root", spans, lambda: ready(spanning.spanning_trees, spans, lengths + 1, True)
+    parts = TreeParts.of(Candidates.all(lengths), ["grand", "siblings"])
+    scores = rng.normal(size=parts.n_parts)
+    for constraint in ("tree", "projective"):
+        beliefs = LoopyTrees(parts, scores, constraint=constraint)
+
+        def kernel(projective: bool = constraint == "projective") -> Any:
+            layout, there = loopy.Layout.of(parts, put), put(scores)
+            return lambda: loopy.believe(layout, there, projective, False, 5, 1e-4)
+
+        yield f"beliefs, {constraint}, grandparents and siblings", beliefs, kernel
+
+
 def main(given: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--csv", type=Path, default=Path(__file__).with_suffix(".csv"))
@@ -178,6 +262,10 @@ def main(given: list[str] | None = None) -> None:
     aligner.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     aligner.add_argument("--threads", type=int, default=None)
     aligner.set_defaults(measure=align)
+    batches = commands.add_parser("structures")
+    batches.add_argument("--batch", type=int, default=4096)
+    batches.add_argument("--words", type=int, default=20)
+    batches.set_defaults(measure=structures)
     arguments = parser.parse_args(given)
     found = arguments.measure(arguments)
     write(arguments.csv, found, getattr(arguments, "device", "cuda"))

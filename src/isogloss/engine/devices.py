@@ -6,16 +6,43 @@ Nothing here imports torch before a GPU is likely to be there and wanted: the im
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
+from threading import local
 
 from isogloss.errors import ParameterError
 
-__all__ = ["DEVICES", "choose", "likely"]
+__all__ = ["DEVICES", "choose", "current", "likely", "using_device"]
 
 DEVICES = ("auto", "cpu", "cuda")
 """What an option `device` may be."""
 _PLACES = ("/dev/nvidia0", "/dev/nvidiactl", "/dev/dxg")  # the last one is Windows' subsystem for Linux
 _INSTALL = "pip install 'isogloss[gpu]'"
+_here = local()
+
+
+@contextmanager
+def using_device(device: str) -> Iterator[str]:
+    """Inside, batches of structures that have kernels for a GPU are solved there: `current` is what `choose` says.
+
+    Examples
+    --------
+    >>> with using_device("cpu") as device:
+    ...     device
+    'cpu'
+    """
+    before = current()
+    _here.device = choose(device)
+    try:
+        yield _here.device
+    finally:
+        _here.device = before
+
+
+def current() -> str:
+    """Where batches of structures are solved: "cpu" unless `using_device` says otherwise."""
+    return getattr(_here, "device", "cpu")
 
 
 def likely() -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isogloss.data.ragged import Ragged
+from isogloss.engine.devices import current
 from isogloss.errors import ParameterError
 from isogloss.structures.base import Array, InfeasibleError, Program, checked_scores, kept, numbers
 from isogloss.structures.batch import ProgramBatch, Stack, run_sentences
@@ -301,9 +302,15 @@ class Chains(ProgramBatch[Labels]):
         return values, stack.like(grad)
 
     def _solve(self) -> tuple[Array, Stack]:
+        stack = self.scores
+        if current() == "cuda" and self.order == 1:
+            from isogloss.structures._gpu import chain, transfer
+
+            if len(stack) and stack.shapes[:, 1].max() <= chain.MOST_LABELS:
+                values, grad = transfer.solved(chain.chains_log, stack, stack.shapes)
+                return values, stack.like(grad)
         from isogloss.structures._numba.chain_scaled_steps import chains_log
 
-        stack = self.scores
         grad, values = np.empty(len(stack.values) + 8), np.empty(len(self))  # the kernel reads eight at a time
         run_sentences(
             chains_log, len(self), LOG, self.order, stack.values, stack.offsets, self._sizes(), grad, values

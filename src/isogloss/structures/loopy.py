@@ -9,6 +9,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from isogloss.data.rows import gathered
+from isogloss.engine.devices import current
 from isogloss.errors import ParameterError
 from isogloss.structures.base import Array, InfeasibleError, kept
 from isogloss.structures.batch import Batch, One, Stack, run_sentences
@@ -119,6 +121,32 @@ class LoopyTrees(Batch[Heads]):
     @cached_property
     def _run(self) -> tuple[Array, Array, NDArray[np.int64], Array]:
         """log Z, beliefs, rounds, and the log-odds that the tree factor hears."""
+        if current() == "cuda" and len(self.layout):
+            found = self._run_on_device()
+            if found is not None:
+                return found
+        return self._run_on_threads()
+
+    def _run_on_device(self) -> tuple[Array, Array, NDArray[np.int64], Array] | None:
+        """The same on the GPU; None for constraints and families that it has not. What it leaves is done on threads."""
+        from isogloss.structures._gpu import loopy, transfer
+
+        parts, demands = self.layout, (self.single_root, self.iterations, self.tolerance)
+        if self.constraint not in ("tree", "projective") or not set(parts.families) <= set(loopy.FAMILIES):
+            return None
+        layout = loopy.Layout.of(parts, transfer.put)
+        projective = self.constraint == "projective"
+        found = loopy.believe(layout, transfer.put(self.scores.values), projective, *demands)
+        values, beliefs, rounds, heard = map(transfer.fetched, found)
+        left = np.flatnonzero(np.isnan(values))
+        if len(left):
+            own = self._take(left)._run_on_threads()
+            values[left], rounds[left] = own[0], own[2]
+            beliefs[gathered(parts.offsets, left)[1]] = own[1]
+            heard[gathered(parts.link_offsets, left)[1]] = own[3]
+        return values, beliefs, rounds, heard
+
+    def _run_on_threads(self) -> tuple[Array, Array, NDArray[np.int64], Array]:
         from isogloss.structures._numba.loopy import believe
 
         parts = self.layout

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from isogloss.engine.devices import current
 from isogloss.errors import ParameterError
 from isogloss.structures.base import Array, expected, kept
 from isogloss.structures.batch import ProgramBatch, Stack, run_sentences
@@ -58,8 +59,15 @@ def _first_order(
     """The derivatives, and ⊕ into `values`."""
     from isogloss.structures._numba.eisner import best_trees, log_trees, marginal_trees
 
-    grad = np.zeros(len(scores.values))
     layout = (scores.values, scores.offsets, sizes, single_root)
+    if isinstance(semiring, Log) and current() == "cuda" and len(sizes):
+        from isogloss.structures._gpu import eisner, transfer
+
+        values[:], grad = transfer.solved(eisner.marginal_trees, scores, sizes, single_root)
+        if np.isnan(values).any():
+            _run(log_trees, len(scores), semiring, *layout, u, starts, grad, values)
+        return np.asarray(grad, np.float64)
+    grad = np.zeros(len(scores.values))
     if isinstance(semiring, Max):
         _run(best_trees, len(scores), *layout, grad, values)
         return grad

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isogloss.data.ragged import Ragged
+from isogloss.engine.devices import current
 from isogloss.errors import ParameterError
 from isogloss.structures.base import Array, InfeasibleError, kept
 from isogloss.structures.batch import Batch, Stack, run_sentences
@@ -267,9 +268,13 @@ def _solve(many: SpanningTrees) -> tuple[Array, Stack, NDArray[np.bool_]]:
     from isogloss.structures._numba.spanning import spanning_trees
 
     scores, count = many.scores, len(many)
-    marginals, values = np.zeros(len(scores.values)), np.empty(count)
+    marginals, values = np.zeros(len(scores.values)), np.full(count, np.nan)
+    if current() == "cuda" and count:
+        from isogloss.structures._gpu import spanning, transfer
+
+        values, marginals = transfer.solved(spanning.spanning_trees, scores, _sizes(many), many.single_root)
     rest = (scores.values, scores.offsets, _sizes(many), many.single_root, False, marginals, values)
-    _run(spanning_trees, count, Plain(0), np.ones(count, np.bool_), *rest)
+    _run(spanning_trees, count, Plain(0), np.isnan(values), *rest)
     in_logs = np.isnan(values)
     if in_logs.any():
         _run(spanning_trees, count, Logs(0), in_logs, *rest)

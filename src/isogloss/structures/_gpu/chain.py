@@ -78,7 +78,16 @@ def chains_log(scores: Any, offsets: Any, shapes: Any) -> tuple[Any, Any]:
             longest = int(shapes[chosen, 0].max())
             alphas = torch.empty(len(chosen) * longest * size, dtype=torch.float64, device=scores.device)
             _chains[(len(chosen),)](
-                chosen, scores, offsets, shapes, alphas, grad, values, longest, K=size, num_warps=max(1, size // 16) ** 2
+                chosen,
+                scores,
+                offsets,
+                shapes,
+                alphas,
+                grad,
+                values,
+                longest,
+                K=size,
+                num_warps=max(1, size // 16) ** 2,
             )
         low, size = size, 2 * size
     return values, grad

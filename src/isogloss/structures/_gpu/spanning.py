@@ -1,10 +1,10 @@
 r"""Spanning trees on a GPU: log Z and marginals by the matrix-tree theorem, many sentences at a time.
 
-With weights :math:`w_{hm}` (each child's largest at 1) and :math:`L_{mm} = \sum_h w_{hm}`, :math:`L_{hm} = -w_{hm}` over
-the words, :math:`Z = \det L` and :math:`p(h, m) = w_{hm} (L^{-1}_{mm} - L^{-1}_{mh})`; with one root child the first row
-of L is that of the root [1]_. The kernels for the processor never subtract; these do, in float64: what `spanning_trees`
-gives is refused (NaN, and the caller turns to the processor) unless the marginals of every word add up to one and none
-is below zero by more than `LOST`.
+With weights :math:`w_{hm}` (each child's largest at 1) and :math:`L_{mm} = \sum_h w_{hm}`, :math:`L_{hm} = -w_{hm}`
+over the words, :math:`Z = \det L` and :math:`p(h, m) = w_{hm} (L^{-1}_{mm} - L^{-1}_{mh})`; with one root child the
+first row of L is that of the root [1]_. The kernels for the processor never subtract; these do, in float64: what
+`spanning_trees` gives is refused (NaN, and the caller turns to the processor) unless the marginals of every word add up
+to one and none is below zero by more than `LOST`.
 
 References
 ----------
