@@ -19,6 +19,7 @@ import argparse
 import csv
 import sys
 import time
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -167,14 +168,13 @@ def _on_cpu(text: Any, planted: np.ndarray, words: int, threads: int | None) -> 
     return [("all", time.perf_counter() - start)], check_links(links, planted, words)
 
 
-def structures(arguments: argparse.Namespace) -> list[dict[str, Any]]:
+def structures(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
     """Rows for log Z and marginals of a batch: on one core, on the GPU with scores there, and from host to host."""
     import torch
 
     from isogloss.engine.devices import using_device
     from isogloss.engine.threads import using_threads
 
-    found: list[dict[str, Any]] = []
     for name, batch, kernel in _batches(arguments.batch, arguments.words):
         size = f"{arguments.batch} sentences, {arguments.words} to {arguments.words + 5} words"
 
@@ -197,8 +197,7 @@ def structures(arguments: argparse.Namespace) -> list[dict[str, Any]]:
         torch.cuda.empty_cache()
         for part, seconds in (("one core", core), ("GPU, host to host", there), ("GPU, scores there", inside)):
             more = "" if part == "one core" else f"; {core / seconds:.0f} times one core"
-            found.append({"what": f"{name}, {part}", "size": size, "seconds": seconds, "check": check + more})
-    return found
+            yield {"what": f"{name}, {part}", "size": size, "seconds": seconds, "check": check + more}
 
 
 def _best(work: Any, repeats: int) -> float:
@@ -271,7 +270,7 @@ def main(given: list[str] | None = None) -> None:
     write(arguments.csv, found, getattr(arguments, "device", "cuda"))
 
 
-def write(path: Path, found: list[dict[str, Any]], device: str) -> None:
+def write(path: Path, found: Iterable[dict[str, Any]], device: str) -> None:
     """Append rows, and show them."""
     where, version = rows.machine(), ""
     if device == "cuda":
@@ -287,6 +286,7 @@ def write(path: Path, found: list[dict[str, Any]], device: str) -> None:
             row = {"device": where, "torch": version, "commit": rows.commit(), "date": rows.today(), **row}
             row["seconds"] = f"{row['seconds']:.4g}"
             writer.writerow(row)
+            file.flush()
             print(*(row[name] for name in ("what", "size", "device", "seconds", "check")), sep="\t", file=sys.stderr)
 
 

@@ -185,6 +185,23 @@ def test_an_aligner_on_the_gpu_has_all_its_verbs(device, tmp_path):
     assert [str(a) for a in loaded.predict(bitext)] == [str(a) for a in other.predict(bitext)]
 
 
+def test_numbers_that_cannot_be_indexed_with_are_refused(device):
+    text = Encoded.of(samples.bitext("en-de"), lowercase=True, max_length=1000)
+    settings = HMMAligner()._asked()
+    for wrong in (
+        text._replace(source_ids=text.source_ids + 1_000_000),
+        text._replace(target_ids=text.target_ids - 1),
+        text._replace(source_offsets=text.source_offsets[::-1].copy()),
+        text._replace(target_offsets=text.target_offsets[:-1]),
+    ):
+        with pytest.raises(ParameterError, match="DeviceTraining"):
+            DeviceTraining(wrong, settings, device=device)
+    short = text._replace(source_offsets=np.where(np.arange(len(text.source_offsets)) > 0, len(text.source_ids), 0))
+    if len(text.source_ids) > 1024:
+        with pytest.raises(ParameterError, match="1024"):
+            DeviceTraining(short, settings, device=device)
+
+
 @pytest.mark.parametrize("size", [16, 32, 64])
 def test_pairs_of_every_bucket(device, size):
     """Lengths at the edges of a bucket, one side short."""

@@ -107,7 +107,7 @@ def believe(
     while low < min(MOST_NODES, int(sizes.max()) if len(sizes) else 0):
         high = low + _STEP
         chosen = torch.nonzero((sizes > low) & (sizes <= high)).flatten()
-        for some in torch.split(chosen, _room(high, device)):
+        for some in torch.split(chosen, _room(high, device)) if len(chosen) else ():
             batch = _Bucket(layout, scores, some, int(sizes[some].max()), projective, single)
             batch.run(iterations, tolerance)
             values[some], rounds[some] = batch.value, batch.rounds

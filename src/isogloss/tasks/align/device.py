@@ -51,20 +51,6 @@ class Encoded(NamedTuple):
         source = _forms(bitext.source, lowercase, skipped)
         return cls(*source, *_forms(bitext.target, lowercase, skipped), skipped=skipped)
 
-    def by_class(self, length: int) -> tuple[Encoded, tuple[NDArray[np.int32], NDArray[np.int32]]]:
-        """The same with types in the order of their stems, and the class of each type."""
-        parts: list[Any] = []
-        classes: list[NDArray[np.int32]] = []
-        for words, ids, offsets in (self[:3], self[3:6]):
-            kind = _classes(words, length)[0]
-            order = np.argsort(kind, kind="stable")
-            place = np.empty(len(order), np.int32)
-            place[order] = np.arange(len(order), dtype=np.int32)
-            listed = list(words)
-            parts += [[listed[k] for k in order.tolist()], place[ids] if len(order) else ids, offsets]
-            classes.append(kind[order])
-        return Encoded._make([*parts, self.skipped]), (classes[0], classes[1])
-
 
 def obstacle(settings: Settings, *, lexicon: bool, longest: int) -> str | None:
     """Why a training cannot run on a GPU, or None."""
@@ -139,23 +125,23 @@ class DeviceTraining:
         from isogloss.tasks.align._gpu.lexicon import index_cells
 
         self.settings, self.device, self.skipped = settings, device, text.skipped
-        text, classes = text.by_class(settings.stem_length)
-        self.source_words, self.target_words = text.source_words, text.target_words
+        _check_ids(text)
+        source, target = (_by_class(words, settings.stem_length) for words in (text.source_words, text.target_words))
+        self.source_words, self.target_words = source[0], target[0]
         self.n_sources, self.n_targets = len(text.source_words), len(text.target_words)
         self.n_pairs = max(1, int((~text.skipped).sum()))
         cell_offsets = np.zeros(len(text.skipped) + 1, np.int64)
         np.cumsum(np.diff(text.source_offsets) * np.diff(text.target_offsets), out=cell_offsets[1:])
-        ids: list[NDArray[Any]] = [
-            text.source_ids,
-            text.source_offsets,
-            text.target_ids,
-            text.target_offsets,
-            cell_offsets,
-        ]
-        moved = [self._put(array) for array in ids]
+        moved = [
+            self._put(source[1])[self._put(text.source_ids)], self._put(text.source_offsets),
+            self._put(target[1])[self._put(text.target_ids)], self._put(text.target_offsets), self._put(cell_offsets),
+        ]  # fmt: skip
+        classes = source[2], target[2]
         self.classes = (self._put(classes[0].astype(np.int64)), self._put(classes[1].astype(np.int64)))
         empty = torch.zeros(0, dtype=torch.int32, device=device)
         bare = kernels.Text._make([*moved, empty])
+        if max(int(torch.diff(bare.source_offsets).max()), int(torch.diff(bare.target_offsets).max())) > _LONGEST:
+            raise ParameterError(f"DeviceTraining: sentences may have {_LONGEST} words at the most")
         stems = self.classes if settings.stems else None
         self.table = index_cells(bare, self.n_sources, self.n_targets, stems, limit=self._limit())
         self.text = bare._replace(cells=self.table.cells)
@@ -391,6 +377,26 @@ def trained(aligner: Any, bitext: Bitext, progress: Progress, *, resume: bool) -
     if reason is not None and aligner.device == "cuda":
         raise ParameterError(f"device='cuda': {reason}. Use device='auto' or 'cpu'")
     return None
+
+
+def _check_ids(text: Encoded) -> None:
+    """Refuse numbers that kernels cannot index with."""
+    for words, ids, offsets in (text[:3], text[3:6]):
+        whole = len(offsets) == len(text.skipped) + 1 and offsets[0] == 0 and offsets[-1] == len(ids)
+        if not len(text.skipped) or not whole or np.diff(offsets).min() < 0:
+            raise ParameterError("DeviceTraining: offsets should begin with 0, never fall, and end with the tokens")
+        if len(ids) and not 0 <= ids.min() <= ids.max() < len(words):
+            raise ParameterError(f"DeviceTraining: numbers of words should be from 0 to {len(words) - 1}")
+
+
+def _by_class(words: Any, length: int) -> tuple[list[str], NDArray[np.int32], NDArray[np.int32]]:
+    """Words in the order of their stems, the new number of each old one, and the class of each new one."""
+    kind = _classes(words, length)[0]
+    order = np.argsort(kind, kind="stable")
+    place = np.empty(len(order), np.int32)
+    place[order] = np.arange(len(order), dtype=np.int32)
+    listed = list(words)
+    return [listed[k] for k in order.tolist()], place, kind[order]
 
 
 def _with_last(values: Any, last: float) -> Any:
