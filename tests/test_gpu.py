@@ -196,10 +196,9 @@ def test_numbers_that_cannot_be_indexed_with_are_refused(device):
     ):
         with pytest.raises(ParameterError, match="DeviceTraining"):
             DeviceTraining(wrong, settings, device=device)
-    short = text._replace(source_offsets=np.where(np.arange(len(text.source_offsets)) > 0, len(text.source_ids), 0))
-    if len(text.source_ids) > 1024:
-        with pytest.raises(ParameterError, match="1024"):
-            DeviceTraining(short, settings, device=device)
+    long = np.zeros(1025, np.int32), np.array([0, 1025])
+    with pytest.raises(ParameterError, match="1024"):
+        DeviceTraining(Encoded(["a"], *long, ["b"], *long, np.zeros(1, bool)), settings, device=device)
 
 
 @pytest.mark.parametrize("size", [16, 32, 64])
