@@ -283,9 +283,9 @@ class DeviceTraining:
         return shares[0], shares[1]
 
     def _put(self, array: NDArray[Any]) -> Any:
-        import torch
+        from isogloss.structures._gpu.transfer import put
 
-        return torch.from_numpy(np.ascontiguousarray(array)).to(self.device)
+        return put(array, self.device, pinned=False)
 
     def _limit(self) -> int:
         """Cells that are sorted at a time: 64 bytes each must fit into a quarter of what memory is free."""

@@ -43,7 +43,7 @@ def choose_cells(posterior: Any, cell_offsets: Any, target_offsets: Any, least: 
         width = widths[pair]
         source, target = (cell // width).to(torch.int32), (cell % width).to(torch.int32)
         probability = value.to(torch.float32) * (1.0 / (2 * _UNIT))
-        found.append((source.cpu(), target.cpu(), probability.cpu()))
+        found.append((source, target, probability))
     offsets = torch.cumsum(counts, 0).cpu().numpy()
-    joined = [torch.cat(parts).numpy() for parts in zip(*found, strict=True)]
+    joined = [torch.cat(parts).cpu().numpy() for parts in zip(*found, strict=True)]
     return offsets, joined[0], joined[1], joined[2]
