@@ -176,6 +176,8 @@ def structures(arguments: argparse.Namespace) -> Iterator[dict[str, Any]]:
     from isogloss.engine.threads import using_threads
 
     for name, batch, kernel in _batches(arguments.batch, arguments.words):
+        if arguments.only not in name:
+            continue
         size = f"{arguments.batch} sentences, {arguments.words} to {arguments.words + 5} words"
 
         def on_gpu(batch: Any = batch) -> Any:
@@ -267,6 +269,7 @@ def main(given: list[str] | None = None) -> None:
     batches = commands.add_parser("structures")
     batches.add_argument("--batch", type=int, default=4096)
     batches.add_argument("--words", type=int, default=20)
+    batches.add_argument("--only", default="", help="those with this in their name")
     batches.set_defaults(measure=structures)
     arguments = parser.parse_args(given)
     found = arguments.measure(arguments)
