@@ -6,6 +6,7 @@ They run where torch sees a GPU; and, slowly and on little data, on the processo
 
 from __future__ import annotations
 
+import copy
 import os
 import subprocess
 import sys
@@ -20,7 +21,9 @@ from isogloss.structures import Chain, ProjectiveTree, SpanningTree
 from isogloss.structures.loopy import LoopyTrees
 from isogloss.structures.tree_parts import Candidates, TreeParts
 from isogloss.tasks.align import HMMAligner, decode
-from isogloss.tasks.align.device import DeviceTraining, Encoded, obstacle
+from isogloss.tasks.align.corpus import Corpus
+from isogloss.tasks.align.device import DeviceTraining, Encoded, Fetched, obstacle
+from isogloss.tasks.align.training import Training
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 UNITS = 64  # of 65535: how far posteriors of the whole training may drift apart; 23 was seen on the sample
@@ -109,6 +112,14 @@ def test_obstacles_are_named(options, lexicon, longest, reason):
     assert (found is None) == (reason is None) and (reason or "") in (found or "")
 
 
+def test_what_lies_on_the_device_is_fetched_once_and_can_be_copied():
+    calls = []
+    lazy = Fetched(lambda: calls.append(1) or ["a", "b"])
+    twin = copy.copy(lazy)
+    assert not calls and len(lazy) == 2 and lazy.index("b") == 1 and len(calls) == 1
+    assert twin.count("a") == 1
+
+
 # --- the aligner
 
 
@@ -121,6 +132,19 @@ def both(device):
     training = DeviceTraining(Encoded.of(bitext, lowercase=True, max_length=1000), aligner._settings, device=device)
     training.run()
     return bitext, aligner, training
+
+
+def test_one_step_is_that_of_the_processor_but_for_rounding(both):
+    bitext, aligner, training = both
+    corpus = Corpus.of(bitext, lowercase=True, max_length=1000)
+    here = Training(corpus, aligner._settings)
+    state, info = here.step(here.begin())
+    text = Encoded.of(bitext, lowercase=True, max_length=1000)
+    there = DeviceTraining(text, training.settings, device=training.device)
+    there.step()
+    assert np.abs(there.fetch_evidence().posterior.astype(int) - state.evidence.posterior).max() <= 1
+    assert there.trace[0] == pytest.approx(info.objective, abs=1e-4)
+    assert abs(int(there.learnt.counts.sum()) - int(state.counts.sum())) <= 2 * corpus.n_cells
 
 
 def test_posteriors_are_those_of_the_processor(both):

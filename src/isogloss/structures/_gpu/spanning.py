@@ -93,7 +93,9 @@ def _trees(chosen, scores, offsets, sizes, values, marginals, scratch, LOST, N: 
     above = tl.where(real, above, 0.0)
     strayed = tl.max(tl.where(real, tl.abs(tl.sum(below, 0) + above - 1.0), 0.0), 0)
     lowest = tl.minimum(tl.min(tl.min(below, 1), 0), tl.min(above, 0))
-    right = (strayed < LOST) & (lowest > -LOST) & (tl.min(tl.where(real, top, 0.0), 0) > -float("inf"))
+    whole = tl.sum(tl.sum(below, 0) + above, 0)  # NaN if anything is, which largest and least numbers pass over
+    right = (tl.abs(whole - n) < LOST * N) & (log_z > -float("inf")) & (log_z < float("inf"))
+    right &= (strayed < LOST) & (lowest > -LOST) & (tl.min(tl.where(real, top, 0.0), 0) > -float("inf"))
     below = tl.where(right, tl.minimum(1.0, tl.maximum(0.0, below)), 0.0)
     above = tl.where(right, tl.minimum(1.0, tl.maximum(0.0, above)), 0.0)
     tl.store(out + (h + 1) * size + m + 1, below, mask=link)

@@ -69,7 +69,8 @@ def obstacle(settings: Settings, *, lexicon: bool, longest: int) -> str | None:
 
 def on_device(aligner: HMMOptions, bitext: Bitext) -> bool:
     """Whether `fit` should try the GPU; `ParameterError` where it was asked for and is not there."""
-    return choose(aligner.device, worth=len(bitext.source.ids.values) >= _WORTH) == "cuda"
+    offsets = bitext.source.ids.offsets
+    return choose(aligner.device, worth=int(offsets[-1] - offsets[0]) >= _WORTH) == "cuda"
 
 
 class Fetched:
@@ -83,7 +84,7 @@ class Fetched:
         return self._fetch()
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
+        if name.startswith("_"):  # also while a copy is made, when `_fetch` is not there yet
             raise AttributeError(name)
         return getattr(self._here, name)
 

@@ -167,6 +167,7 @@ class HMMAligner(HMMOptions):
 
     def _fit_on_device(self, bitext: Bitext, progress: Progress, resume: bool) -> bool:
         """Learn on the GPU; False where that cannot be and was not asked for by name."""
+        self._trained_on = None  # what an earlier training left on the GPU makes room
         training = trained(self, bitext, progress, resume=resume)
         if training is None:
             return False
