@@ -13,7 +13,7 @@ import isogloss
 MODULES = [
     found.name
     for found in pkgutil.walk_packages(isogloss.__path__, "isogloss.")
-    if "._numba" not in found.name and not found.name.endswith("__main__")
+    if "._numba" not in found.name and "._gpu" not in found.name and not found.name.endswith("__main__")
 ]
 
 

@@ -51,7 +51,7 @@ def likely() -> bool:
 
 
 def choose(device: str, *, worth: bool = True) -> str:
-    """ "cpu" or "cuda", for what was asked: "auto" is the GPU where there is one and the work is `worth` it.
+    """The device for what was asked, "cpu" or "cuda"; "auto" is the GPU where there is one and the work is `worth` it.
 
     Raises
     ------
