@@ -302,7 +302,7 @@ def test_points_keep_as_many_links_as_best_paths(turkish, constraint):
     aligner = HMMAligner(threshold="points", constraint=constraint).fit(turkish)
     one = HMMAligner(constraint=constraint, decode="viterbi", symmetrise="union").fit(turkish)
     corpus, model, _ = one._evidence(turkish)
-    paths = one._best_paths(corpus, model)
+    paths = one._best_paths(corpus.pairs, model.parameters(one._settings))
     asked = ((paths[0] >= 0).sum() + (paths[1] >= 0).sum() + 1) // 2
     chances = np.concatenate([matrix.ravel() for matrix in aligner.predict_proba(turkish)])
     kept = len(aligner.predict(turkish).source)
@@ -484,7 +484,7 @@ def test_options_and_threshold_survive_saving(german, tmp_path):
 
 
 def test_pruning_drops_what_is_improbable_both_ways(fitted):
-    model = fitted._own_model
+    model = fitted._trained_on[1].model
     owner = np.repeat(np.arange(len(model.source_words)), np.diff(model.rows))
     forward = model.weights[:, 0] / model.source_mass[owner]
     backward = model.weights[:, 1] / model.target_mass[model.columns]

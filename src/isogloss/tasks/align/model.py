@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isogloss.data import Vocabulary
+from isogloss.engine.shards import shards
 from isogloss.layout import COUNTS, Layout, Numbers, Offsets, Strings, check, collect
 from isogloss.tasks.align.corpus import Corpus
 from isogloss.tasks.align.priors import StemTable, spelling_prior
@@ -25,6 +26,7 @@ from isogloss.tasks.align.settings import Settings
 __all__ = ["Model"]
 
 Floats = NDArray[np.float32]
+_AT_ONCE = 1 << 22  # entries
 _LAYOUT: Layout = {
     "source_words": Strings("n", distinct=True),
     "target_words": Strings("m", distinct=True),
@@ -83,26 +85,36 @@ class Model:
     diagonal: NDArray[np.float64]
     _stem_tables: dict[tuple[float, int], StemTable] = field(default_factory=dict, init=False, repr=False)
 
-    def parameters(self, settings: Settings, own: tuple[Floats, ...] | None = None) -> Any:
-        """As the E-step takes them; `own` as `Estimator.own` gives it, for sentences of the training text."""
+    def parameters(
+        self, settings: Settings, own: tuple[Floats, ...] | None = None, *, floor: float | None = None
+    ) -> Any:
+        """As the E-step takes them; `own` as `Training.estimate` gives it, for sentences of the training text.
+
+        `floor` is the weight of a pair without entry, by default the smoothing.
+        """
         from isogloss.tasks.align._numba.expect import Parameters
 
+        floor = settings.smoothing if floor is None else floor
         if own is None:
             zeros = np.zeros(len(self.source_mass), np.float32), np.zeros(len(self.target_mass), np.float32)
-            own = (*zeros, *zeros)
+            own = (*zeros, *zeros, np.zeros((0, 2), np.float32))
         return Parameters(
             self.weights, self.source_mass, self.target_mass, self.source_null, self.target_null, self.null_mass,
-            self.jumps, self.first, self.diagonal, settings.null, np.float32(settings.smoothing), *own,
+            self.jumps, self.first, self.diagonal, settings.null, np.float32(floor), *own,
         )  # fmt: skip
 
     def pruned(self, least: float = 1e-6) -> Model:
         """Without entries that are improbable in both directions; they count as pairs that never met."""
-        owner = np.repeat(np.arange(len(self.source_words)), np.diff(self.rows))
-        forward = self.weights[:, 0] >= least * self.source_mass[owner]
-        backward = self.weights[:, 1] >= least * self.target_mass[self.columns]
-        keep = forward | backward
-        kept = np.concatenate([[0], np.cumsum(keep)]).astype(np.int64)
-        return replace(self, rows=kept[self.rows], columns=self.columns[keep], weights=self.weights[keep])
+        keep = np.empty(len(self.columns), bool)
+        for start, stop in shards(np.diff(self.rows), limit=_AT_ONCE):
+            part = slice(self.rows[start], self.rows[stop])
+            mass = np.repeat(self.source_mass[start:stop], np.diff(self.rows[start : stop + 1]))
+            keep[part] = self.weights[part, 0] >= least * mass
+            keep[part] |= self.weights[part, 1] >= least * self.target_mass[self.columns[part]]
+        kept = np.concatenate([[0], np.cumsum(keep, dtype=np.int32)])
+        return replace(
+            self, rows=kept[self.rows].astype(np.int64), columns=self.columns[keep], weights=self.weights[keep]
+        )
 
     def fitted_to(self, corpus: Corpus, settings: Settings, *, learning: bool = False) -> Model:
         """The same parameters laid out for another text: entries for its word pairs, unknown words included.

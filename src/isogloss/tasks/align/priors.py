@@ -7,10 +7,10 @@ expected link.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,17 +116,34 @@ class Stems:
         rows: NDArray[np.int64],
         columns: NDArray[np.int32],
         length: int,
+        pairs: Callable[..., tuple[NDArray[np.int64], NDArray[np.int32]] | None] = lambda *classes: None,
     ) -> Stems:
-        from isogloss.tasks.align._numba.lexicon import group_entries
+        """Of a table; `pairs` knows better which classes go together where entries have been left out of it.
+
+        Given the classes of source and target types, it says which target classes each source class meets, as rows and
+        columns. An entry whose classes are not among them has the group after the last.
+        """
+        from isogloss.tasks.align._numba.lexicon import find_groups, group_entries
 
         source_class, target_class = _classes(source, length)[0], _classes(target, length)[0]
         members = np.argsort(source_class, kind="stable").astype(np.int32)
         sizes = np.bincount(source_class) if len(source_class) else np.zeros(0, np.int64)
         member_starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         n_targets = int(target_class.max(initial=-1)) + 1
+        if (known := pairs(source_class, target_class)) is not None:
+            starts, other = known
+            owner = np.repeat(np.arange(len(starts) - 1, dtype=np.int32), np.diff(starts))
+            group = find_groups(members, member_starts, rows, columns, target_class, starts, other, max(1, n_targets))
+            return cls(group, source_class, target_class, owner, other, starts, members, member_starts)
         group, owner, other = group_entries(members, member_starts, rows, columns, target_class, max(1, n_targets))
         starts = np.searchsorted(owner, np.arange(len(member_starts))).astype(np.int64)
         return cls(group, source_class, target_class, owner, other, starts, members, member_starts)
+
+    @property
+    def classes(self) -> tuple[Any, ...]:
+        """As `find_some_cells` takes them."""
+        n_classes = int(self.target_class.max(initial=0)) + 1
+        return self.members, self.member_starts, self.starts, self.other, self.target_class, n_classes
 
 
 def _classes(words: Iterable[str], length: int) -> tuple[NDArray[np.int32], dict[str, int]]:
