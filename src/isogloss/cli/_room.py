@@ -10,7 +10,7 @@ from isogloss.errors import UsageError
 
 __all__ = ["LEAST", "free_memory", "is_large", "most_of_what_is_free", "size_of"]
 
-LEAST = 500_000_000
+LEAST = 600_000_000
 """Bytes without which training does not begin: the interpreter, a shard of the text, and some table."""
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _BINARY = {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}

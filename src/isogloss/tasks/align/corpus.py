@@ -18,7 +18,7 @@ from isogloss.store import data_hash
 if TYPE_CHECKING:
     from isogloss.tasks.align.priors import Stems
 
-__all__ = ["SHARD", "Corpus", "Occurrences", "Room", "Words"]
+__all__ = ["SHARD", "Corpus", "Occurrences", "Room", "Wanted", "Words"]
 
 SHARD = 1 << 24
 """Cells of a shard: what is worked on at a time, and so has a place in memory for every cell."""
@@ -335,6 +335,9 @@ class _Encoder:
         )  # fmt: skip
 
 
+Wanted = Callable[[Vocabulary, Vocabulary, NDArray[np.int64], NDArray[np.int32]], NDArray[np.bool_]]
+
+
 class Room(NamedTuple):
     """What the table of a corpus may take.
 
@@ -352,7 +355,7 @@ class Room(NamedTuple):
     entries: Callable[[int], int] | None = None
     classes: Callable[[int], int] | None = None
     listed: int = 1 << 25
-    wanted: Callable[[Vocabulary, Vocabulary, NDArray[np.int64], NDArray[np.int32]], NDArray[np.bool_]] | None = None
+    wanted: Wanted | None = None
 
 
 _ALWAYS = 255  # the number of cells that stands for entries which stay

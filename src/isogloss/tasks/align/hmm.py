@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
 from os import PathLike
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isogloss import store
 from isogloss._version import __version__
-from isogloss.data import Bitext, Links
+from isogloss.data import Bitext, Links, Vocabulary
 from isogloss.data.formats import BitextLike, as_bitext, as_links
 from isogloss.data.reading import Reading
 from isogloss.engine.shelf import Shelf
@@ -24,14 +24,15 @@ from isogloss.learners.runner import run
 from isogloss.metrics import AlignmentScore, best_threshold, score_links
 from isogloss.progress import Progress, QuietProgress
 from isogloss.tasks.align import decode as decoding
-from isogloss.tasks.align.corpus import Corpus
+from isogloss.tasks.align.corpus import Corpus, Room
 from isogloss.tasks.align.explain import explain
 from isogloss.tasks.align.judged import JudgedText
 from isogloss.tasks.align.languages import KnownWords, text_for
 from isogloss.tasks.align.lexicon import LexiconEntry, entries_of, lexicon_prior, read_lexicon
-from isogloss.tasks.align.memory import room_on_shelf
+from isogloss.tasks.align.memory import room_for, room_on_shelf
 from isogloss.tasks.align.model import Model
 from isogloss.tasks.align.options import HMMOptions
+from isogloss.tasks.align.priors import spelling_prior
 from isogloss.tasks.align.settings import Settings
 from isogloss.tasks.align.symmetrise import symmetrise_links
 from isogloss.tasks.align.training import Evidence, Training, expect
@@ -157,25 +158,48 @@ class HMMAligner(HMMOptions):
         first = next(parts, None)
         if first is None:
             raise BitextError("fit_parts: the text has no parts, so there is nothing to learn from")
-        shelf = Shelf(None if memory is None else room_on_shelf(memory), None if folder is None else str(folder))
+        shelf, room = Shelf(), Room()
+        if memory is not None:
+            shelf = Shelf(room_on_shelf(memory), None if folder is None else str(folder))
+            room = room_for(memory, self._wanted)
         with using_threads(self.threads):
             corpus = Corpus.of_parts(
-                chain([first], parts), lowercase=self.lowercase, max_length=self.max_length, shelf=shelf
+                chain([first], parts), lowercase=self.lowercase, max_length=self.max_length, shelf=shelf, room=room
             )
             self._fit(None, first, corpus, progress or QuietProgress(), checkpoint=checkpoint, resume=resume)
         return self
+
+    def _wanted(
+        self, source: Vocabulary, target: Vocabulary, rows: NDArray[np.int64], columns: NDArray[np.int32]
+    ) -> NDArray[np.bool_]:
+        """Entries that have a prior of their own, and so something to say however rare they are."""
+        found = np.zeros(len(columns), bool)
+        if self.spelling:
+            found |= spelling_prior(source, target, rows, columns) > 0
+        if (lexicon := self._own_lexicon()) is not None:
+            found |= lexicon_prior(lexicon, _Entries(source, target, rows, columns), self.lowercase) > 0
+        return found
+
+    def _own_lexicon(self) -> list[tuple[str, str, float]] | None:
+        """The user's pairs of words; what can be read once is read once, because `fit` may be called again."""
+        if isinstance(self._lexicon, Iterator):
+            self._lexicon = list(self._lexicon)
+        return None if self._lexicon is None else read_lexicon(self._lexicon)
 
     def _fit(self, bitext: Bitext | None, first: Bitext, corpus: Corpus, progress: Progress, **keeping: Any) -> None:
         """Learn from a corpus, which is that of `bitext` if it was there as a whole; `first` are its first pairs."""
         if corpus.skipped.all():
             raise BitextError(_nothing_to_learn(first, len(corpus), self.max_length))
-        lexicon = None
-        if isinstance(self._lexicon, Iterator):
-            self._lexicon = list(self._lexicon)  # it can be read once, and `fit` be called again
-        if self._lexicon is not None:
-            lexicon = lexicon_prior(read_lexicon(self._lexicon), corpus, self.lowercase)
+        known = self._own_lexicon()
+        lexicon = None if known is None else lexicon_prior(known, corpus, self.lowercase)
         self._settings = self._asked(corpus.n_source_words)
         self.reading_ = Reading.of(first.source, first.target)
+        if corpus.least > 1:
+            progress.note(
+                f"word pairs of fewer than {corpus.least} occurrences share what is known of their stems, because the "
+                f"table would take more memory: {len(corpus.columns):,} are left of "
+                f"{len(corpus.columns) + int(corpus.dropped[0].sum()):,}"
+            )
         training = Training(corpus, self._settings, lexicon=lexicon, on_shard=progress.within)
         self._learn(bitext, training, progress, **keeping)
 
@@ -191,7 +215,8 @@ class HMMAligner(HMMOptions):
         model, own = training.estimate(result.state)
         text = JudgedText(corpus, model, own, settings, result.state.evidence, training.stems)
         self.trace_ = result.trace
-        del result, training  # the counts
+        del result
+        training.forget()  # the counts
         progress.start("Decoding", 1)
         self.threshold_ = self._threshold(text, progress)
         progress.finish()
@@ -465,6 +490,15 @@ class HMMAligner(HMMOptions):
         if self._bitext_hash is None:
             self._bitext_hash = self._trained_on[1].corpus.hash() if self._trained_on is not None else ""
         return self._bitext_hash
+
+
+class _Entries(NamedTuple):
+    """A part of a table."""
+
+    source_words: Vocabulary
+    target_words: Vocabulary
+    rows: NDArray[np.int64]
+    columns: NDArray[np.int32]
 
 
 class Model1Aligner(HMMAligner):

@@ -338,6 +338,10 @@ class Training:
             return self.settings.decode_leave_out > 0
         return self.settings.leave_out > 0 and iteration >= self._of_model1
 
+    def forget(self) -> None:
+        """Let go of the last estimate, and the counts that it was made of."""
+        self._last = None
+
     def model(self, state: State) -> Model:
         """The parameters that the counts of a state give."""
         return self.estimate(state)[0]
