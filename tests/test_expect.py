@@ -57,7 +57,7 @@ def draw_text(sizes, seed, *, n_types=6, p0=0.2, spread=2.0, stems=0.0):
         positive(len(corpus.columns), 2), 20 + positive(n + 1), 20 + positive(m + 1), source_null, target_null,
         np.array([2 + source_null.sum(), 2 + target_null.sum()], np.float32),
         simplex(BUCKETS), simplex(FIRST), simplex(BUCKETS), p0, np.float32(0.01),
-        *(stems * rng.random(size).astype(np.float32) for size in (n + 1, m + 1, n + 1, m + 1)),
+        *(stems * rng.random((3, size)).astype(np.float32) for size in (n + 1, m + 1, n + 1, m + 1)),
         np.zeros((0, 2), np.float32),
     )  # fmt: skip
     return Text(corpus.pairs, p)
@@ -135,8 +135,8 @@ def emissions(text, s, leave_out=0.0, before=None):
             entry = pairs.cells[pairs.cell_offsets[s] + i * m + j]
             a, b = p.weights[entry].astype(float) if entry >= 0 else (float(p.floor), float(p.floor))
             if leave_out:  # this cell's own part, in the counts and in the prior that its stems have made of them
-                a = max(p.floor, a - q[i, j, 0] * (1 + float(p.own_source[e]) * p.share_target[f]))
-                b = max(p.floor, b - q[i, j, 1] * (1 + float(p.own_target[f]) * p.share_source[e]))
+                a = max(p.floor, a - q[i, j, 0] * (1 + float(p.own_source[:, e] @ p.share_target[:, f])))
+                b = max(p.floor, b - q[i, j, 1] * (1 + float(p.own_target[:, f] @ p.share_source[:, e])))
             forward[j, i] = a / (p.source_mass[e] - q[i, :, 0].sum())
             backward[i, j] = b / (p.target_mass[f] - q[:, j, 1].sum())
     target_null = np.maximum(1e-9, p.target_null[target] - q_target) / (p.null_mass[1] - q_target)

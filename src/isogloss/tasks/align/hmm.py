@@ -50,7 +50,7 @@ class HMMAligner(HMMOptions):
     decode_constraint : same, optional
         What decoding asks; by default the same, but "symmetric" after agreement.
     iterations : int, optional
-        Of the HMM, after those of Model 1: five and five, fewer on texts of more than two million words.
+        Of the HMM, five if not given, after three of Model 1.
     threshold : "auto", "points" or float
         Links are cells whose posterior reaches it. "auto" maximises the F-measure that the posteriors promise, "points"
         keeps as many links as Viterbi decoding would; neither needs labels.
@@ -73,7 +73,8 @@ class HMMAligner(HMMOptions):
         For form's sake: nothing here is random.
     threads : int, optional
         All cores if not given; the result is the same.
-    model1_iterations, null_smoothing, stem_length, leave_out, decode_leave_out, dual_steps, dual_rate, dual_tolerance
+    model1_iterations, null_smoothing, stem_length, stem_classes, leave_out, decode_leave_out, dual_steps, dual_rate,
+    dual_tolerance
         Seldom of use; see `Settings`.
 
     Attributes
@@ -192,7 +193,7 @@ class HMMAligner(HMMOptions):
             raise BitextError(_nothing_to_learn(first, len(corpus), self.max_length))
         known = self._own_lexicon()
         lexicon = None if known is None else lexicon_prior(known, corpus, self.lowercase)
-        self._settings = self._asked(corpus.n_source_words)
+        self._settings = self._asked(corpus.n_source_words, len(corpus.source_words), len(corpus.target_words))
         self.reading_ = Reading.of(first.source, first.target)
         if corpus.least > 1:
             progress.note(
@@ -388,7 +389,7 @@ class HMMAligner(HMMOptions):
     @classmethod
     def _from_saved(cls, saved: store.Saved) -> Self:
         with store.reading("the saved aligner"):
-            options = {"model": cls._kind, **saved.options}
+            options = {"model": cls._kind, "stem_classes": 1, **saved.options}  # before 0.3 there was one way to cut
             if (model := options.pop("model")) != cls._kind:
                 raise ParameterError(f"model should be {cls._kind!r}, not {model!r}")
             aligner = cls(**options)
@@ -403,9 +404,10 @@ class HMMAligner(HMMOptions):
 
     # --- inside
 
-    def _asked(self, n_words: int = 0) -> Settings:
-        """What the options come to on a text of so many source words."""
-        return Settings.of(self._kind, self.get_params(), n_words)
+    def _asked(self, n_words: int = 0, *n_types: int) -> Settings:
+        """What the options come to on a text of so many source words, and so many different words of each side."""
+        types = {"n_types": float(np.sqrt(float(n_types[0]) * n_types[1]))} if n_types else {}
+        return Settings.of(self._kind, self.get_params(), n_words, **types)
 
     def _corpus(self, bitext: Bitext) -> Corpus:
         return Corpus.of(bitext, lowercase=self._settings.lowercase, max_length=self._settings.max_length)

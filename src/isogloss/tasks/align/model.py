@@ -20,7 +20,7 @@ from isogloss.data import Vocabulary
 from isogloss.engine.shards import shards
 from isogloss.layout import COUNTS, Layout, Numbers, Offsets, Strings, check, collect
 from isogloss.tasks.align.corpus import Corpus
-from isogloss.tasks.align.priors import StemTable, spelling_prior
+from isogloss.tasks.align.priors import Cut, StemTable, spelling_prior
 from isogloss.tasks.align.settings import Settings
 
 __all__ = ["Model"]
@@ -83,7 +83,7 @@ class Model:
     jumps: NDArray[np.float64]
     first: NDArray[np.float64]
     diagonal: NDArray[np.float64]
-    _stem_tables: dict[tuple[float, int], StemTable] = field(default_factory=dict, init=False, repr=False)
+    _stem_tables: dict[tuple[float, Cut], StemTable] = field(default_factory=dict, init=False, repr=False)
 
     def parameters(
         self, settings: Settings, own: tuple[Floats, ...] | None = None, *, floor: float | None = None
@@ -96,7 +96,7 @@ class Model:
 
         floor = settings.smoothing if floor is None else floor
         if own is None:
-            zeros = np.zeros(len(self.source_mass), np.float32), np.zeros(len(self.target_mass), np.float32)
+            zeros = np.zeros((1, len(self.source_mass)), np.float32), np.zeros((1, len(self.target_mass)), np.float32)
             own = (*zeros, *zeros, np.zeros((0, 2), np.float32))
         return Parameters(
             self.weights, self.source_mass, self.target_mass, self.source_null, self.target_null, self.null_mass,
@@ -139,8 +139,10 @@ class Model:
             likeness = spelling_prior(corpus.source_words, corpus.target_words, corpus.rows, corpus.columns)
             weights[unmet] += np.float32(settings.spelling) * likeness[unmet, None]
         if settings.stems:
-            weights[unmet] += self._stems(settings).prior(corpus, source, target)[unmet]
-        room = 0.0 if learning else settings.spelling + settings.stems
+            for table in self._stems(settings):
+                weights[unmet] += table.prior(corpus, source, target)[unmet]
+        of_stems = settings.stems * sum(cut.factor for cut in settings.cuts)
+        room = 0.0 if learning else settings.spelling + of_stems
         source_mass = _with_last(self.source_mass, settings.smoothing * len(self.target_words) + room)[source]
         target_mass = _with_last(self.target_mass, settings.smoothing * len(self.source_words) + room)[target]
         if learning:
@@ -203,12 +205,12 @@ class Model:
             other.null_mass, other.jumps, other.first, other.diagonal,
         )  # fmt: skip
 
-    def _stems(self, settings: Settings) -> StemTable:
-        """Which stems go together, computed when first asked for."""
-        key = (settings.stems, settings.stem_length)
-        if key not in self._stem_tables:
-            self._stem_tables[key] = StemTable.of(self, settings.stems, settings.stem_length)
-        return self._stem_tables[key]
+    def _stems(self, settings: Settings) -> list[StemTable]:
+        """Which stems go together, computed when first asked for; a table for each way to cut words."""
+        for cut in settings.cuts:
+            if (settings.stems, cut) not in self._stem_tables:
+                self._stem_tables[settings.stems, cut] = StemTable.of(self, settings.stems, cut)
+        return [self._stem_tables[settings.stems, cut] for cut in settings.cuts]
 
     # --- saving
 

@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from isogloss.tasks.align.corpus import Corpus
     from isogloss.tasks.align.model import Model
 
-__all__ = ["StemTable", "Stems", "fold", "spelling_prior", "stem"]
+__all__ = ["Cut", "StemTable", "Stems", "cuts", "fold", "spelling_prior", "stem"]
 
 # A plain romanisation, enough to see that Москва is Moskva: letters of Cyrillic and Greek by sound.
 _LETTERS = "абвгдеёжзийклмнопрстуфхцчшщъыьэюяіїєґљњћђџјαβγδεζηθικλμνξοπρσςτυφχψω"
@@ -43,13 +43,53 @@ def fold(word: str) -> str:
     return "".join(_ROMAN.get(c, c) for c in plain).replace("'", "")
 
 
-def stem(word: str, length: int) -> str:
-    """The first letters of a word, a crude class of forms that share them; words without a letter in front, whole.
+class Cut(NamedTuple):
+    """How words are cut to stems, and how much their stems say: a factor on the strength of the prior."""
 
-    >>> stem("translations", 4), stem("1998", 4)
-    ('tran', '1998')
+    length: int
+    end: bool = False
+    factor: float = 1.0
+
+
+def cuts(length: int, classes: int) -> tuple[Cut, ...]:
+    """One class of each word, by its beginning; or three: by a longer and a shorter beginning, and by its ending.
+
+    A longer beginning tells more words apart, a shorter one has met more, and compounds and words with prefixes go by
+    their ending. Lengths and factors were chosen on dev splits of eleven gold sets; each class lowered the error of
+    most of them.
     """
-    return word[:length] if word[:1].isalpha() else word
+    short = max(1, length - 1)
+    return (Cut(length), Cut(short), Cut(short, end=True, factor=0.5))[:classes]
+
+
+def stem(word: str, length: int, *, end: bool = False) -> str:
+    """The first letters of a word, or the last; a crude class of forms that share them.
+
+    Words with something else than a letter there stay whole. A letter of some scripts says more than one of ours: of
+    Chinese characters one is taken, of kana and Hangul no more than two.
+
+    >>> stem("translations", 4), stem("translations", 4, end=True), stem("1998", 4), stem("京都", 4)
+    ('tran', 'ions', '1998', '京')
+    """
+    letter = word[-1:] if end else word[:1]
+    if not letter.isalpha():
+        return word
+    length = min(length, _MOST.get(_script(letter), length))
+    return word[-length:] if end else word[:length]
+
+
+_MOST = {"Han": 1, "kana": 2, "Hangul": 2}
+_SCRIPTS = ((0x3040, 0x30FF, "kana"), (0x3400, 0x9FFF, "Han"), (0xAC00, 0xD7AF, "Hangul"), (0xF900, 0xFAFF, "Han"))
+
+
+def _script(letter: str) -> str:
+    """Of those whose letters are many; "" for all others."""
+    code = ord(letter)
+    if code < 0x3005:
+        return ""
+    if letter == "々" or code >= 0x20000:
+        return "Han"
+    return next((name for first, last, name in _SCRIPTS if first <= code <= last), "")
 
 
 def spelling_prior(
@@ -115,7 +155,7 @@ class Stems:
         target: Iterable[str],
         rows: NDArray[np.int64],
         columns: NDArray[np.int32],
-        length: int,
+        cut: Cut,
         pairs: Callable[..., tuple[NDArray[np.int64], NDArray[np.int32]] | None] = lambda *classes: None,
     ) -> Stems:
         """Of a table; `pairs` knows better which classes go together where entries have been left out of it.
@@ -125,7 +165,7 @@ class Stems:
         """
         from isogloss.tasks.align._numba.lexicon import find_groups, group_entries
 
-        source_class, target_class = _classes(source, length)[0], _classes(target, length)[0]
+        source_class, target_class = _classes(source, cut)[0], _classes(target, cut)[0]
         members = np.argsort(source_class, kind="stable").astype(np.int32)
         sizes = np.bincount(source_class) if len(source_class) else np.zeros(0, np.int64)
         member_starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -146,10 +186,11 @@ class Stems:
         return self.members, self.member_starts, self.starts, self.other, self.target_class, n_classes
 
 
-def _classes(words: Iterable[str], length: int) -> tuple[NDArray[np.int32], dict[str, int]]:
+def _classes(words: Iterable[str], cut: Cut) -> tuple[NDArray[np.int32], dict[str, int]]:
     """The class of each word, numbered in order of first appearance, and the number of each stem."""
     numbers: dict[str, int] = {}
-    return np.array([numbers.setdefault(stem(word, length), len(numbers)) for word in words], np.int32), numbers
+    stems = (stem(word, cut.length, end=cut.end) for word in words)
+    return np.array([numbers.setdefault(one, len(numbers)) for one in stems], np.int32), numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,21 +218,25 @@ class StemTable:
     target_totals: NDArray[np.int64]
     source_counts: NDArray[np.int64]
     target_counts: NDArray[np.int64]
-    length: int
+    cut: Cut
 
     @classmethod
-    def of(cls, model: Model, strength: float, length: int) -> StemTable:
+    def of(cls, model: Model, strength: float, cut: Cut) -> StemTable:
         """Sum the weights of a model over stems."""
         from isogloss.tasks.align._numba.lexicon import group_sums
 
-        stems = Stems.of(model.source_words, model.target_words, model.rows, model.columns, length)
-        source_class, source = _classes(model.source_words, length)
-        target_class, target = _classes(model.target_words, length)
+        stems = Stems.of(model.source_words, model.target_words, model.rows, model.columns, cut)
+        source_class, source = _classes(model.source_words, cut)
+        target_class, target = _classes(model.target_words, cut)
         sums = np.full((len(stems.owner), 2), 1e-9)
         group_sums(stems.members, stems.member_starts, model.rows, stems.group, model.weights, sums)
         forward = np.bincount(stems.owner, sums[:, 0], minlength=len(source))
         backward = np.bincount(stems.other, sums[:, 1], minlength=len(target))
-        pull = strength * np.stack([sums[:, 0] / forward[stems.owner], sums[:, 1] / backward[stems.other]], axis=1)
+        pull = (
+            strength
+            * cut.factor
+            * np.stack([sums[:, 0] / forward[stems.owner], sums[:, 1] / backward[stems.other]], axis=1)
+        )
         return cls(
             stems.starts,
             stems.other,
@@ -202,7 +247,7 @@ class StemTable:
             np.bincount(target_class, model.target_counts, minlength=len(target)).astype(np.int64),
             model.source_counts,
             model.target_counts,
-            length,
+            cut,
         )
 
     def prior(self, corpus: Corpus, source: NDArray[np.int32], target: NDArray[np.int32]) -> NDArray[np.float32]:
@@ -233,7 +278,8 @@ class StemTable:
         totals: NDArray[np.int64],
         counts: NDArray[np.int64],
     ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-        stems = np.array([numbers.get(stem(word, self.length), -1) for word in words], np.int32)
+        cut = self.cut
+        stems = np.array([numbers.get(stem(word, cut.length, end=cut.end), -1) for word in words], np.int32)
         total = np.append(totals, 0)[stems]
         count = np.append(counts, 0)[known]
         return stems, np.where(known >= 0, count / np.maximum(1, total), 1.0 / (1.0 + total)).astype(np.float32)

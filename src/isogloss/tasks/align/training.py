@@ -36,7 +36,7 @@ from isogloss.errors import ModelError
 from isogloss.layout import Layout, Numbers, Offsets, check
 from isogloss.tasks.align.corpus import Corpus, Occurrences, Words
 from isogloss.tasks.align.model import Model
-from isogloss.tasks.align.priors import Stems, spelling_prior
+from isogloss.tasks.align.priors import Cut, Stems, spelling_prior
 from isogloss.tasks.align.settings import Settings
 
 __all__ = ["Evidence", "Info", "Kept", "State", "Training", "expect", "expect_shard"]
@@ -221,13 +221,34 @@ class Training:
         self.n_pairs = max(1, int((~corpus.skipped).sum()))
         self.prior = self._known_before(lexicon)
         self._last: tuple[int, NDArray[np.int64], tuple[Model, tuple[NDArray[np.float32], ...]]] | None = None
-        self.stems = None
+        self.cuts = settings.cuts if settings.stems and base is None else ()
+        self._stems: list[Stems] = []
         words = corpus.source_words, corpus.target_words
-        self.shares = np.zeros(len(words[0]) + 1, np.float32), np.zeros(len(words[1]) + 1, np.float32)
-        if settings.stems and base is None:
-            self.stems = Stems.of(*words, corpus.rows, corpus.columns, settings.stem_length, corpus.pairs_of_classes)
-            self.shares[0][:-1] = _shares(self.stems.source_class, corpus.source_counts)
-            self.shares[1][:-1] = _shares(self.stems.target_class, corpus.target_counts)
+        rows = max(1, len(self.cuts))
+        self.shares = tuple(np.zeros((rows, len(side) + 1), np.float32) for side in words)
+        for k, cut in enumerate(self.cuts):
+            known = (corpus.pairs_of_classes,) if k == 0 else ()
+            stems = Stems.of(*words, corpus.rows, corpus.columns, cut, *known)
+            self.shares[0][k, :-1] = _shares(stems.source_class, corpus.source_counts)
+            self.shares[1][k, :-1] = _shares(stems.target_class, corpus.target_counts)
+            self._stems.append(stems)
+        self._groups = self._numbered_groups()
+
+    @property
+    def stems(self) -> Stems | None:
+        """By the first way to cut words: what cells without an entry go by."""
+        return self._stems[0] if self._stems else None
+
+    def _numbered_groups(self) -> NDArray[np.int32]:
+        """The pair of stems of every entry, a row for each way to cut words; numbers go on from row to row."""
+        if len(self._stems) == 1:
+            return self._stems[0].group[None]
+        groups = np.empty((len(self._stems), len(self.corpus.columns)), np.int32)
+        first = 0
+        for row, stems in zip(groups, self._stems, strict=True):
+            np.add(stems.group, np.int32(first), out=row)
+            first += len(stems.owner) + 1
+        return groups
 
     def _known_before(self, lexicon: NDArray[np.float32] | None) -> tuple[NDArray[Any], ...]:
         """Entries that have a prior: where those of each source type start, which they are, and their pseudo-counts."""
@@ -363,15 +384,15 @@ class Training:
         corpus, settings = self.corpus, self.settings
         n, m = len(corpus.source_words), len(corpus.target_words)
         weights = np.empty((len(corpus.columns), 2), np.float32)
-        own = np.zeros(n + 1, np.float32), np.zeros(m + 1, np.float32)
+        own = tuple(np.zeros_like(share) for share in self.shares)
         started = state.iteration > 0 or self.base is not None
         pull = np.zeros((len(state.others.stray_pairs), 2), np.float32)
         if started:
-            pull, group = self._stem_prior(state, own)
+            pull = self._stem_prior(state, own)
             mass = np.zeros(n)
             blend(
                 corpus.rows, corpus.columns, state.counts, np.float32(1.0 / UNIT), np.float32(settings.smoothing),
-                self.prior, group, pull, self.shares[0], self.shares[1], weights, mass,
+                self.prior, self._groups, pull, self.shares[0], self.shares[1], weights, mass,
             )  # fmt: skip
         else:
             weights[:] = 1.0
@@ -422,7 +443,8 @@ class Training:
         if self.stems is None:
             return counted
         sums = np.zeros(len(counted[0])), np.zeros(len(counted[1]))
-        pulled(self.corpus.rows, self.corpus.columns, self.stems.group, pull, *self.shares, *sums)
+        first = self.shares[0][0], self.shares[1][0]
+        pulled(self.corpus.rows, self.corpus.columns, self._groups[0], pull, *first, *sums)
         strength = self.settings.stems
         return (
             counted[0] + np.maximum(0.0, strength - sums[0]),
@@ -445,25 +467,39 @@ class Training:
             return np.append(share, 0.5 / max(1, frequency.sum())).astype(np.float32)
         return np.append(counted + spread * share, spread * 0.5 / max(1, frequency.sum())).astype(np.float32)
 
-    def _stem_prior(
-        self, state: State, own: tuple[NDArray[np.float32], NDArray[np.float32]]
-    ) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
-        """Strength times probability of each pair of stems; `own` is filled with what one occurrence adds to it."""
+    def _stem_prior(self, state: State, own: tuple[NDArray[np.float32], ...]) -> NDArray[np.float32]:
+        """Strength times probability of each pair of stems, as `_groups` numbers them.
+
+        `own` is filled with what one occurrence adds to it.
+        """
+        nothing = np.zeros((0, 2), np.float32)
+        rows = [(own[0][k], own[1][k]) for k in range(len(self._stems))]
+        strays = [state.others.stray_pairs, *[state.others.stray_pairs[:0]] * (len(rows) - 1)]
+        given = zip(self._stems, self.cuts, strays, rows, strict=False)
+        return np.concatenate([nothing, *(self._pull(state.counts, *one) for one in given)])
+
+    def _pull(
+        self,
+        counts: NDArray[np.int64],
+        stems: Stems,
+        cut: Cut,
+        strays: NDArray[np.int64],
+        own: tuple[NDArray[np.float32], NDArray[np.float32]],
+    ) -> NDArray[np.float32]:
+        """That of one way to cut words; `strays` are counts of pairs of stems that no entry has."""
         from isogloss.tasks.align._numba.expect import UNIT
         from isogloss.tasks.align._numba.lexicon import group_sums, stem_pull
 
-        if self.stems is None:
-            return np.zeros((0, 2), np.float32), np.zeros(0, np.int32)
-        stems, strength = self.stems, self.settings.stems
+        strength = self.settings.stems * cut.factor
         sums = np.zeros((len(stems.owner) + 1, 2), np.int64)  # the last is for entries whose stems have no pair
-        sums[: len(state.others.stray_pairs)] = state.others.stray_pairs
-        group_sums(stems.members, stems.member_starts, self.corpus.rows, stems.group, state.counts, sums)
+        sums[: len(strays)] = strays
+        group_sums(stems.members, stems.member_starts, self.corpus.rows, stems.group, counts, sums)
         pull = np.zeros((len(stems.owner) + 1, 2), np.float32)
         forward, backward = np.zeros(len(stems.starts) - 1), np.zeros(int(stems.target_class.max(initial=-1)) + 1)
         stem_pull(stems.starts, stems.other, 1.0 / UNIT, strength, sums, pull, forward, backward)
         own[0][:-1] = strength / np.maximum(forward[stems.source_class], strength / 1e3)
         own[1][:-1] = strength / np.maximum(backward[stems.target_class], strength / 1e3)
-        return pull, stems.group
+        return pull
 
     # --- checkpoints
 

@@ -80,8 +80,9 @@ Pairs = namedtuple("Pairs", "source_ids source_offsets target_ids target_offsets
 # All that the E-step reads. `weights[entry]`: pseudo-counts of the pair, forward and backward, whose row sums are
 # `source_mass` and `target_mass`; `floor` stands for a pair without entry. `*_null`: pseudo-counts of null by type, and
 # `null_mass` their sums. The last element of what is listed by type is for unknown words. `jumps`, `first`, `diagonal`:
-# distortion, a row a direction. `own_*`: how much of the stem prior of a word is owed to each occurrence of its pair.
-# `pull[g]`: the stem prior of a pair of classes, of which a word has its share, for cells without entry.
+# distortion, a row a direction. `own_*`: how much of the stem prior of a word is owed to each occurrence of its pair; a
+# row for each way to cut words to stems, as `share_*` has them, which say how much of its stem a word is. `pull[g]`: the
+# stem prior of a pair of classes, of which a word has its share by the first way, for cells without entry.
 Parameters = namedtuple(
     "Parameters",
     "weights source_mass target_mass source_null target_null null_mass jumps first diagonal p0 floor "
@@ -116,7 +117,7 @@ def _gather(pairs, p, s, leave_out, starts, kept, nulls, space):
         store(top, j, splat(np.float32(0.0)))
         store(used, j, splat(np.float32(0.0)))
     for j in range(m):
-        share[j] = p.share_target[target[j]]
+        share[j] = p.share_target[0, target[j]]
     at = last = np.int64(0)
     if leave_out > 0:
         at, last = starts[s], starts[s + 1]
@@ -124,7 +125,7 @@ def _gather(pairs, p, s, leave_out, starts, kept, nulls, space):
     for i in range(n):
         row = i * wide
         first = pairs.cell_offsets[s] + i * m
-        own, own_e, share_e = np.float32(0.0), p.own_source[source[i]], p.share_source[source[i]]
+        own, share_e = np.float32(0.0), p.share_source[0, source[i]]
         _gather_row(pairs.cells, first, p.weights, p.floor, m, ahead, back, row)
         if p.pull.size > 0:
             _gather_strays(pairs.cells, first, p.pull, share, share_e, m, ahead, back, row)
@@ -132,8 +133,12 @@ def _gather(pairs, p, s, leave_out, starts, kept, nulls, space):
             j = cell - i * m
             qa, qb = np.float32(kept[at, 1]) * unit, np.float32(kept[at, 2]) * unit
             counted = one if pairs.cells[first + j] >= 0 else np.float32(0.0)
-            ahead[row + j] = max(p.floor, ahead[row + j] - qa * (counted + own_e * share[j]))
-            back[row + j] = max(p.floor, back[row + j] - qb * (counted + p.own_target[target[j]] * share_e))
+            owed_a = owed_b = counted
+            for k in range(p.own_source.shape[0] if counted > 0 else 1):
+                owed_a += p.own_source[k, source[i]] * p.share_target[k, target[j]]
+                owed_b += p.own_target[k, target[j]] * p.share_source[k, source[i]]
+            ahead[row + j] = max(p.floor, ahead[row + j] - qa * owed_a)
+            back[row + j] = max(p.floor, back[row + j] - qb * owed_b)
             own += qa
             used[j] += qb
             at += 1

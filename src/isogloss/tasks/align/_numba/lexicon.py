@@ -506,9 +506,9 @@ def _blend(
                 forward += prior[known, 0]
                 backward += prior[known, 1]
                 known += 1
-            if group.size > 0:
-                forward += pull[group[entry], 0] * share_target[columns[entry]]
-                backward += pull[group[entry], 1] * share_source[word]
+            for k in range(group.shape[0]):
+                forward += pull[group[k, entry], 0] * share_target[k, columns[entry]]
+                backward += pull[group[k, entry], 1] * share_source[k, word]
             weights[entry, 0] = forward
             weights[entry, 1] = backward
             mass += weights[entry, 0]
@@ -520,8 +520,8 @@ def blend(rows, columns, counts, unit, floor, prior, group, pull, share_source, 
 
     `prior` has the entries that have one, in order: where those of each source type start, which they are, and their
     pseudo-counts in both directions. ``pull[group]`` is the strength of the stem prior times the conditional
-    probability of the pair of stems, in both directions; shares say which part of its stem a word is. `group` may be
-    empty.
+    probability of the pair of stems, in both directions; shares say which part of its stem a word is. Of `group` and
+    the shares there is a row for each way to cut words to stems.
     """
     run_blocks(
         _blend, blocks_for(rows.size - 1), rows, columns, counts, unit, floor, *prior, group, pull, share_source,
