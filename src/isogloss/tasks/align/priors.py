@@ -6,6 +6,7 @@ expected link.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -19,9 +20,10 @@ if TYPE_CHECKING:
     from isogloss.tasks.align.corpus import Corpus
     from isogloss.tasks.align.model import Model
 
-__all__ = ["Cut", "StemTable", "Stems", "cuts", "fold", "spelling_prior", "stem"]
+__all__ = ["Cut", "StemTable", "Stems", "cuts", "fold", "skeleton", "spelling_prior", "stem"]
 
-# A plain romanisation, enough to see that Москва is Moskva: letters of Cyrillic and Greek by sound.
+# A plain romanisation, enough to see that Москва is Moskva: letters of Cyrillic and Greek by sound. Other scripts, from
+# kana to Thai, are spelt by the tables of `anyascii`; Chinese characters there as in Mandarin.
 _LETTERS = "абвгдеёжзийклмнопрстуфхцчшщъыьэюяіїєґљњћђџјαβγδεζηθικλμνξοπρσςτυφχψω"
 _SOUNDS = (
     "a b v g d e e zh z i i k l m n o p r s t u f h c ch sh shch ' y ' e iu ia i i e g l n c d d j "
@@ -34,13 +36,48 @@ _ROMAN = dict(zip(_LETTERS, _SOUNDS.split(" "), strict=True))
 def fold(word: str) -> str:
     """A word without case, accents and script: what spelling is compared by.
 
-    >>> fold("Élysée"), fold("Москва"), fold("naïve")
-    ('elysee', 'moskva', 'naive')
+    >>> fold("Élysée"), fold("Москва"), fold("ホテル"), fold("北京"), fold("서울")
+    ('elysee', 'moskva', 'hoteru', 'beijing', 'seoul')
     """
     if word.isascii():
         return word.lower()
-    plain = "".join(c for c in unicodedata.normalize("NFKD", word) if not unicodedata.combining(c)).casefold()
-    return "".join(_ROMAN.get(c, c) for c in plain).replace("'", "")
+    letters = (c for c in unicodedata.normalize("NFKD", word) if not unicodedata.combining(c) or c in _VOICED)
+    plain = "".join(_ROMAN.get(c, c) for c in "".join(letters).casefold()).replace("'", "")
+    if plain.isascii() or not any(c.isalpha() for c in plain):
+        return plain
+    from anyascii import anyascii
+
+    spelt: str = anyascii(unicodedata.normalize("NFC", plain)).lower().replace("'", "").replace("`", "")
+    return spelt or plain
+
+
+_VOICED = "\u3099\u309a"  # marks of kana that are letters of their own
+_CONSONANTAL = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")  # Hebrew, Arabic, Syriac and their like
+_SOUNDS_ALIKE = str.maketrans("cqpvgz", "kkbfjs")
+_TWO_LETTERS = re.compile("ck|kh|sh|th|ph|ch|dh|gh")
+_VOWELS = re.compile("[aeiouwy]")
+
+
+def skeleton(form: str) -> str:
+    """The consonants of a folded word, as a script without vowels can tell them apart; the first letter stays.
+
+    >>> skeleton("mohammed"), skeleton("mhmd"), skeleton("bush"), skeleton("bwsh")
+    ('mhmd', 'mhmd', 'bs', 'bs')
+    """
+    if not form[:1].isalpha():
+        return form
+    plain = _TWO_LETTERS.sub(lambda pair: _ONE_LETTER[pair[0]], form).translate(_SOUNDS_ALIKE)
+    bones = plain[:1] + _VOWELS.sub("", plain[1:])
+    return re.sub(r"([a-z])\1+", r"\1", bones)
+
+
+_ONE_LETTER = {"ck": "k", "kh": "h", "sh": "s", "th": "t", "ph": "f", "ch": "s", "dh": "d", "gh": "j"}
+
+
+def _without_vowels(words: Sequence[str]) -> bool:
+    """Whether most words are written in a script that leaves vowels out."""
+    with_letters = [word for word in words if word[:1].isalpha()]
+    return 2 * sum(1 for word in with_letters if _CONSONANTAL.match(word)) > len(with_letters)
 
 
 class Cut(NamedTuple):
@@ -104,11 +141,13 @@ def spelling_prior(
 
     Words of the same folded form have 1; a pair whose longest common subsequence ratio r exceeds `least` has
     ((r - least) / (1 - least))²; other pairs 0. Single letters that stand alone say nothing, nor do words of fewer than
-    four letters unless they are the same.
+    four letters unless they are the same. Beside a script without vowels (Arabic, Hebrew) consonants are compared.
     """
     from isogloss.tasks.align._numba.spelling import alike
 
     forms = [fold(word) for word in source], [fold(word) for word in target]
+    if _without_vowels(source) != _without_vowels(target):
+        forms = [skeleton(form) for form in forms[0]], [skeleton(form) for form in forms[1]]
     letters = sorted(set("".join(forms[0])) | set("".join(forms[1])))
     number = {letter: k for k, letter in enumerate(letters)}
     same: dict[str, int] = {}

@@ -13,7 +13,7 @@ __all__ = ["CONSTRAINTS", "MOST_WORDS", "Settings"]
 
 _LARGE = 1_000_000
 """Source words from which on a text has met its word pairs itself, and one way to cut words to stems does."""
-_SPREAD, _MOST = 6.0, 0.003
+_SPREAD, _MOST = 4.0, 0.003
 """Pseudo-counts that smoothing gives a word, all told, if no other amount is asked for, and the most for each pair."""
 
 
@@ -39,7 +39,7 @@ class Settings:
     spelling, stems : float
         Pseudo-counts of a pair of words that are spelt alike, and of words whose stems go together; 0 for none.
     stem_length, stem_classes : int
-        Letters of a word that make its stem, and in how many ways words are cut: see `isogloss.tasks.align.priors.cuts`.
+        Letters of a word that make its stem, and in how many ways words are cut (`isogloss.tasks.align.priors.cuts`).
     leave_out, decode_leave_out : float
         How much of its own evidence a sentence is judged without, in training and decoding: 1 all of it, 0 nothing.
     dual_steps, dual_rate, dual_tolerance

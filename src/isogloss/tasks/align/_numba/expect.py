@@ -81,8 +81,8 @@ Pairs = namedtuple("Pairs", "source_ids source_offsets target_ids target_offsets
 # `source_mass` and `target_mass`; `floor` stands for a pair without entry. `*_null`: pseudo-counts of null by type, and
 # `null_mass` their sums. The last element of what is listed by type is for unknown words. `jumps`, `first`, `diagonal`:
 # distortion, a row a direction. `own_*`: how much of the stem prior of a word is owed to each occurrence of its pair; a
-# row for each way to cut words to stems, as `share_*` has them, which say how much of its stem a word is. `pull[g]`: the
-# stem prior of a pair of classes, of which a word has its share by the first way, for cells without entry.
+# row for each way to cut words to stems, as in `share_*`, which say how much of its stem a word is. `pull[g]`: the stem
+# prior of a pair of classes, of which a word has its share by the first way, for cells without entry.
 Parameters = namedtuple(
     "Parameters",
     "weights source_mass target_mass source_null target_null null_mass jumps first diagonal p0 floor "
