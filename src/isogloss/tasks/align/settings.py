@@ -31,7 +31,7 @@ class Settings:
     iterations : int
         Of the model itself, after `model1_iterations` of Model 1.
     smoothing : float
-        Pseudo-count of every pair of words, met or not: six for each word, spread over all words of the other side.
+        Pseudo-count of every pair of words, met or not: four for each word, spread over all words of the other side.
     null : float
         Probability that a word has no link, before any word is looked at.
     null_smoothing : float
