@@ -41,7 +41,7 @@ from isogloss.tasks.align.settings import Settings
 
 __all__ = ["Evidence", "Info", "Kept", "State", "Training", "expect", "expect_shard"]
 
-_LEAST = 64  # units of 1/65535: where own evidence is left out, cells below a thousandth count as 0
+_LEAST = 16  # units of 1/65535: where own evidence is left out, cells below a quarter of a thousandth count as 0
 _START = 10.0  # how much the priors weigh in the very first, otherwise uniform, table
 _PSEUDO = 0.5  # pseudo-count of every jump and first position
 
