@@ -183,6 +183,18 @@ def test_what_needs_every_cell_finds_it_again(bitext, many_shards):
     assert aligner.explain(bitext, 150, source=0)["candidates"]
 
 
+def test_a_new_text_is_aligned_a_part_at_a_time(bitext, monkeypatch):
+    from isogloss.tasks.align import hmm as module
+
+    aligner, new = HMMAligner(threads=1).fit(bitext), samples.synthetic(60, seed=4).bitext
+    once = aligner.predict(new)
+    monkeypatch.setattr(module, "SHARD", 500)
+    parts = aligner.predict(new)
+    for name in ("offsets", "source", "target", "probability"):
+        assert getattr(once, name).tobytes() == getattr(parts, name).tobytes()
+    assert parts.bitext is new and len(aligner.predict(new[:0])) == 0
+
+
 def test_a_training_in_files_is_resumed_to_the_bit(bitext, many_shards, tmp_path):
     class Stop(QuietProgress):
         done = 0
