@@ -320,6 +320,19 @@ def test_little_room_still_finds_most_links(bitext):
     assert same > 0.8 * len(b.source) and same > 0.8 * len(a.source)
 
 
+def test_threads_and_files_change_nothing_with_little_room(bitext, many_shards):
+    found = []
+    for threads, shelf in ((1, Shelf()), (2, Shelf(0)), (4, Shelf(3000))):
+        aligner = HMMAligner(threads=threads)
+        with using_threads(threads):
+            room = Room(entries=lambda forms: 3000, classes=lambda forms: 5000, listed=70 * threads)
+            corpus = in_parts(cut(bitext, 11, 50), shelf=shelf, room=room)
+            aligner._fit(bitext, bitext, corpus, QuietProgress(), checkpoint=None, resume=False)
+        assert corpus.least > 1
+        found.append(arrays_of(aligner, aligner.predict(bitext)))
+    assert found[0] == found[1] == found[2]
+
+
 def test_room_is_shared_out_or_refused():
     room = room_for(4 * 10**9)
     assert room.entries is not None and room.classes is not None

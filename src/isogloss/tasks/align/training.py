@@ -297,7 +297,7 @@ class Training:
         keeping = self._keeps(state.iteration)
         for shard in range(len(corpus.shards)):
             self.on_shard(shard / len(corpus.shards))
-            pairs, where = corpus.shard(shard, self.stems)
+            pairs, where = corpus.shard(shard, self.stems if corpus.least > 1 else None)
             evidence, more = expect_shard(
                 corpus, pairs, parameters, settings, kind, constraint, state.evidence.before(shard, pairs),
                 leave_out=leave_out, learn=True, least=_LEAST if keeping else 1,
