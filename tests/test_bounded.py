@@ -183,6 +183,18 @@ def test_what_needs_every_cell_finds_it_again(bitext, many_shards):
     assert aligner.explain(bitext, 150, source=0)["candidates"]
 
 
+def test_a_new_text_is_aligned_a_part_at_a_time(bitext, monkeypatch):
+    from isogloss.tasks.align import hmm as module
+
+    aligner, new = HMMAligner(threads=1).fit(bitext), samples.synthetic(60, seed=4).bitext
+    once = aligner.predict(new)
+    monkeypatch.setattr(module, "SHARD", 500)
+    parts = aligner.predict(new)
+    for name in ("offsets", "source", "target", "probability"):
+        assert getattr(once, name).tobytes() == getattr(parts, name).tobytes()
+    assert parts.bitext is new and len(aligner.predict(new[:0])) == 0
+
+
 def test_a_training_in_files_is_resumed_to_the_bit(bitext, many_shards, tmp_path):
     class Stop(QuietProgress):
         done = 0
@@ -306,6 +318,19 @@ def test_little_room_still_finds_most_links(bitext):
     a, b = small.predict(bitext), full.fit_predict(bitext)
     same = sum(len(x.links & y.links) for x, y in zip(a, b, strict=True))
     assert same > 0.8 * len(b.source) and same > 0.8 * len(a.source)
+
+
+def test_threads_and_files_change_nothing_with_little_room(bitext, many_shards):
+    found = []
+    for threads, shelf in ((1, Shelf()), (2, Shelf(0)), (4, Shelf(3000))):
+        aligner = HMMAligner(threads=threads)
+        with using_threads(threads):
+            room = Room(entries=lambda forms: 3000, classes=lambda forms: 5000, listed=70 * threads)
+            corpus = in_parts(cut(bitext, 11, 50), shelf=shelf, room=room)
+            aligner._fit(bitext, bitext, corpus, QuietProgress(), checkpoint=None, resume=False)
+        assert corpus.least > 1
+        found.append(arrays_of(aligner, aligner.predict(bitext)))
+    assert found[0] == found[1] == found[2]
 
 
 def test_room_is_shared_out_or_refused():

@@ -241,7 +241,7 @@ def test_counts_are_sums_of_posteriors_and_probabilities_add_up(small):
     state = result.state
     sums = np.zeros((len(small.columns), 2), np.int64)
     _, posterior = state.evidence.shard(0)
-    assert posterior.max(axis=1)[posterior.any(axis=1)].min() >= 64 and not posterior.all()
+    assert posterior.max(axis=1)[posterior.any(axis=1)].min() >= 16 and not posterior.all()
     np.add.at(sums, small.pairs.cells, posterior.astype(np.int64))
     assert (sums == state.counts).all()
     model, settings = training.model(state), training.settings

@@ -15,7 +15,7 @@ LEAST = 600_000_000
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _BINARY = {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
 _SHARE = 0.8
-_LARGE = 100_000_000  # bytes of text
+_LARGE = 30_000_000  # bytes of text
 _COMPRESSED = {".gz": 4, ".xz": 6, ".zst": 4, ".bz2": 5}
 
 

@@ -128,12 +128,13 @@ class Corpus:
 
         Cells are valid until the next shard is asked for. Those without entry have the pair of `stems` of their words.
         """
-        if self._found.get("shard") != shard:
+        if self._found.get("shard") != shard or self._found["stems"] is not stems:
             self._found.clear()
             words = self.words(shard)
             where = words.occurrences(len(self.source_words))
             cells = self.space("cells", int(words.cell_offsets[-1]), np.int32)
-            self._found.update(shard=shard, pairs=self._with_cells(words, where, cells, stems), where=where)
+            pairs = self._with_cells(words, where, cells, stems)
+            self._found.update(shard=shard, stems=stems, pairs=pairs, where=where)
         return self._found["pairs"], self._found["where"]
 
     def space(self, name: str, size: int, kind: Any) -> NDArray[Any]:

@@ -16,6 +16,7 @@ from isogloss._version import __version__
 from isogloss.data import Bitext, Links, Vocabulary
 from isogloss.data.formats import BitextLike, as_bitext, as_links
 from isogloss.data.reading import Reading
+from isogloss.engine.shards import shards
 from isogloss.engine.shelf import Shelf
 from isogloss.engine.threads import using_threads
 from isogloss.errors import BitextError, ParameterError, UsageError
@@ -24,7 +25,7 @@ from isogloss.learners.runner import run
 from isogloss.metrics import AlignmentScore, best_threshold, score_links
 from isogloss.progress import Progress, QuietProgress
 from isogloss.tasks.align import decode as decoding
-from isogloss.tasks.align.corpus import Corpus, Room
+from isogloss.tasks.align.corpus import SHARD, Corpus, Room
 from isogloss.tasks.align.explain import explain
 from isogloss.tasks.align.judged import JudgedText
 from isogloss.tasks.align.languages import KnownWords, text_for
@@ -262,8 +263,7 @@ class HMMAligner(HMMOptions):
         with using_threads(self.threads):
             if (text := self._known(bitext)) is not None:
                 return decoding.joined(self._links_of(text), bitext)
-            corpus, model, evidence = self._evidence(bitext)
-            return replace(self._links(corpus.pairs, evidence, model.parameters(self._settings)), bitext=bitext)
+            return decoding.joined(self._links_of_new(bitext), bitext)
 
     def predict_parts(self) -> Iterator[Links]:
         """Links of the text of the training, for some of its pairs after the other: in memory are those of one part."""
@@ -470,6 +470,12 @@ class HMMAligner(HMMOptions):
             return
         for shard in range(len(text.corpus.shards)):
             yield self._links(*text.shard(shard), text.parameters)
+
+    def _links_of_new(self, bitext: Bitext) -> Iterator[Links]:
+        """Links of another text, a part at a time: a sentence has the same links in whatever company it comes."""
+        for start, stop in shards(bitext.cells, limit=SHARD):
+            corpus, model, evidence = self._evidence(bitext.part(start, stop))
+            yield self._links(corpus.pairs, evidence, model.parameters(self._settings))
 
     def _links(self, pairs: Any, evidence: Evidence, parameters: Any) -> Links:
         settings = self._settings

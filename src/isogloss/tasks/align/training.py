@@ -41,7 +41,7 @@ from isogloss.tasks.align.settings import Settings
 
 __all__ = ["Evidence", "Info", "Kept", "State", "Training", "expect", "expect_shard"]
 
-_LEAST = 64  # units of 1/65535: where own evidence is left out, cells below a thousandth count as 0
+_LEAST = 16  # units of 1/65535: where own evidence is left out, cells below a quarter of a thousandth count as 0
 _START = 10.0  # how much the priors weigh in the very first, otherwise uniform, table
 _PSEUDO = 0.5  # pseudo-count of every jump and first position
 
@@ -318,7 +318,7 @@ class Training:
         keeping = self._keeps(state.iteration)
         for shard in range(len(corpus.shards)):
             self.on_shard(shard / len(corpus.shards))
-            pairs, where = corpus.shard(shard, self.stems)
+            pairs, where = corpus.shard(shard, self.stems if corpus.least > 1 else None)
             evidence, more = expect_shard(
                 corpus, pairs, parameters, settings, kind, constraint, state.evidence.before(shard, pairs),
                 leave_out=leave_out, learn=True, least=_LEAST if keeping else 1,
