@@ -379,3 +379,17 @@ def test_memory_that_makes_no_sense(isogloss: Call, tmp_path):
     assert answer.status == 2 and "--chunk" in answer.err
     answer = isogloss("align", "-", "--memory", "1GB")
     assert answer.status == 2 and "read once" in answer.err
+
+
+def test_large_files_are_read_in_parts_by_themselves(isogloss: Call, tmp_path, monkeypatch):
+    from isogloss.cli import _room
+
+    plain = ["align", SOURCE, TARGET, "--quiet"]
+    assert not _room.is_large(str(SOURCE), str(TARGET)) and not _room.is_large("-", None)
+    whole = isogloss(*plain)
+    monkeypatch.setattr(_room, "_LARGE", 100)
+    monkeypatch.setattr(HMMAligner, "fit_predict", None)  # the way of small texts
+    assert _room.is_large(str(SOURCE), None) and not _room.is_large("-", str(TARGET)) and isogloss(*plain) == whole
+    assert whole.status == 0 and whole.out.count("\n") == 50
+    free = _room.most_of_what_is_free()
+    assert free is None or free >= _room.LEAST

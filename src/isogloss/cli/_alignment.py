@@ -106,7 +106,7 @@ class Alignments:
         self.data_hash: str | None = None
         self.trace: list[float] = []
 
-    # --- the three ways
+    # --- the four ways
 
     def train(self, aligner: Any, checkpoint: str | None, resume: bool) -> None:
         """Learn from the whole text in memory, and align it."""
@@ -148,10 +148,12 @@ class Alignments:
         """Write links that come in parts of their own beside the text, which is read again."""
         from isogloss.tasks.align.decode import joined as joined_links
 
-        waiting = next(links)
+        waiting = joined_links([])
         for part in stream_bitext(self.source, self.target, size=_AT_ONCE, **self.reading):
             while len(waiting) < len(part):
-                waiting = joined_links([waiting, next(links)])
+                if (more := next(links, None)) is None:
+                    raise BitextError(f"{self.source} has become longer while it was aligned. Do it again")
+                waiting = joined_links([waiting, more])
             self._write(file, part, replace(waiting.part(0, len(part)), bitext=part), aligner)
             waiting = waiting.part(len(part), len(waiting))
 

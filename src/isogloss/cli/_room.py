@@ -63,8 +63,8 @@ def most_of_what_is_free() -> int | None:
 
 def is_large(*paths: str | None) -> bool:
     """Whether a text is so large that it is better read a part at a time; text that comes through a pipe is not."""
-    size = 0
-    for path in paths:
-        if path is not None and os.path.isfile(path):
-            size += os.path.getsize(path) * _COMPRESSED.get(os.path.splitext(path)[1], 1)
-    return size > _LARGE
+    given = [path for path in paths if path is not None]
+    if not all(os.path.isfile(path) for path in given):
+        return False
+    sizes = (os.path.getsize(path) * _COMPRESSED.get(os.path.splitext(path)[1], 1) for path in given)
+    return sum(sizes) > _LARGE

@@ -69,14 +69,14 @@ def _units(threshold: float) -> int:
 
 def joined(parts: Iterable[Links], bitext: Bitext | None = None) -> Links:
     """Links of consecutive parts of a text, with probabilities, as one."""
-    offsets, columns = (
-        [np.zeros(1, np.int64)],
-        [(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0, np.float32))],
-    )
+    offsets, none = [np.zeros(1, np.int64)], np.zeros(0, np.int32)
+    columns = [(none, none, np.zeros(0, np.float32))]
+    n_links = 0
     for part in parts:
         assert part.probability is not None
-        offsets.append(part.offsets[1:] + offsets[-1][-1])
+        offsets.append(part.offsets[1:] + n_links)
         columns.append((part.source, part.target, part.probability))
+        n_links += len(part.source)
     source, target, probability = (np.concatenate(column) for column in zip(*columns, strict=True))
     return Links(np.concatenate(offsets), source, target, probability, None, bitext)
 

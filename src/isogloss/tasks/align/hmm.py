@@ -151,7 +151,8 @@ class HMMAligner(HMMOptions):
         parts : iterable of Bitext
             Read once.
         memory : int, optional
-            Bytes that this process may have; without it, everything lies in memory.
+            Bytes that this process may have; without it, everything lies in memory. If the table of word pairs does not
+            fit, pairs of few occurrences share what is known of their stems.
         folder : path, optional
             Where the files are to lie while they are needed; by default the folder of the system for such files.
         """
@@ -207,9 +208,10 @@ class HMMAligner(HMMOptions):
 
     def _learn(self, bitext: Bitext | None, training: Training, progress: Progress, **keeping: Any) -> None:
         corpus, settings = training.corpus, self._settings
-        fingerprint = None
+        fingerprint: dict[str, Any] | None = None
         if keeping.get("checkpoint") is not None:
             fingerprint = {"options": settings.as_dict(), "data": corpus.hash(), "isogloss": __version__}
+            fingerprint["least occurrences of a pair of words"] = corpus.least
         result = run(
             training, training.begin(), iterations=training.iterations, progress=progress, name="Training",
             fingerprint=fingerprint, every=None, **keeping,
@@ -244,10 +246,10 @@ class HMMAligner(HMMOptions):
 
     def _threshold(self, text: JudgedText, progress: Progress) -> float:
         asked = self._settings.threshold
-        number = not isinstance(asked, str)
-        bins = text.decode(float(asked) if number else decoding.LEAST, progress.within)
         if not isinstance(asked, str):
+            text.decode(float(asked), progress.within)
             return float(asked)
+        bins = text.decode(decoding.LEAST, progress.within)
         if asked == "auto":
             return decoding.expected_f_threshold(bins)
         linked = 0
@@ -266,7 +268,7 @@ class HMMAligner(HMMOptions):
             return decoding.joined(self._links_of_new(bitext), bitext)
 
     def predict_parts(self) -> Iterator[Links]:
-        """Links of the text of the training, for some of its pairs after the other: in memory are those of one part."""
+        """Links of the text of the training, one part of it after the other."""
         self._check_fitted()
         if self._trained_on is None:
             raise UsageError("predict_parts is for the text of the training, which a saved model has not. Call predict")
