@@ -391,7 +391,7 @@ class HMMAligner(HMMOptions):
     @classmethod
     def _from_saved(cls, saved: store.Saved) -> Self:
         with store.reading("the saved aligner"):
-            options = {"model": cls._kind, "stem_classes": 1, **saved.options}  # before 0.3 there was one way to cut
+            options = {"model": cls._kind, "stem_classes": 1, **saved.options}  # older models knew one way to cut
             if (model := options.pop("model")) != cls._kind:
                 raise ParameterError(f"model should be {cls._kind!r}, not {model!r}")
             aligner = cls(**options)
