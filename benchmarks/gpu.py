@@ -116,7 +116,7 @@ def align(arguments: argparse.Namespace) -> list[dict[str, Any]]:
 def _settings(text: Any) -> Any:
     from isogloss.tasks.align.hmm import HMMAligner
 
-    return HMMAligner()._asked(len(text.source_ids))
+    return HMMAligner(stem_classes=1)._asked(len(text.source_ids), len(text.source_words), len(text.target_words))
 
 
 def _on_gpu(text: Any, planted: np.ndarray, words: int) -> tuple[list[tuple[str, float]], str]:
@@ -164,7 +164,7 @@ def _on_cpu(text: Any, planted: np.ndarray, words: int, threads: int | None) -> 
     bitext = Bitext(*sides)
     start = time.perf_counter()
     with using_threads(threads):
-        links = HMMAligner(threads=threads, device="cpu").fit_predict(bitext)
+        links = HMMAligner(threads=threads, device="cpu", stem_classes=1).fit_predict(bitext)
     return [("all", time.perf_counter() - start)], check_links(links, planted, words)
 
 

@@ -302,7 +302,7 @@ def test_points_keep_as_many_links_as_best_paths(turkish, constraint):
     aligner = HMMAligner(threshold="points", constraint=constraint).fit(turkish)
     one = HMMAligner(constraint=constraint, decode="viterbi", symmetrise="union").fit(turkish)
     corpus, model, _ = one._evidence(turkish)
-    paths = one._best_paths(corpus, model)
+    paths = one._best_paths(corpus.pairs, model.parameters(one._settings))
     asked = ((paths[0] >= 0).sum() + (paths[1] >= 0).sum() + 1) // 2
     chances = np.concatenate([matrix.ravel() for matrix in aligner.predict_proba(turkish)])
     kept = len(aligner.predict(turkish).source)
@@ -484,7 +484,7 @@ def test_options_and_threshold_survive_saving(german, tmp_path):
 
 
 def test_pruning_drops_what_is_improbable_both_ways(fitted):
-    model = fitted._own_model
+    model = fitted._trained_on[1].model
     owner = np.repeat(np.arange(len(model.source_words)), np.diff(model.rows))
     forward = model.weights[:, 0] / model.source_mass[owner]
     backward = model.weights[:, 1] / model.target_mass[model.columns]
@@ -592,12 +592,17 @@ def test_unknown_options_are_refused(german):
 def test_the_size_of_each_text_decides_anew(monkeypatch):
     from isogloss.tasks.align import settings as module
 
-    monkeypatch.setattr(module, "_FEWER", ((300, {"model1_iterations": 1, "iterations": 1}),))
-    aligner = HMMAligner()
-    for name, steps in (("en-de", 2), ("en-tr", 10)):
+    monkeypatch.setattr(module, "_LARGE", 300)
+    monkeypatch.setattr(module, "_SPREAD", 0.1)
+    aligner, types = HMMAligner(), []
+    for name, classes in (("en-de", 1), ("en-tr", 3)):
         text = samples.bitext(name).part(0, 50 if name == "en-de" else 20)
-        assert len(aligner.fit(text).trace_) == steps
-    assert len(HMMAligner(iterations=4).fit(samples.bitext("en-de")).trace_) == 5  # what was given stays
+        used = aligner.fit(text).options_
+        types.append(np.sqrt(len(aligner._model.source_words) * len(aligner._model.target_words)))
+        assert used["stem_classes"] == classes and used["smoothing"] == pytest.approx(0.1 / types[-1])
+    assert types[0] != types[1]
+    given = HMMAligner(stem_classes=2, smoothing=0.5).fit(samples.bitext("en-de")).options_  # what was given stays
+    assert (given["stem_classes"], given["smoothing"]) == (2, 0.5)
 
 
 def test_options_are_kept_as_given_and_told_as_used():
@@ -611,7 +616,7 @@ def test_options_are_kept_as_given_and_told_as_used():
     options = {name: value for name, value in json.loads(json.dumps(used)).items() if name != "model"}
     assert Model2Aligner(**options).options_ == used
     usual = HMMAligner().options_
-    assert (usual["dual_steps"], usual["decode_constraint"], usual["iterations"]) == (6, "symmetric", 5)
+    assert (usual["dual_steps"], usual["decode_constraint"], usual["iterations"]) == (9, "symmetric", 5)
 
 
 def test_a_new_fit_uses_new_options(german):

@@ -56,6 +56,7 @@ class Diagonal:
 
     def _learn(self, bitext: Bitext) -> None:
         self.seen += len(bitext)
+        self.data_hash_ = store.data_hash(bitext.source.ids, bitext.target.ids)
         self.trace_, self.threshold_ = np.array([-2.0, -1.0]), 0.5
 
     def fit(self, bitext: Bitext, *, checkpoint: Any = None, resume: bool = False, progress: Any = None) -> Diagonal:

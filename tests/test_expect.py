@@ -57,7 +57,8 @@ def draw_text(sizes, seed, *, n_types=6, p0=0.2, spread=2.0, stems=0.0):
         positive(len(corpus.columns), 2), 20 + positive(n + 1), 20 + positive(m + 1), source_null, target_null,
         np.array([2 + source_null.sum(), 2 + target_null.sum()], np.float32),
         simplex(BUCKETS), simplex(FIRST), simplex(BUCKETS), p0, np.float32(0.01),
-        *(stems * rng.random(size).astype(np.float32) for size in (n + 1, m + 1, n + 1, m + 1)),
+        *(stems * rng.random((3, size)).astype(np.float32) for size in (n + 1, m + 1, n + 1, m + 1)),
+        np.zeros((0, 2), np.float32),
     )  # fmt: skip
     return Text(corpus.pairs, p)
 
@@ -79,16 +80,16 @@ def run(
 ):
     """The kernel, with its whole numbers as probabilities again; `before` are an earlier run's, to be left out."""
     pairs = text.pairs
-    if before is None:
-        posterior = np.zeros((len(pairs.cells), 2), np.uint16)
-        nulls = np.zeros(len(pairs.source_ids), np.uint16), np.zeros(len(pairs.target_ids), np.uint16)
-    else:
-        posterior, nulls = before[0].copy(), (before[1].copy(), before[2].copy())
+    known = kernel.no_evidence(pairs)
+    if before is not None:
+        known = (*kernel.keep_cells(pairs.cell_offsets, before[0]), before[1:])
+    posterior = np.zeros((len(pairs.cells), 2), np.uint16)
+    nulls = np.zeros(len(pairs.source_ids), np.uint16), np.zeros(len(pairs.target_ids), np.uint16)
     n_pairs = len(pairs.cell_offsets) - 1
     scores = np.full((n_pairs, 2), np.nan)
     counts, sums = kernel.expect(
         MODELS[model], MODES[constraint], pairs, text.p, 0, n_pairs, limit, steps, rate, tolerance,
-        np.float32(leave_out), True, posterior, nulls, scores,
+        np.float32(leave_out), True, known, posterior, nulls, scores,
     )  # fmt: skip
     cells = [
         posterior[pairs.cell_offsets[s] : pairs.cell_offsets[s + 1]].reshape(*shape(pairs, s), 2) / UNIT
@@ -134,8 +135,8 @@ def emissions(text, s, leave_out=0.0, before=None):
             entry = pairs.cells[pairs.cell_offsets[s] + i * m + j]
             a, b = p.weights[entry].astype(float) if entry >= 0 else (float(p.floor), float(p.floor))
             if leave_out:  # this cell's own part, in the counts and in the prior that its stems have made of them
-                a = max(p.floor, a - q[i, j, 0] * (1 + float(p.own_source[e]) * p.share_target[f]))
-                b = max(p.floor, b - q[i, j, 1] * (1 + float(p.own_target[f]) * p.share_source[e]))
+                a = max(p.floor, a - q[i, j, 0] * (1 + float(p.own_source[:, e] @ p.share_target[:, f])))
+                b = max(p.floor, b - q[i, j, 1] * (1 + float(p.own_target[:, f] @ p.share_source[:, e])))
             forward[j, i] = a / (p.source_mass[e] - q[i, :, 0].sum())
             backward[i, j] = b / (p.target_mass[f] - q[:, j, 1].sum())
     target_null = np.maximum(1e-9, p.target_null[target] - q_target) / (p.null_mass[1] - q_target)
@@ -453,7 +454,7 @@ def test_a_part_of_the_text_is_as_the_whole(constraint):
     for start, stop in ((0, 5), (5, 6), (6, n)):
         _, sums = kernel.expect(
             MODELS["hmm"], MODES[constraint], text.pairs, text.p, start, stop, 99, 4, 1.0, 0.0, np.float32(0.0), True,
-            posterior, nulls, scores,
+            kernel.no_evidence(text.pairs), posterior, nulls, scores,
         )  # fmt: skip
         total += sums
     assert (posterior == whole.raw[0]).all() and (scores == whole.scores).all()
@@ -475,7 +476,7 @@ def swapped(text):
     other = Parameters(
         p.weights[:, ::-1].copy(), p.target_mass, p.source_mass, p.target_null, p.source_null, p.null_mass[::-1].copy(),
         p.jumps[::-1].copy(), p.first[::-1].copy(), p.diagonal[::-1].copy(), p.p0, p.floor,
-        p.own_target, p.own_source, p.share_target, p.share_source,
+        p.own_target, p.own_source, p.share_target, p.share_source, p.pull,
     )  # fmt: skip
     return Text(turned, other), order
 

@@ -6,7 +6,6 @@ They run where torch sees a GPU; and, slowly and on little data, on the processo
 
 from __future__ import annotations
 
-import copy
 import os
 import subprocess
 import sys
@@ -17,13 +16,15 @@ import pytest
 from isogloss import samples
 from isogloss.engine import devices
 from isogloss.errors import ParameterError
+from isogloss.progress import QuietProgress
 from isogloss.structures import Chain, ProjectiveTree, SpanningTree
 from isogloss.structures.loopy import LoopyTrees
 from isogloss.structures.tree_parts import Candidates, TreeParts
 from isogloss.tasks.align import HMMAligner, decode
-from isogloss.tasks.align.corpus import Corpus
-from isogloss.tasks.align.device import DeviceTraining, Encoded, Fetched, obstacle
-from isogloss.tasks.align.training import Training
+from isogloss.tasks.align._numba.expect import no_evidence
+from isogloss.tasks.align.corpus import Corpus, Encoder
+from isogloss.tasks.align.device import DeviceText, DeviceTraining, Encoded, obstacle, trained
+from isogloss.tasks.align.training import _LEAST, Training, expect_shard
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 UNITS = 64  # of 65535: how far posteriors of the whole training may drift apart; 23 was seen on the sample
@@ -100,11 +101,13 @@ def test_command_says_what_is_missing(monkeypatch, isogloss, tmp_path):
 @pytest.mark.parametrize(
     ("options", "lexicon", "longest", "reason"),
     [
-        ({}, False, 100, None),
+        ({"stem_classes": 1}, False, 100, None),
+        ({"stems": 0.0}, False, 100, None),
+        ({}, False, 100, "3 ways"),
         ({"constraint": "symmetric"}, False, 100, "symmetric"),
         ({"decode_constraint": "bijective"}, False, 100, "bijective"),
-        ({}, True, 100, "lexicon"),
-        ({}, False, 2000, "2000 words"),
+        ({"stem_classes": 1}, True, 100, "lexicon"),
+        ({"stem_classes": 1}, False, 2000, "2000 words"),
     ],
 )
 def test_obstacles_are_named(options, lexicon, longest, reason):
@@ -112,12 +115,17 @@ def test_obstacles_are_named(options, lexicon, longest, reason):
     assert (found is None) == (reason is None) and (reason or "") in (found or "")
 
 
-def test_what_lies_on_the_device_is_fetched_once_and_can_be_copied():
-    calls = []
-    lazy = Fetched(lambda: calls.append(1) or ["a", "b"])
-    twin = copy.copy(lazy)
-    assert not calls and len(lazy) == 2 and lazy.index("b") == 1 and len(calls) == 1
-    assert twin.count("a") == 1
+def test_auto_leaves_what_the_gpu_cannot_do_and_cuda_says_it(monkeypatch):
+    """Without a GPU: the choice is made before anything is copied there."""
+    pytest.importorskip("torch")
+    monkeypatch.setattr("isogloss.tasks.align.device.choose", lambda device, worth: "cuda")
+    text = Encoder.of([samples.bitext("en-de")], lowercase=True, max_length=1000)
+    assert trained(HMMAligner(), text, QuietProgress()) is None
+    for options, reason in (({"stem_classes": 3}, "3 ways"), ({"constraint": "symmetric"}, "symmetric")):
+        with pytest.raises(ParameterError, match=f"device='cuda'.*{reason}"):
+            trained(HMMAligner(device="cuda", **options), text, QuietProgress())
+    with pytest.raises(ParameterError, match="checkpoint"):
+        trained(HMMAligner(device="cuda"), text, QuietProgress(), resume=True)
 
 
 # --- the aligner
@@ -126,25 +134,53 @@ def test_what_lies_on_the_device_is_fetched_once_and_can_be_copied():
 @pytest.fixture(scope="module")
 def both(device):
     """The sample, trained on the processor and on the device, with few iterations where kernels are interpreted."""
-    n, options = (6, {"model1_iterations": 1, "iterations": 1}) if device == "cpu" else (None, {})
+    n, options = (6, {"model1_iterations": 1, "iterations": 2}) if device == "cpu" else (None, {})
     bitext = samples.bitext("en-de")[:n]
-    aligner = HMMAligner(device="cpu", **options).fit(bitext)
-    training = DeviceTraining(Encoded.of(bitext, lowercase=True, max_length=1000), aligner._settings, device=device)
+    aligner = HMMAligner(device="cpu", stem_classes=1, **options).fit(bitext)
+    training = DeviceTraining(encoded(bitext), aligner._settings, device=device)
     training.run()
     return bitext, aligner, training
 
 
+def read(bitext):
+    return Encoder.of([bitext], lowercase=True, max_length=1000)
+
+
+def encoded(bitext):
+    return Encoded.of(read(bitext))
+
+
 def test_one_step_is_that_of_the_processor_but_for_rounding(both):
-    bitext, aligner, training = both
-    corpus = Corpus.of(bitext, lowercase=True, max_length=1000)
-    here = Training(corpus, aligner._settings)
-    state, info = here.step(here.begin())
-    text = Encoded.of(bitext, lowercase=True, max_length=1000)
-    there = DeviceTraining(text, training.settings, device=training.device)
+    bitext, _, training = both
+    corpus, settings = Corpus.of(bitext, lowercase=True, max_length=1000), training.settings
+    here = Training(corpus, settings)
+    state = here.begin()
+    model, own = here.estimate(state)
+    pairs, parameters = corpus.pairs, model.parameters(settings, own, floor=1.0)
+    evidence, _ = expect_shard(
+        corpus, pairs, parameters, settings, "model1", "none", no_evidence(pairs), leave_out=0.0, learn=True
+    )
+    there = DeviceTraining(encoded(bitext), settings, device=training.device)
     there.step()
-    assert np.abs(there.fetch_evidence().posterior.astype(int) - state.evidence.posterior).max() <= 1
+    assert np.abs(there.fetch_evidence().posterior.astype(int) - evidence.posterior).max() <= 1
+    state, info = here.step(state)
     assert there.trace[0] == pytest.approx(info.objective, abs=1e-4)
     assert abs(int(there.learnt.counts.sum()) - int(state.counts.sum())) <= 2 * corpus.n_cells
+
+
+def test_a_step_that_is_left_out_of_the_next_counts_no_cells_that_are_nearly_0(both):
+    bitext, _, training = both
+    here = Training(Corpus.of(bitext, lowercase=True, max_length=1000), training.settings)
+    there = DeviceTraining(encoded(bitext), training.settings, device=training.device)
+    state = here.begin()
+    for _ in range(there.iterations):
+        state, _ = here.step(state)
+        there.step()
+    known, found = state.evidence.shard(0)[1].astype(int), there.fetch_evidence().posterior
+    assert np.abs(known - found).max() <= UNITS
+    most = found.max(axis=1)
+    assert (most == 0).any() and most[most > 0].min() >= _LEAST
+    assert int(there.learnt.counts.sum()) == int(found[:, 0].sum(dtype=np.int64))  # of both directions, which agree
 
 
 def test_posteriors_are_those_of_the_processor(both):
@@ -158,19 +194,19 @@ def test_posteriors_are_those_of_the_processor(both):
 
 def test_links_are_those_of_the_processor(both):
     """But for cells whose posterior lies as near to the threshold as posteriors may differ."""
-    bitext, aligner, training = both
+    _, aligner, training = both
     near = UNITS / 65535
     for low, high in ((aligner.threshold_, aligner.threshold_ - near), (aligner.threshold_ + near, aligner.threshold_)):
-        few, many = training.links(low, bitext), decode.links_above(*_posteriors(aligner), high)
+        few, many = training.links(low), decode.links_above(*_posteriors(aligner), high)
         assert _as_set(few) <= _as_set(many)
-        few, many = decode.links_above(*_posteriors(aligner), low), training.links(high, bitext)
+        few, many = decode.links_above(*_posteriors(aligner), low), training.links(high)
         assert _as_set(few) <= _as_set(many)
-    assert len(_as_set(training.links(aligner.threshold_, bitext))) > 10
+    assert len(_as_set(training.links(aligner.threshold_))) > 10
 
 
 def _posteriors(aligner):
-    _, corpus, evidence = aligner._trained_on
-    return corpus.pairs, evidence.posterior
+    text = aligner._trained_on[1]
+    return text.corpus.pairs, text.evidence.posterior
 
 
 def _as_set(links):
@@ -185,17 +221,73 @@ def test_the_table_is_that_of_the_processor(both):
             for e in range(len(model.source_words))
             for k in range(model.rows[e], model.rows[e + 1])
         }
-        for model in (aligner._own_model, training.fetch_model())
+        for model in (aligner._trained_on[1].model, training.fetch_model())
     )
     assert here.keys() == there.keys()
     assert max(np.abs(here[pair] - there[pair]).max() for pair in here) < 1e-2
 
 
+def test_the_text_on_the_device_has_the_verbs_of_that_on_the_processor(both):
+    bitext, aligner, training = both
+    here, there = aligner._trained_on[1], DeviceText(training, read(bitext))
+    assert there.hash() == here.hash() == there.corpus.hash()
+    assert np.array_equal(there.corpus.rows, here.corpus.rows)
+    assert np.abs(there.scores - here.scores).max() < 1e-2
+    assert there.decode(0.05, lambda done: None).sum() == here.corpus.n_cells
+    pairs, evidence = there.shard(0)
+    for name in ("source_ids", "source_offsets", "target_ids", "target_offsets", "cell_offsets"):
+        assert np.array_equal(getattr(pairs, name), getattr(here.pairs(0), name))
+    owner = np.repeat(np.arange(len(there.corpus.source_words)), np.diff(there.corpus.rows))
+    cell = pairs.cell_offsets[1] + 1  # the second target word of the second pair, beside its first source word
+    entry = pairs.cells[cell]
+    assert owner[entry] == pairs.source_ids[pairs.source_offsets[1]]
+    assert there.corpus.columns[entry] == pairs.target_ids[pairs.target_offsets[1] + 1]
+    assert np.array_equal(evidence.posterior, there.evidence.posterior)
+    part = training.fetch_evidence(2, 4)
+    assert np.array_equal(part.posterior, evidence.posterior[pairs.cell_offsets[2] : pairs.cell_offsets[4]])
+    assert np.array_equal(part.target_null, evidence.target_null[pairs.target_offsets[2] : pairs.target_offsets[4]])
+    paths = [aligner._best_paths(text.pairs(0), text.parameters) for text in (here, there)]
+    assert all(np.mean(a == b) > 0.95 for a, b in zip(*paths, strict=True))
+
+
+@pytest.mark.parametrize("piece", [1 << 22, 7])
+def test_a_table_comes_back_in_the_order_of_the_text(both, monkeypatch, piece):
+    """However much of it is sorted at a time; without improbable entries it is what the processor keeps."""
+    _, aligner, training = both
+    monkeypatch.setattr(DeviceTraining, "_limit", lambda self: piece)
+    model, other = training.fetch_model(), aligner._trained_on[1].model
+    assert list(model.source_words.types) == list(other.source_words.types)
+    assert np.array_equal(model.target_counts, other.target_counts)
+    assert np.allclose(model.source_mass, other.source_mass, atol=1e-2)
+    assert np.allclose(model.target_null, other.target_null, atol=1e-2)
+    for e in range(len(model.source_words)):
+        mine, theirs = (slice(each.rows[e], each.rows[e + 1]) for each in (model, other))
+        order = np.argsort(other.columns[theirs])
+        assert np.array_equal(model.columns[mine], other.columns[theirs][order])
+        assert np.allclose(model.weights[mine], other.weights[theirs][order], atol=1e-2)
+    few = training.fetch_model(least=1e-2)
+    assert 0 < len(few.columns) < len(model.columns)
+    assert np.array_equal(few.rows, model.pruned(1e-2).rows) and np.array_equal(few.columns, model.pruned(1e-2).columns)
+
+
+def test_words_of_a_script_without_vowels_are_compared_by_consonants(device):
+    from isogloss.tasks.align.priors import spelling_prior
+
+    pairs = [
+        (["محمد", "في", "لندن"], ["Mohammed", "in", "London"]),
+        (["بوش", "زار", "باريس"], ["Bush", "visited", "Paris"]),
+    ]
+    bitext = HMMAligner(iterations=1).fit(pairs)._trained_on[0]
+    settings = HMMAligner(stem_classes=1)._asked()
+    there = DeviceTraining(encoded(bitext), settings, device=device)
+    prior = spelling_prior(*there.words, there.table.rows.cpu().numpy(), there.table.columns.cpu().numpy())
+    assert (prior > 0.5).sum() >= 3
+    assert np.allclose(there.prior.cpu().numpy(), settings.spelling * prior, atol=1e-6)
+
+
 def test_two_runs_on_the_device_give_the_same_bytes(both):
     bitext, _, training = both
-    again = DeviceTraining(
-        Encoded.of(bitext, lowercase=True, max_length=1000), training.settings, device=training.device
-    )
+    again = DeviceTraining(encoded(bitext), training.settings, device=training.device)
     again.step()
     assert again.trace[0] == training.trace[0]
     if training.device == "cuda":
@@ -209,7 +301,9 @@ def test_an_aligner_on_the_gpu_has_all_its_verbs(device, tmp_path):
     if device != "cuda":
         pytest.skip("no GPU")
     bitext = samples.bitext("en-de")
-    here, there = HMMAligner(device="cpu").fit(bitext), HMMAligner(device="cuda").fit(bitext)
+    here, there = HMMAligner(device="cpu", stem_classes=1).fit(bitext), HMMAligner(device="cuda").fit(bitext)
+    assert isinstance(there._trained_on[1], DeviceText) and there.options_ == here.options_
+    assert there.data_hash_ == here.data_hash_
     assert str(here.predict(bitext)[3]) == str(there.predict(bitext)[3])
     for p, q in zip(here.predict_proba(bitext), there.predict_proba(bitext), strict=True):
         assert np.abs(p - q).max() < 2e-3
@@ -222,9 +316,21 @@ def test_an_aligner_on_the_gpu_has_all_its_verbs(device, tmp_path):
     assert [str(a) for a in loaded.predict(bitext)] == [str(a) for a in other.predict(bitext)]
 
 
+def test_a_text_in_parts_is_learnt_on_the_gpu_too_if_its_model_fits_into_memory(device):
+    if device != "cuda":
+        pytest.skip("no GPU")
+    bitext = samples.bitext("en-de")
+    parts = [bitext.part(0, 20), bitext.part(20, len(bitext))]
+    whole, pieces = HMMAligner(device="cuda").fit(bitext), HMMAligner(device="cuda").fit_parts(parts)
+    assert isinstance(pieces._trained_on[1], DeviceText) and pieces.threshold_ == whole.threshold_
+    assert _as_set(decode.joined(pieces.predict_parts())) == _as_set(whole.predict(bitext))
+    with pytest.raises(ParameterError, match="of memory"):
+        trained(HMMAligner(device="cuda"), read(bitext), QuietProgress(), memory=1000)
+
+
 def test_numbers_that_cannot_be_indexed_with_are_refused(device):
-    text = Encoded.of(samples.bitext("en-de"), lowercase=True, max_length=1000)
-    settings = HMMAligner()._asked()
+    text = encoded(samples.bitext("en-de"))
+    settings = HMMAligner(stem_classes=1)._asked()
     for wrong in (
         text._replace(source_ids=text.source_ids + 1_000_000),
         text._replace(target_ids=text.target_ids - 1),
@@ -245,13 +351,13 @@ def test_pairs_of_every_bucket(device, size):
     shapes = [(size, 1), (2, size)] if device == "cpu" else [(size, 1), (2, size), (size, size), (size - 1, size // 2)]
     source = [[f"w{k}" for k in rng.integers(0, 30, n)] for n, _ in shapes]
     target = [[f"w{k}" for k in rng.integers(0, 30, m)] for _, m in shapes]
-    aligner = HMMAligner(device="cpu", model1_iterations=1, iterations=1, dual_steps=1).fit(
+    aligner = HMMAligner(device="cpu", stem_classes=1, model1_iterations=1, iterations=1, dual_steps=1).fit(
         list(zip(source, target, strict=True))
     )
-    bitext, _, here = aligner._trained_on
-    training = DeviceTraining(Encoded.of(bitext, lowercase=True, max_length=1000), aligner._settings, device=device)
+    bitext, here = aligner._trained_on
+    training = DeviceTraining(encoded(bitext), aligner._settings, device=device)
     training.run()
-    assert np.abs(training.fetch_evidence().posterior.astype(int) - here.posterior).max() <= UNITS
+    assert np.abs(training.fetch_evidence().posterior.astype(int) - here.evidence.posterior).max() <= UNITS
 
 
 # --- structures

@@ -17,7 +17,7 @@ from isogloss.errors import DataError
 from isogloss.tasks.align._numba.lexicon import group_sums
 from isogloss.tasks.align.corpus import Corpus
 from isogloss.tasks.align.lexicon import lexicon_prior, read_lexicon
-from isogloss.tasks.align.priors import Stems, StemTable, fold, spelling_prior, stem
+from isogloss.tasks.align.priors import Cut, Stems, StemTable, cuts, fold, skeleton, spelling_prior, stem
 
 MANY = settings(max_examples=150, deadline=None, derandomize=True)
 
@@ -92,6 +92,14 @@ def test_likeness_of_spelling_on_real_words():
     assert 0.0 < far < close < 1.0
 
 
+def test_beside_a_script_without_vowels_consonants_are_compared():
+    arabic, english = ["محمد", "القاهرة", "بوش", "1998"], ["Mohammed", "boss", "1998", "water"]
+    found = spelling_of(arabic, english)
+    assert found[0, 0] == pytest.approx(1) and found[3, 2] == pytest.approx(1) and not found[:, 3].any()
+    assert spelling_of(["mhmd"], ["Mohammed"])[0, 0] < 0.5  # the same letters, but both sides write vowels
+    assert spelling_of(["محمد"], ["محمود"])[0, 0] < 1  # and here neither does
+
+
 def test_no_words_have_no_likeness():
     assert spelling_prior([], [], np.zeros(1, np.int64), np.zeros(0, np.int32)).shape == (0,)
 
@@ -103,13 +111,18 @@ def test_no_words_have_no_likeness():
         ("Škoda", "skoda"), ("İstanbul", "istanbul"), ("ﬁn", "fin"), ("Việt", "viet"),
         ("Москва", "moskva"), ("МОСКВА", "moskva"), ("ёлка", "elka"), ("объект", "obekt"), ("Київ", "kiiv"),  # Cyrillic
         ("Αθήνα", "athena"), ("λόγος", "logos"), ("ΛΟΓΟΣ", "logos"), ("ψυχή", "psyche"),  # Greek
-        ("كِتَاب", "كتاب"), ("שָׁלוֹם", "שלום"), ("東京", "東京"), ("が", "か"), ("한", "한"),  # the rest keeps its letters
+        ("كِتَاب", "ktb"), ("ホテル", "hoteru"), ("が", "ga"), ("北京", "beijing"), ("서울", "seoul"), ("ไทย", "aithy"),
         ("1998", "1998"), ("—", "—"), ("", ""),
     ],
 )  # fmt: skip
 def test_fold_knows_scripts(word, folded):
-    assert fold(word) == unicodedata.normalize("NFKD", folded)
+    assert fold(word) == folded
     assert fold(fold(word)) == fold(word)
+
+
+def test_skeletons():
+    found = [skeleton(form) for form in ("mohammed", "obama", "philip", "quebec", "back", "1998", "", "a")]
+    assert found == ["mhmd", "obm", "flb", "kbk", "bk", "1998", "", "a"]
 
 
 @given(st.text(max_size=12))
@@ -126,6 +139,24 @@ def test_stems_are_first_letters():
     assert [stem(w, 4) for w in ("translate", "the", "1998-2001", "-ing", "übersetzen", "")] == [
         "tran", "the", "1998-2001", "-ing", "über", "",
     ]  # fmt: skip
+    assert [stem(w, 4, end=True) for w in ("translate", "the", "1998-2001", "ing-", "x1", "")] == [
+        "late", "the", "1998-2001", "ing-", "x1", "",
+    ]  # fmt: skip
+
+
+def test_letters_that_say_more_are_fewer():
+    """Of Chinese characters one, of kana and Hangul two; the script is that of the letter where the cut begins."""
+    assert [stem(w, 4) for w in ("京都市", "ひらがな", "カタカナ", "한국어", "ภาษาไทย", "々々", "𠀀𠀁")] == [
+        "京", "ひら", "カタ", "한국", "ภาษา", "々", "𠀀",
+    ]  # fmt: skip
+    assert [stem(w, 4, end=True) for w in ("京都市", "食べる", "走り屋")] == ["市", "べる", "屋"]
+    assert stem("ひらがな", 1) == "ひ"
+
+
+def test_ways_to_cut():
+    assert cuts(4, 1) == (Cut(4),) and cuts(4, 2) == (Cut(4), Cut(3))
+    assert cuts(4, 3)[-1] == Cut(3, end=True, factor=0.5)
+    assert cuts(1, 2) == (Cut(1), Cut(1))  # no word is cut to nothing
 
 
 WORDS = ("walk", "walks", "walked", "talk", "12345", "12346", "a", "wal")
@@ -138,23 +169,31 @@ def draw_rows(rng, n=30):
     return [(sentence(""), sentence("x")) for _ in range(n)]
 
 
-def test_classes_of_stems_and_their_sums_equal_brute_force():
+CUTS = (Cut(4), Cut(3), Cut(2, end=True, factor=0.5))
+
+
+def cut_by(cut):
+    return lambda word: stem(word, cut.length, end=cut.end)
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_classes_of_stems_and_their_sums_equal_brute_force(cut):
     rng = np.random.default_rng(1)
-    corpus = corpus_of(draw_rows(rng))
-    stems = Stems.of(corpus.source_words, corpus.target_words, corpus.rows, corpus.columns, 4)
+    corpus, short = corpus_of(draw_rows(rng)), cut_by(cut)
+    stems = Stems.of(corpus.source_words, corpus.target_words, corpus.rows, corpus.columns, cut)
     for words, classes in ((corpus.source_words, stems.source_class), (corpus.target_words, stems.target_class)):
-        same = [[stem(a, 4) == stem(b, 4) for a in words] for b in words]
+        same = [[short(a) == short(b) for a in words] for b in words]
         assert (classes[:, None] == classes[None, :]).tolist() == same
     counts = rng.integers(0, 10**12, (len(corpus.columns), 2))
     sums = np.zeros((len(stems.owner), 2))
     group_sums(stems.members, stems.member_starts, corpus.rows, stems.group, counts, sums)
     expected = defaultdict(lambda: np.zeros(2))
     for (a, b), k in entries(corpus).items():
-        expected[stem(a, 4), stem(b, 4)] += counts[k]
+        expected[short(a), short(b)] += counts[k]
     assert len(expected) == len(sums)
     for (a, b), k in entries(corpus).items():
         group = stems.group[k]
-        assert sums[group] == pytest.approx(expected[stem(a, 4), stem(b, 4)], rel=1e-12)
+        assert sums[group] == pytest.approx(expected[short(a), short(b)], rel=1e-12)
         assert stems.owner[group] == stems.source_class[corpus.source_words.index_of(a)]
         assert stems.other[group] == stems.target_class[corpus.target_words.index_of(b)]
 
@@ -168,18 +207,19 @@ def known_model(corpus, rng):
     )  # fmt: skip
 
 
-def test_the_stem_prior_of_new_words_equals_brute_force():
-    rng = np.random.default_rng(2)
+@pytest.mark.parametrize("cut", CUTS)
+def test_the_stem_prior_of_new_words_equals_brute_force(cut):
+    rng, short = np.random.default_rng(2), cut_by(cut)
     taught = corpus_of(draw_rows(rng))
     model = known_model(taught, rng)
     new = corpus_of([("walking walk talks 12345 unheard", "xwalker xtalk 12346 xwal never"), ("walks", "xtalking")])
     strength = 1.7
-    found = StemTable.of(model, strength, 4).prior(
+    found = StemTable.of(model, strength, cut).prior(
         new, model.source_words.encode(new.source_words), model.target_words.encode(new.target_words)
     )
     sums = defaultdict(lambda: np.zeros(2))
     for (a, b), k in entries(taught).items():
-        sums[stem(a, 4), stem(b, 4)] += model.weights[k]
+        sums[short(a), short(b)] += model.weights[k]
     forward, backward = defaultdict(float), defaultdict(float)
     for (a, b), (x, y) in sums.items():
         forward[a] += x
@@ -187,15 +227,15 @@ def test_the_stem_prior_of_new_words_equals_brute_force():
 
     def share(word, words, counts):
         """A known word's part of the occurrences of its stem; a new one is as if it came once more."""
-        total = sum(int(n) for w, n in zip(words, counts, strict=True) if stem(w, 4) == stem(word, 4))
+        total = sum(int(n) for w, n in zip(words, counts, strict=True) if short(w) == short(word))
         here = words.index_of(word)
         return counts[here] / total if here >= 0 else 1 / (1 + total)
 
     some = 0
     for (a, b), k in entries(new).items():
-        together = sums.get((stem(a, 4), stem(b, 4)), np.zeros(2))
-        ahead = strength * together[0] / forward[stem(a, 4)] if together[0] else 0.0
-        back = strength * together[1] / backward[stem(b, 4)] if together[1] else 0.0
+        together = sums.get((short(a), short(b)), np.zeros(2))
+        ahead = strength * cut.factor * together[0] / forward[short(a)] if together[0] else 0.0
+        back = strength * cut.factor * together[1] / backward[short(b)] if together[1] else 0.0
         ahead *= share(b, model.target_words, model.target_counts)
         back *= share(a, model.source_words, model.source_counts)
         assert found[k] == pytest.approx([ahead, back], rel=1e-5, abs=1e-8), (a, b)
@@ -211,7 +251,7 @@ def test_shares_of_a_stem_add_up():
     same = np.arange(len(corpus.source_words), dtype=np.int32), np.arange(len(corpus.target_words), dtype=np.int32)
     full = corpus_of([(" ".join(corpus.source_words), " ".join(corpus.target_words))])
     assert list(full.source_words) == list(corpus.source_words)
-    prior = StemTable.of(model, 2.5, 4).prior(full, *same)
+    prior = StemTable.of(model, 2.5, Cut(4)).prior(full, *same)
     by_source = prior[:, 0].reshape(len(full.source_words), -1).sum(axis=1)
     assert by_source == pytest.approx(np.full(len(by_source), 2.5), rel=1e-4)
 

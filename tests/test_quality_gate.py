@@ -12,7 +12,7 @@ from isogloss import samples
 from isogloss.metrics import score_links
 from isogloss.tasks.align import HMMAligner
 
-AER = {"en-de": 14.23, "en-tr": 23.50, "synthetic": 10.79, "synthetic, held out": 8.56}
+AER = {"en-de": 12.22, "en-tr": 21.19, "synthetic": 10.31, "synthetic, held out": 9.67}
 MARGIN = 0.5  # points; other processors round the last digit differently
 
 

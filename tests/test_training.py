@@ -180,10 +180,12 @@ SENTENCES = [
 ]  # fmt: skip
 
 
-def test_an_iteration_of_the_hmm_equals_chains_pair_by_pair():
+def test_an_iteration_of_the_hmm_equals_chains_pair_by_pair(monkeypatch):
     """E-step and M-step of the forward direction, by general chains and the definition of the update."""
+    monkeypatch.setattr(training_module, "_LEAST", 1)  # the last step keeps evidence, here all of it
     corpus = corpus_of(Bitext.of(SENTENCES))
-    training = Training(corpus, settings_of(model="hmm", constraint="none", model1_iterations=2, null=0.2, **PLAIN))
+    options = {"model1_iterations": 2, "iterations": 3, "null": 0.2, **PLAIN}
+    training = Training(corpus, settings_of(model="hmm", constraint="none", **options))
     state = training.begin()
     for _ in range(4):
         state, _ = training.step(state)
@@ -238,7 +240,9 @@ def test_counts_are_sums_of_posteriors_and_probabilities_add_up(small):
     training, result = train(small)  # the defaults: priors, leaving out, agreement
     state = result.state
     sums = np.zeros((len(small.columns), 2), np.int64)
-    np.add.at(sums, small.pairs.cells, state.evidence.posterior.astype(np.int64))
+    _, posterior = state.evidence.shard(0)
+    assert posterior.max(axis=1)[posterior.any(axis=1)].min() >= 16 and not posterior.all()
+    np.add.at(sums, small.pairs.cells, posterior.astype(np.int64))
     assert (sums == state.counts).all()
     model, settings = training.model(state), training.settings
     unmet = settings.smoothing * (len(small.target_words) - np.diff(small.rows))
@@ -303,7 +307,7 @@ class PowerCut(Exception):
     pass
 
 
-@pytest.mark.parametrize("at", [1, 4, 7])
+@pytest.mark.parametrize("at", [1, 4, 6])
 def test_a_broken_training_is_taken_up_to_the_bit(small, tmp_path, at):
     settings = settings_of(iterations=4)
     whole = Training(small, settings)

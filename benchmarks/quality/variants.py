@@ -37,6 +37,7 @@ ALIGNERS = {"model1": Model1Aligner, "model2": Model2Aligner, "hmm": HMMAligner}
 # No prior knowledge and no leaving out. The papers do not smooth; we need some pseudo-count, and this one is small.
 PAPERS: dict[str, Any] = {
     "leave_out": 0.0, "decode_leave_out": 0.0, "spelling": 0.0, "stems": 0.0, "smoothing": 1e-4, "dual_steps": 40,
+    "model1_iterations": 5,
 }  # fmt: skip
 LEAST = 1 / (2 * decoding.UNIT)  # the smallest posterior that is told from 0
 KEY = ("data", "setting", "model", "constraint", "decode_constraint", "iterations")

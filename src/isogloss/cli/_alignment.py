@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from isogloss import store
 from isogloss._version import __version__
 from isogloss.cli._common import (
     Stopwatch,
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Alignments"]
 
+_AT_ONCE = 10_000
+"""Pairs that are read at a time."""
 _SHOWN = 5
 """How many line numbers of skipped pairs are said."""
 
@@ -101,10 +103,10 @@ class Alignments:
         self.tally = Tally()
         self.gold: Links | None = None
         self.held: list[Links] = []  # links of the pairs that gold has
-        self.bitext: Bitext | None = None
+        self.data_hash: str | None = None
         self.trace: list[float] = []
 
-    # --- the three ways
+    # --- the four ways
 
     def train(self, aligner: Any, checkpoint: str | None, resume: bool) -> None:
         """Learn from the whole text in memory, and align it."""
@@ -115,9 +117,45 @@ class Alignments:
         if self.gold_path is not None:
             self.gold = read_gold(self.gold_path, bitext)
         links = aligner.fit_predict(bitext, checkpoint=checkpoint, resume=resume, progress=progress_for(self.quiet))
-        self.bitext, self.trace = bitext, _trace(aligner)
+        self.data_hash, self.trace = aligner.data_hash_, _trace(aligner)
         with atomic_write(self.output) as file:
             self._write(file, bitext, links, aligner)
+
+    def train_in_parts(self, aligner: Any, memory: int | None, checkpoint: str | None, resume: bool) -> None:
+        """Learn from a text that is read a part at a time, and write its links likewise: the links of `train`."""
+        if self.gold_path is not None:
+            self.gold = read_gold(self.gold_path, self._first)
+        folder = None if checkpoint is None else os.path.dirname(os.path.abspath(checkpoint))
+        aligner.fit_parts(
+            self._parts(), memory=memory, folder=folder, checkpoint=checkpoint, resume=resume,
+            progress=progress_for(self.quiet),
+        )  # fmt: skip
+        self.data_hash, self.trace = aligner.data_hash_, _trace(aligner)
+        with atomic_write(self.output) as file:
+            self._write_parts(file, aligner.predict_parts(), aligner)
+
+    def _parts(self) -> Iterator[Bitext]:
+        """The parts of the text, with a word to the user if they look raw."""
+        parts = stream_bitext(self.source, self.target, size=_AT_ONCE, **self.reading)
+        first = next(parts, None)
+        if first is None:
+            raise _nothing_in(Bitext.read(self.source, self.target, **self.reading))
+        warn_if_raw(first)
+        yield first
+        yield from parts
+
+    def _write_parts(self, file: BinaryIO, links: Iterator[Links], aligner: Any) -> None:
+        """Write links that come in parts of their own beside the text, which is read again."""
+        from isogloss.tasks.align.decode import joined as joined_links
+
+        waiting = joined_links([])
+        for part in stream_bitext(self.source, self.target, size=_AT_ONCE, **self.reading):
+            while len(waiting) < len(part):
+                if (more := next(links, None)) is None:
+                    raise BitextError(f"{self.source} has become longer while it was aligned. Do it again")
+                waiting = joined_links([waiting, more])
+            self._write(file, part, replace(waiting.part(0, len(part)), bitext=part), aligner)
+            waiting = waiting.part(len(part), len(waiting))
 
     def apply(
         self, aligner: Any, size: int, systems: Mapping[str, str] | None = None, look: Look | None = None
@@ -246,7 +284,7 @@ class Alignments:
             "objective": self.trace,
             "options": getattr(aligner, "options_", {}),
             "peak_memory_mb": peak_memory(),
-            "data_hash": None if self.bitext is None else _hash(self.bitext),
+            "data_hash": self.data_hash,
             "output": self.output,
             "model": model,
             "version": __version__,
@@ -267,11 +305,6 @@ def _unequal(path: str, links: Links, source: str, lines: str) -> LinksError:
 
 def _trace(aligner: Any) -> list[float]:
     return [float(value) for value in getattr(aligner, "trace_", ())]
-
-
-def _hash(bitext: Bitext) -> str:
-    sides = (bitext.source, bitext.target)
-    return store.data_hash(*(part for side in sides for part in (side.ids, side.vocabulary)))
 
 
 def _joined(parts: list[Links]) -> Links:

@@ -184,7 +184,10 @@ def _status(problem: BaseException, name: str) -> int:
         say(str(problem) or _Stop.CTRL_C)
         return STOPPED
     if isinstance(problem, MemoryError):
-        say("there is not enough memory for this. `isogloss align --chunk 100000` works through a text part by part")
+        say(
+            "there is not enough memory for this. `isogloss align --memory 2GB` takes no more than that, and `--chunk "
+            "100000` works through a text part by part"
+        )
         return 1
     if isinstance(problem, OSError):
         where = f"{problem.filename}: " if problem.filename is not None else ""

@@ -81,7 +81,18 @@ def command(
             metavar="N",
             min=1,
             rich_help_panel=MODEL,
-            help="Work through the text N pairs at a time, so that memory is bounded.",
+            help="Learn from N pairs at a time, each part once, instead of from all in every iteration; with --model, "
+            "align N pairs at a time.",
+        ),
+    ] = None,
+    memory: Annotated[
+        str | None,
+        typer.Option(
+            "--memory",
+            metavar="SIZE",
+            rich_help_panel=MODEL,
+            help="Train in no more memory than this, such as 4GB, with files for the rest; without it, in most of what "
+            "is free.",
         ),
     ] = None,
     *,
@@ -101,6 +112,7 @@ def command(
         raise UsageError("standard input can be one of the files only; both sides go in as 'source ||| target'")
     _check_outputs(output, json, resume, scores, links_format)
     _check_model(model, save, resume, aligner, options)
+    allowed = _allowed(memory, model, chunk)
     if model is None and systems:
         raise UsageError(
             "--links: without --model nothing uses them. `isogloss train-aligner` learns what they are worth"
@@ -120,25 +132,35 @@ def command(
             check_needed(fitted, systems, model)
             work.apply(fitted, chunk or _STREAMED, systems, Look(fitted, model))
         else:
-            fitted = _trained(work, _new(aligner or "hmm", options), options, chunk, resume, save)
+            fitted = _trained(work, _new(aligner or "hmm", options), options, chunk, allowed, resume, save)
     work.report(fitted, json, model or save)
 
 
 def _trained(
-    work: Alignments, aligner: Any, options: dict[str, Any], chunk: int | None, resume: bool, save: str | None
+    work: Alignments,
+    aligner: Any,
+    options: dict[str, Any],
+    chunk: int | None,
+    memory: int | None,
+    resume: bool,
+    save: str | None,
 ) -> Any:
     """Train, align and keep the model; the checkpoint goes when all of it is safe."""
     from isogloss.cli._chunks import check_kind, discard
+    from isogloss.cli._room import is_large, most_of_what_is_free
 
     checkpoint = _checkpoint(work.output)
     if checkpoint is not None:
         check_kind(checkpoint, chunk is not None, resume)
     elif resume:
         raise UsageError(f"--resume: {work.output} is not a file, so no checkpoint can lie beside it")
-    if chunk is None:
+    if chunk is None and (memory is not None or is_large(work.source, work.target)):
+        _check_rereadable("--memory", work.source, work.target)
+        work.train_in_parts(aligner, memory or most_of_what_is_free(), checkpoint, resume)
+    elif chunk is None:
         work.train(aligner, checkpoint, resume)
     else:
-        _check_rereadable(work.source, work.target)
+        _check_rereadable("--chunk", work.source, work.target)
         aligner = work.train_in_chunks(aligner, chunk, options, checkpoint, resume)
     if save is not None:
         aligner.save(save)
@@ -174,14 +196,29 @@ def _check_model(
         raise UsageError(f"{flag} is for training, and --model trains nothing. Leave out one of the two")
 
 
-def _check_rereadable(*paths: str | None) -> None:
-    """A text in chunks is read twice: to train, and to be aligned."""
+def _allowed(memory: str | None, model: str | None, chunk: int | None) -> int | None:
+    """The bytes that --memory asks for."""
+    if memory is None:
+        return None
+    for other, flag, why in (
+        (model, "--model", "a saved model is applied a part at a time, and needs little more than itself"),
+        (chunk, "--chunk", "a part of the text is learnt from at a time"),
+    ):
+        if other is not None:
+            raise UsageError(f"--memory is for training on a whole text. With {flag} {why}: leave out one of the two")
+    from isogloss.cli._room import size_of
+
+    return size_of(memory)
+
+
+def _check_rereadable(flag: str, *paths: str | None) -> None:
+    """A text in parts is read twice: to train, and to be aligned."""
     for path in paths:
         pipe = path == "-"
         with suppress(OSError):
             pipe = pipe or (path is not None and stat.S_ISFIFO(os.stat(path).st_mode))
         if pipe:
-            raise UsageError(f"--chunk reads the text twice, and '{path}' can be read once. Put it in a file first")
+            raise UsageError(f"{flag} reads the text twice, and '{path}' can be read once. Put it in a file first")
 
 
 def _checkpoint(output: str | None) -> str | None:

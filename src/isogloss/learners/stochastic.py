@@ -22,7 +22,7 @@ from isogloss.learners.optimisers import Array, Dumped, Info, Items, Objective, 
 
 __all__ = ["AdaGrad", "Ftrl", "Moving", "Online", "Passing", "Sgd", "StochasticState"]
 
-MEMORY, FTRL_MEMORY, _TOTALS = 4, 3, 2
+MEMORY, FTRL_MEMORY, NO_MEAN, _TOTALS = 4, 3, 2, 2
 """Columns of what steps remember of each weight, and those of the mean; as `isogloss.learners._numba.steps` has them,
 which takes long to import."""
 
@@ -35,7 +35,7 @@ class StochasticState(NamedTuple):
     weights : float64[n] or float32[n]
     iteration : int
         Passes.
-    memory : same[n, MEMORY]
+    memory : same[n, MEMORY], or fewer columns where nothing asks for the rest
         What steps remember of each weight, see `isogloss.learners._numba.steps`.
     steps : int
         Steps that the mean is over.
@@ -178,7 +178,8 @@ class _Stochastic(Passing, ABC):
         """The state before the first pass, at the given weights or at 0."""
         dtype = getattr(self.objective, "dtype", np.float64)
         start = first_weights(self.objective, weights, type(self).__name__, dtype)
-        return StochasticState.fresh(start, self._columns, by_column=self._by_column)
+        columns = NO_MEAN if self._columns == MEMORY and self.average_from is None else self._columns
+        return StochasticState.fresh(start, columns, by_column=self._by_column)
 
     def step(self, state: StochasticState) -> tuple[StochasticState, Info]:
         """One pass over all items, in an order that the seed and the iteration decide."""

@@ -13,15 +13,15 @@ from numba import njit
 from isogloss.structures._numba.lanes import prefetch
 
 __all__ = [
-    "FTRL_MEMORY", "GRADIENT", "LAST", "MEMORY", "SQUARES", "TOTALS", "adagrad", "averaged", "climb", "climb_all",
-    "ftrl",
-    "margin_step", "penalise_adagrad", "penalise_sgd", "sgd",
+    "FTRL_MEMORY", "GRADIENT", "LAST", "MEMORY", "NO_MEAN", "SQUARES", "TOTALS", "adagrad", "averaged", "climb",
+    "climb_all", "ftrl", "margin_step", "penalise_adagrad", "penalise_sgd", "sgd",
 ]  # fmt: skip
 
 GRADIENT, SQUARES, TOTALS, LAST = 0, 1, 2, 3
 """Columns of the memory of a weight: its gradient within a minibatch, Σ g² so far, and, for the mean, the sum of all
 earlier values and the step they reach to. `ftrl` has √Σ g² and z in place of Σ g² and the sum of values, no more."""
-MEMORY, FTRL_MEMORY = 4, 3
+MEMORY, FTRL_MEMORY, NO_MEAN = 4, 3, 2
+"""How many columns there are: without a mean of the weights the first two are enough, and more fits into a cache."""
 AHEAD = 12
 """How many entries ahead memory is asked for: weights are met in no order."""
 
@@ -49,7 +49,9 @@ def _collect(block, blocks, places, ends, numbers, values, memory):
 
 @njit(cache=True, nogil=True)
 def _counted(weight, step, i, memory):
-    """Take the weight into the sum of its values up to this step."""
+    """Take the weight into the sum of its values up to this step, where there is a mean."""
+    if memory.shape[1] == NO_MEAN:
+        return
     memory[i, TOTALS] += weight * (step - memory[i, LAST])
     memory[i, LAST] = step
 
@@ -83,11 +85,13 @@ def _shrink(i, now, rate, damping, floor, l1, l2, last, weights, memory):
         return
     length = rate / divisor
     shrink = 1.0 / (1.0 + l2 * length)
-    all_of_it = shrink**times
-    ladder = np.float64(times)  # where shrink is 1, or so near that the closed form loses its digits
-    if (1.0 - shrink) * times >= 1e-6:
-        ladder = shrink * (1.0 - all_of_it) / (1.0 - shrink)
-    size = max(size * all_of_it - l1 * length * ladder, 0.0)
+    all_of_it = shrink if times == 1 else shrink**times
+    size *= all_of_it
+    if l1 > 0:
+        ladder = np.float64(times)  # where shrink is 1, or so near that the closed form loses its digits
+        if (1.0 - shrink) * times >= 1e-6:
+            ladder = shrink * (1.0 - all_of_it) / (1.0 - shrink)
+        size = max(size - l1 * length * ladder, 0.0)
     weights[i] = size if weights[i] > 0 else -size
 
 
@@ -107,6 +111,8 @@ def adagrad(
         if j + AHEAD < len(met):
             prefetch(memory, memory.shape[1] * np.int64(met[j + AHEAD]))
             prefetch(weights, np.int64(met[j + AHEAD]))
+            if len(last):
+                prefetch(last, np.int64(met[j + AHEAD]))
         i = met[j]
         g, rate = memory[i, GRADIENT], _rate_of(i, borders, rates)
         if g == 0:

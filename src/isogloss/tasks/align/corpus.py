@@ -1,104 +1,516 @@
-"""A bitext as the kernels take it: word forms as numbers, and the word pairs that occur together."""
+"""A bitext as the kernels take it: word forms as numbers, in shards, and the word pairs that occur together."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isogloss.data import Bitext, Text, Vocabulary
+from isogloss.engine.shards import Shard, shards
+from isogloss.engine.shelf import Shelf
+from isogloss.store import data_hash
 
-__all__ = ["Corpus"]
+if TYPE_CHECKING:
+    from isogloss.tasks.align.priors import Stems
+
+__all__ = ["SHARD", "Corpus", "Encoder", "Occurrences", "Room", "Wanted", "Words"]
+
+SHARD = 1 << 24
+"""Cells of a shard: what is worked on at a time, and so has a place in memory for every cell."""
+
+Occurrences = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]
+
+
+class Words(NamedTuple):
+    """Word numbers of some sentence pairs; a pair that is passed over is empty."""
+
+    source_ids: NDArray[np.int32]
+    source_offsets: NDArray[np.int64]
+    target_ids: NDArray[np.int32]
+    target_offsets: NDArray[np.int64]
+
+    @property
+    def cell_offsets(self) -> NDArray[np.int64]:
+        """Where the cells of each pair start."""
+        return _starts(np.diff(self.source_offsets) * np.diff(self.target_offsets))
+
+    def occurrences(self, n_types: int) -> Occurrences:
+        """Where each source form occurs (see `_numba.lexicon.occurrences`)."""
+        from isogloss.tasks.align._numba.lexicon import occurrences
+
+        found: Occurrences = occurrences(self.source_ids, self.source_offsets, n_types)
+        return found
 
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
     """Sentence pairs with their own table of word pairs.
 
+    The text lies in shards on a shelf, in memory or in files. What is listed by cell exists for one shard at a time
+    (`shard`), or, for those who ask for it, for the whole text (`pairs`).
+
     Parameters
     ----------
     source_words, target_words : Vocabulary
         Word forms (lower case, unless case is kept) that occur.
-    pairs : Pairs
-        Word numbers, sentence offsets, and the table entry of every cell.
+    source_counts, target_counts : int64[n_types]
+        How often each of them occurs.
     rows, columns : int64[n_source_types + 1], int32[n_entries]
         The table: entries ``rows[e]:rows[e + 1]`` belong to source form e, ``columns`` says with which target form.
-    occurrences : tuple of arrays
-        Where each source form occurs (see `_numba.lexicon.occurrences`).
+    shards : list of Shard
+        Ranges of pairs, of `SHARD` cells at most. They depend on the text alone.
+    shelf : Shelf
     skipped : bool[n_pairs]
         Pairs that are passed over: a side is empty, or longer than `max_length`.
+    least : int
+        Cells in which the words of an entry meet, at the least. 1: every cell has an entry. More, where the table would
+        not have fitted the memory it was given; entries that were asked for by name are there all the same.
+    room : Room
+        What the table may take.
+    dropped : (int64[n_source_types], int64[n_target_types])
+        How many entries of each form have been left out.
     """
 
     source_words: Vocabulary
     target_words: Vocabulary
-    pairs: Any
+    source_counts: NDArray[np.int64]
+    target_counts: NDArray[np.int64]
     rows: NDArray[np.int64]
     columns: NDArray[np.int32]
-    occurrences: tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]
+    shards: list[Shard]
+    shelf: Shelf
     skipped: NDArray[np.bool_]
     max_length: int
+    least: int
+    room: Room
+    dropped: tuple[NDArray[np.int64], NDArray[np.int64]]
+    _space: dict[str, NDArray[Any]] = field(default_factory=dict, init=False, repr=False)
+    _found: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of(cls, bitext: Bitext, *, lowercase: bool, max_length: int) -> Corpus:
-        from isogloss.tasks.align._numba.expect import Pairs
-        from isogloss.tasks.align._numba.lexicon import index_cells, occurrences
+        """A text that is in memory."""
+        return cls.of_parts([bitext], lowercase=lowercase, max_length=max_length)
 
-        lengths = bitext.source.ids.lengths, bitext.target.ids.lengths
-        empty = (lengths[0] == 0) | (lengths[1] == 0)
-        skipped = empty | (lengths[0] > max_length) | (lengths[1] > max_length)
-        source_words, source_ids, source_offsets = _forms(bitext.source, lowercase, skipped)
-        target_words, target_ids, target_offsets = _forms(bitext.target, lowercase, skipped)
-        cell_offsets = np.zeros(len(bitext) + 1, np.int64)
-        np.cumsum(np.diff(source_offsets) * np.diff(target_offsets), out=cell_offsets[1:])
-        cells = np.empty(cell_offsets[-1], np.int32)
-        starts, sentence, position = occurrences(source_ids, source_offsets, len(source_words))
-        rows, columns = index_cells(
-            starts, sentence, position, target_ids, target_offsets, cell_offsets, max(1, len(target_words)), cells
-        )
-        pairs = Pairs(source_ids, source_offsets, target_ids, target_offsets, cell_offsets, cells)
-        where = (starts, sentence, position)
-        return cls(source_words, target_words, pairs, rows, columns, where, skipped, max_length)
+    @classmethod
+    def of_parts(
+        cls,
+        parts: Iterable[Bitext],
+        *,
+        lowercase: bool,
+        max_length: int,
+        shelf: Shelf | None = None,
+        room: Room | None = None,
+    ) -> Corpus:
+        """A text that comes in parts; how it is cut changes nothing.
+
+        With `room`, entries of few cells are left out until the table fits.
+        """
+        return Encoder.of(parts, lowercase=lowercase, max_length=max_length, shelf=shelf).corpus(room or Room())
 
     def __len__(self) -> int:
         return len(self.skipped)
 
+    def words(self, shard: int) -> Words:
+        """The pairs of one shard."""
+        return Words(*self.shelf.get(_name(shard)))
+
+    def shard(self, shard: int, stems: Stems | None = None) -> tuple[Any, Occurrences]:
+        """The pairs of one shard as `Pairs`, the entries of their cells found anew, and where source forms occur.
+
+        Cells are valid until the next shard is asked for. Those without entry have the pair of `stems` of their words.
+        """
+        if self._found.get("shard") != shard or self._found["stems"] is not stems:
+            self._found.clear()
+            words = self.words(shard)
+            where = words.occurrences(len(self.source_words))
+            cells = self.space("cells", int(words.cell_offsets[-1]), np.int32)
+            pairs = self._with_cells(words, where, cells, stems)
+            self._found.update(shard=shard, stems=stems, pairs=pairs, where=where)
+        return self._found["pairs"], self._found["where"]
+
+    def space(self, name: str, size: int, kind: Any) -> NDArray[Any]:
+        """Memory that every shard takes in turn, so that it is asked for once."""
+        if name not in self._space or len(self._space[name]) < size:
+            self._space.pop(name, None)
+            self._space[name] = np.empty(size, kind)
+        return self._space[name][:size]
+
+    def _with_cells(
+        self, words: Words, where: Occurrences, cells: NDArray[np.int32], stems: Stems | None = None
+    ) -> Any:
+        from isogloss.tasks.align._numba.expect import Pairs
+        from isogloss.tasks.align._numba.lexicon import find_cells, find_some_cells
+
+        offsets = words.cell_offsets
+        given = (*where, words.target_ids, words.target_offsets, offsets, self.rows, self.columns)
+        if self.least == 1:
+            find_cells(*given, max(1, len(self.target_words)), cells)
+        else:
+            find_some_cells(*given, self.no_stems if stems is None else stems.classes, cells)
+        return Pairs(*words, offsets, cells)
+
+    def pairs_of_classes(
+        self, source: NDArray[np.int32], target: NDArray[np.int32]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32]] | None:
+        """Pairs of classes of forms that share cells, as rows and columns: the frequent ones, if there is little room.
+
+        None, where the table is whole and says so itself.
+        """
+        if self.least == 1:
+            return None
+        n, m = (int(classes.max(initial=-1)) + 1 for classes in (source, target))
+        forms = len(self.source_words) + len(self.target_words)
+        capacity = None if self.room.classes is None else self.room.classes(forms)
+        table = _Table(n, m, capacity=capacity, listed=self.room.listed)
+        table.fill(
+            lambda: (
+                there._replace(source_ids=source[there.source_ids], target_ids=target[there.target_ids])
+                for there in map(self.words, range(len(self.shards)))
+            )
+        )
+        return table.arrays()
+
+    @property
+    def no_stems(self) -> tuple[Any, ...]:
+        """Every source form a class of its own, and no pairs of classes."""
+        n, m = len(self.source_words), len(self.target_words)
+        starts = np.arange(n + 1)
+        return (
+            np.arange(n, dtype=np.int32),
+            starts,
+            np.zeros_like(starts),
+            np.zeros(0, np.int32),
+            np.zeros(m, np.int32),
+            1,
+        )
+
+    def hash(self) -> str:
+        """SHA-256 of the words of all pairs, whatever shelf they lie on."""
+        shards = map(self.words, range(len(self.shards)))
+        return _hash(shards, self.source_words.types, self.target_words.types, self.skipped)
+
+    # --- the whole text at once
+
+    @cached_property
+    def pairs(self) -> Any:
+        """All pairs as `Pairs`, with the entry of every cell: four bytes a cell."""
+        return self._with_cells(self.whole, self.occurrences, np.empty(self.n_cells, np.int32))
+
+    @cached_property
+    def occurrences(self) -> Occurrences:
+        """Where each source form occurs in the whole text."""
+        return self.whole.occurrences(len(self.source_words))
+
+    @cached_property
+    def whole(self) -> Words:
+        """The words of all pairs."""
+        return _joined([self.words(k) for k in range(len(self.shards))])
+
     @property
     def n_cells(self) -> int:
-        return len(self.pairs.cells)
+        return int(self.whole.cell_offsets[-1])
 
-    @cached_property
-    def source_counts(self) -> NDArray[np.int64]:
-        """How often each source form occurs."""
-        return np.bincount(self.pairs.source_ids, minlength=len(self.source_words))
-
-    @cached_property
-    def target_counts(self) -> NDArray[np.int64]:
-        return np.bincount(self.pairs.target_ids, minlength=len(self.target_words))
+    @property
+    def n_source_words(self) -> int:
+        """Words of the source side, those of pairs that are passed over left out."""
+        return int(self.source_counts.sum())
 
     def shape(self, pair: int) -> tuple[int, int]:
         """Words of a pair on both sides; (0, 0) when it is skipped."""
-        a, b = self.pairs.source_offsets, self.pairs.target_offsets
+        a, b = self.whole.source_offsets, self.whole.target_offsets
         return int(a[pair + 1] - a[pair]), int(b[pair + 1] - b[pair])
 
 
-def _forms(
-    text: Text, lowercase: bool, skipped: NDArray[np.bool_]
-) -> tuple[Vocabulary, NDArray[np.int32], NDArray[np.int64]]:
-    """Forms that occur, the form of every token, and sentence offsets; skipped sentences become empty."""
-    start, stop = text.ids.offsets[0], text.ids.offsets[-1]
-    values, offsets = text.ids.values[start:stop], text.ids.offsets - start
-    if skipped.any():
-        lengths = np.diff(offsets)
-        values = values[np.repeat(~skipped, lengths)]
-        offsets = np.concatenate([[0], np.cumsum(np.where(skipped, 0, lengths))]).astype(np.int64)
-    used = np.zeros(len(text.vocabulary), bool)
-    used[values] = True
-    types = text.vocabulary.types
-    chosen = np.flatnonzero(used)
-    forms, numbers = Vocabulary([types[k] for k in chosen]).mapped(str.lower if lowercase else str)
-    mapping = np.full(len(types) or 1, -1, np.int32)
-    mapping[chosen] = numbers
-    return forms, mapping[values], offsets
+def _name(shard: int) -> str:
+    return f"words-{shard}"
+
+
+def _joined(parts: list[Words]) -> Words:
+    """Words of consecutive shards as one."""
+    if len(parts) == 1:
+        return parts[0]
+    ids = [np.concatenate([np.zeros(0, np.int32), *(part[side] for part in parts)]) for side in (0, 2)]
+    offsets = [
+        _starts(np.concatenate([np.zeros(0, np.int64), *(np.diff(part[side]) for part in parts)])) for side in (1, 3)
+    ]
+    return Words(ids[0], offsets[0], ids[1], offsets[1])
+
+
+def _hash(shards: Iterable[Words], source: Iterable[str], target: Iterable[str], skipped: NDArray[np.bool_]) -> str:
+    found = ""
+    for words in shards:
+        found = data_hash(found, *words)
+    return data_hash(found, list(source), list(target), skipped)
+
+
+def _starts(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+    starts = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, out=starts[1:])
+    return starts
+
+
+class _Side:
+    """Forms of one side, numbered in order of first appearance, as the text comes in."""
+
+    def __init__(self, lowercase: bool) -> None:
+        self.form = str.lower if lowercase else str
+        self.numbers: dict[str, int] = {}
+        self.counts = np.zeros(0, np.int64)
+
+    def encode(self, text: Text, skipped: NDArray[np.bool_]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+        """The form of every token, and lengths of sentences; skipped sentences become empty."""
+        from isogloss.tasks.align._numba.lexicon import number_types
+
+        values, lengths = np.ascontiguousarray(text.ids.flat), text.ids.lengths
+        if skipped.any():
+            values = values[np.repeat(~skipped, lengths)]
+            lengths = np.where(skipped, 0, lengths)
+        types, numbers, form = text.vocabulary.types, self.numbers, self.form
+        mapping = np.full(len(types) or 1, -1, np.int32)
+        met = number_types(values, mapping)
+        mapping[met] = [numbers.setdefault(form(types[k]), len(numbers)) for k in met.tolist()]
+        ids = mapping[values]
+        counts = np.bincount(ids, minlength=len(numbers))
+        counts[: len(self.counts)] += self.counts
+        self.counts = counts
+        return ids, lengths
+
+
+class Encoder:
+    """Cuts a text that comes in parts into shards; what a `Corpus` is before it has a table."""
+
+    def __init__(self, lowercase: bool, max_length: int, shelf: Shelf) -> None:
+        self.max_length, self.shelf = max_length, shelf
+        self.sides = _Side(lowercase), _Side(lowercase)
+        self.shards: list[Shard] = []
+        self.skipped: list[NDArray[np.bool_]] = [np.zeros(0, bool)]
+        self.waiting: list[tuple[NDArray[Any], ...]] = []  # ids and lengths of both sides, not yet a shard
+
+    @classmethod
+    def of(cls, parts: Iterable[Bitext], *, lowercase: bool, max_length: int, shelf: Shelf | None = None) -> Encoder:
+        """All parts, on a shelf."""
+        encoder = cls(lowercase, max_length, Shelf() if shelf is None else shelf)
+        for part in parts:
+            encoder.add(part)
+        if encoder.waiting:
+            encoder._cut(last=True)
+        return encoder
+
+    def add(self, bitext: Bitext) -> None:
+        lengths = bitext.source.ids.lengths, bitext.target.ids.lengths
+        skipped = (lengths[0] == 0) | (lengths[1] == 0)
+        skipped |= (lengths[0] > self.max_length) | (lengths[1] > self.max_length)
+        self.skipped.append(skipped)
+        source, target = (
+            side.encode(text, skipped) for side, text in zip(self.sides, (bitext.source, bitext.target), strict=True)
+        )
+        self.waiting.append((*source, *target))
+        if sum(int(part[1] @ part[3]) for part in self.waiting) > SHARD:
+            self._cut(last=False)
+
+    def _cut(self, last: bool) -> None:
+        """Put what waits on the shelf, shard by shard; unless this is the end, the last of them may still grow."""
+        joined = [np.concatenate([part[k] for part in self.waiting]) for k in range(4)]
+        starts = [_starts(joined[k]) for k in (1, 3)]
+        ranges = shards(joined[1] * joined[3], limit=SHARD)
+        kept = ranges if last else ranges[:-1]
+        first = self.shards[-1].stop if self.shards else 0
+        for start, stop in kept:
+            words = []
+            for ids, offsets in ((joined[0], starts[0]), (joined[2], starts[1])):
+                words += [ids[offsets[start] : offsets[stop]].copy(), offsets[start : stop + 1] - offsets[start]]
+            self.shelf.put(_name(len(self.shards)), *words)
+            self.shards.append(Shard(first + start, first + stop))
+        done = kept[-1].stop if kept else 0
+        at = [int(offsets[done]) for offsets in starts]
+        rest = (joined[0][at[0] :], joined[1][done:], joined[2][at[1] :], joined[3][done:])
+        self.waiting = [tuple(array.copy() for array in rest)]
+
+    @property
+    def all_skipped(self) -> NDArray[np.bool_]:
+        """Which pairs are passed over."""
+        return np.concatenate(self.skipped)
+
+    @property
+    def n_source_words(self) -> int:
+        """Words of the source side, those of pairs that are passed over left out."""
+        return int(self.sides[0].counts.sum())
+
+    def words(self) -> Iterator[Words]:
+        """The pairs of one shard after the other."""
+        return (Words(*self.shelf.get(_name(k))) for k in range(len(self.shards)))
+
+    def whole(self) -> Words:
+        """The words of all pairs."""
+        return _joined(list(self.words()))
+
+    def hash(self) -> str:
+        """That of the corpus."""
+        return _hash(self.words(), self.sides[0].numbers, self.sides[1].numbers, self.all_skipped)
+
+    def corpus(self, room: Room) -> Corpus:
+        """The text that was given, with its table; the numbers of forms are let go."""
+        words = [Vocabulary(side.numbers) for side in self.sides]
+        for side in self.sides:
+            side.numbers = {}
+        n, m = (len(side) for side in words)
+        table = _Table(
+            n, m,
+            capacity=None if room.entries is None else room.entries(n + m),
+            listed=room.listed,
+            wanted=None if room.wanted is None else partial(room.wanted, words[0], words[1]),
+        )  # fmt: skip
+        table.fill(self.words)
+        return self._with_table(words, *table.arrays(), table.least, room, table.dropped)
+
+    def with_table(self, rows: NDArray[np.int64], columns: NDArray[np.int32]) -> Corpus:
+        """The text that was given, with a table that has every pair of words that occurs."""
+        words = [Vocabulary(side.numbers) for side in self.sides]
+        dropped = np.zeros(len(words[0]), np.int64), np.zeros(len(words[1]), np.int64)
+        return self._with_table(words, rows, columns, 1, Room(), dropped)
+
+    def _with_table(
+        self,
+        words: list[Vocabulary],
+        rows: NDArray[np.int64],
+        columns: NDArray[np.int32],
+        least: int,
+        room: Room,
+        dropped: tuple[NDArray[np.int64], NDArray[np.int64]],
+    ) -> Corpus:
+        return Corpus(
+            words[0], words[1], self.sides[0].counts, self.sides[1].counts, rows, columns, self.shards, self.shelf,
+            self.all_skipped, self.max_length, least, room, dropped,
+        )  # fmt: skip
+
+
+Wanted = Callable[[Vocabulary, Vocabulary, NDArray[np.int64], NDArray[np.int32]], NDArray[np.bool_]]
+
+
+class Room(NamedTuple):
+    """What the table of a corpus may take.
+
+    Parameters
+    ----------
+    entries, classes : callable, optional
+        How many entries it may have, given the number of forms on both sides, and how many pairs of classes of forms
+        (stems), if entries have to be left out.
+    listed : int
+        Entries of shards that are merged at a time; the table does not depend on it.
+    wanted : callable, optional
+        ``wanted(source_words, target_words, rows, columns)`` says which entries stay, however rare they are.
+    """
+
+    entries: Callable[[int], int] | None = None
+    classes: Callable[[int], int] | None = None
+    listed: int = 1 << 25
+    wanted: Wanted | None = None
+
+
+_ALWAYS = 255  # the number of cells that stands for entries which stay
+_MOST = 254
+
+
+class _Table:
+    """All pairs of forms that share a cell, by source form, in order of first meeting.
+
+    For a range of source forms at a time, the entries of all shards are listed and merged; ranges are as long as memory
+    for the lists allows. When there are too many entries, those of the fewest cells go, here and from then on.
+    """
+
+    def __init__(
+        self,
+        n_source: int,
+        n_target: int,
+        *,
+        capacity: int | None,
+        listed: int,
+        wanted: Callable[[NDArray[np.int64], NDArray[np.int32]], NDArray[np.bool_]] | None = None,
+    ) -> None:
+        self.n_source, self.n_target = n_source, n_target
+        self.capacity, self.listed, self.wanted = capacity, listed, wanted
+        self.least, self.size = 1, 0
+        self.dropped = np.zeros(n_source, np.int64), np.zeros(n_target, np.int64)
+        self.parts: list[tuple[int, NDArray[np.int64], NDArray[np.int32], NDArray[np.uint8]]] = []
+
+    def fill(self, words: Callable[[], Iterable[Words]]) -> None:
+        """Of shards of a text, which are asked for several times."""
+        from isogloss.tasks.align._numba.lexicon import count_entries, list_entries
+
+        n, m = self.n_source, max(1, self.n_target)
+
+        def found() -> Iterable[tuple[Any, ...]]:
+            for there in words():
+                starts, sentence, _ = there.occurrences(n)
+                yield starts, sentence, there.target_ids, there.target_offsets, m
+
+        sizes = np.zeros(n, np.int64)
+        for there in found():
+            sizes += count_entries(0, n, *there)
+        for first, last in shards(sizes, limit=self.listed):
+            self._add(first, *_merged([list_entries(first, last, *there) for there in found()], m))
+
+    def _add(self, first: int, rows: NDArray[np.int64], columns: NDArray[np.int32], cells: NDArray[np.int32]) -> None:
+        if self.capacity is None:
+            cells = cells[:0]
+        self.parts.append((first, rows, columns, np.minimum(cells, _MOST).astype(np.uint8)))
+        self.size += len(columns)
+        if self.least > 1:
+            self._protect(len(self.parts) - 1)
+            self._drop(len(self.parts) - 1)
+        while self.capacity is not None and self.size > self.capacity and self.least < _MOST:
+            self.least += 1
+            for part in range(len(self.parts)):
+                if self.least == 2:
+                    self._protect(part)
+                self._drop(part)
+
+    def _protect(self, part: int) -> None:
+        """Mark entries that are to stay."""
+        if self.wanted is None:
+            return
+        first, rows, columns, cells = self.parts[part]
+        whole = np.zeros(self.n_source + 1, np.int64)
+        whole[first : first + len(rows)] = rows
+        whole[first + len(rows) :] = rows[-1]
+        cells[self.wanted(whole, columns)] = _ALWAYS
+
+    def _drop(self, part: int) -> None:
+        first, rows, columns, cells = self.parts[part]
+        keep = cells >= self.least
+        kept = np.concatenate([[0], np.cumsum(keep, dtype=np.int64)])[rows]
+        self.dropped[0][first : first + len(rows) - 1] += np.diff(rows) - np.diff(kept)
+        self.dropped[1][:] += np.bincount(columns[~keep], minlength=self.n_target)
+        self.parts[part] = first, kept, columns[keep], cells[keep]
+        self.size += len(self.parts[part][2]) - len(columns)
+
+    def arrays(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Rows and columns of the whole table."""
+        sizes = np.concatenate([np.zeros(0, np.int64), *(np.diff(rows) for _, rows, _, _ in self.parts)])
+        columns = np.empty(self.size, np.int32)
+        at = 0
+        while self.parts:  # each goes as it is copied
+            part = self.parts.pop(0)[2]
+            columns[at : at + len(part)] = part
+            at += len(part)
+        return _starts(sizes), columns
+
+
+def _merged(lists: list[tuple[NDArray[Any], ...]], n_targets: int) -> tuple[NDArray[Any], ...]:
+    """The entries of some source forms in all shards as one list."""
+    from isogloss.tasks.align._numba.lexicon import merge_entries
+
+    if len(lists) == 1:
+        return lists[0]
+    begins = np.cumsum([0, *(len(part[1]) for part in lists[:-1])])
+    rows = np.stack([part[0] + begin for part, begin in zip(lists, begins, strict=True)])
+    columns, cells = (np.concatenate([part[k] for part in lists]) for k in (1, 2))
+    lists.clear()
+    merged: tuple[NDArray[Any], ...] = merge_entries(rows, columns, cells, n_targets)
+    return merged

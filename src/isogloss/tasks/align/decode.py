@@ -20,6 +20,7 @@ References
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import numpy as np
@@ -29,7 +30,9 @@ from isogloss.data import Bitext, Links
 
 __all__ = [
     "UNIT",
+    "drop_below",
     "expected_f_threshold",
+    "joined",
     "links_above",
     "links_of_paths",
     "points_threshold",
@@ -38,6 +41,8 @@ __all__ = [
 ]
 
 UNIT = 65535
+LEAST = 0.05
+"""The least threshold that is chosen without labels."""
 Direction = Literal["both", "forward", "backward"]
 
 
@@ -50,11 +55,37 @@ def spectrum(posterior: NDArray[np.uint16], direction: Direction = "both") -> ND
     return bins
 
 
+def drop_below(posterior: NDArray[np.uint16], threshold: float) -> None:
+    """Set cells to 0 that `links_above` would not choose."""
+    from isogloss.tasks.align._numba.decode import drop_cells
+
+    drop_cells(posterior, _units(threshold))
+
+
+def _units(threshold: float) -> int:
+    """The least sum of both directions that reaches a threshold."""
+    return max(1, int(np.ceil(threshold * 2 * UNIT - 0.01)))  # a posterior given back as float32 keeps its cell
+
+
+def joined(parts: Iterable[Links], bitext: Bitext | None = None) -> Links:
+    """Links of consecutive parts of a text, with probabilities, as one."""
+    offsets, none = [np.zeros(1, np.int64)], np.zeros(0, np.int32)
+    columns = [(none, none, np.zeros(0, np.float32))]
+    n_links = 0
+    for part in parts:
+        assert part.probability is not None
+        offsets.append(part.offsets[1:] + n_links)
+        columns.append((part.source, part.target, part.probability))
+        n_links += len(part.source)
+    source, target, probability = (np.concatenate(column) for column in zip(*columns, strict=True))
+    return Links(np.concatenate(offsets), source, target, probability, None, bitext)
+
+
 def _code(direction: Direction) -> int:
     return {"both": 0, "forward": 1, "backward": 2}[direction]
 
 
-def expected_f_threshold(bins: NDArray[np.int64], *, least: float = 0.05) -> float:
+def expected_f_threshold(bins: NDArray[np.int64], *, least: float = LEAST) -> float:
     """The threshold with the greatest expected F-measure, never below `least`.
 
     Examples
@@ -88,7 +119,7 @@ def links_above(
     """All cells whose posterior is at least `threshold`, with that posterior as their probability."""
     from isogloss.tasks.align._numba.decode import choose_cells, count_cells
 
-    least = max(1, int(np.ceil(threshold * 2 * UNIT - 0.01)))  # a posterior given back as float32 keeps its cell
+    least = _units(threshold)
     offsets = np.zeros(len(pairs.cell_offsets), np.int64)
     count_cells(pairs.cell_offsets, posterior, _code(direction), least, offsets)
     np.cumsum(offsets, out=offsets)

@@ -7,29 +7,31 @@ so that a text gives the same bytes in every run. Against the CPU, posteriors di
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isogloss.data import Bitext, Links, Vocabulary
+from isogloss.data import Links, Vocabulary
 from isogloss.engine.devices import choose
+from isogloss.engine.shards import shards
 from isogloss.errors import ParameterError
 from isogloss.progress import Progress
-from isogloss.tasks.align.corpus import Corpus, _forms
+from isogloss.tasks.align.corpus import Corpus, Encoder
 from isogloss.tasks.align.model import Model
-from isogloss.tasks.align.options import HMMOptions
-from isogloss.tasks.align.priors import _classes, fold
+from isogloss.tasks.align.priors import Cut, _classes, compared
 from isogloss.tasks.align.settings import Settings
-from isogloss.tasks.align.training import _START, Evidence, _maximised, _shares
+from isogloss.tasks.align.training import _LEAST, _START, Evidence, _maximised, _shares
 
-__all__ = ["DeviceEvidence", "DeviceTraining", "Encoded", "Fetched", "obstacle", "on_device", "trained"]
+__all__ = ["DeviceText", "DeviceTraining", "Encoded", "obstacle", "trained"]
 
-_WORTH = 500_000  # source words from which "auto" takes a GPU; below, importing torch takes as long as the training
+_WORTH = 1_000_000  # source words from which "auto" takes a GPU: those that one way to cut words to stems does for
 _LONGEST = 1024  # words of a side that the kernels have room for
-_SHORTEST, _LEAST = 4, 0.6  # letters and likeness from which spelling counts, as in `spelling_prior`
+_PER_ENTRY = 16  # bytes that the model on the host takes for an entry, at the most
+_SHORTEST, _ALIKE = 4, 0.6  # letters and likeness from which spelling counts, as in `spelling_prior`
 
 
 class Encoded(NamedTuple):
@@ -44,12 +46,11 @@ class Encoded(NamedTuple):
     skipped: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, bitext: Bitext, *, lowercase: bool, max_length: int) -> Encoded:
-        """The forms of a bitext; pairs that are passed over become empty."""
-        lengths = bitext.source.ids.lengths, bitext.target.ids.lengths
-        skipped = (lengths[0] == 0) | (lengths[1] == 0) | (lengths[0] > max_length) | (lengths[1] > max_length)
-        source = _forms(bitext.source, lowercase, skipped)
-        return cls(*source, *_forms(bitext.target, lowercase, skipped), skipped=skipped)
+    def of(cls, text: Encoder) -> Encoded:
+        """The forms of a text; pairs that are passed over are empty."""
+        source_ids, source_offsets, target_ids, target_offsets = text.whole()
+        source, target = (list(side.numbers) for side in text.sides)
+        return cls(source, source_ids, source_offsets, target, target_ids, target_offsets, text.all_skipped)
 
 
 def obstacle(settings: Settings, *, lexicon: bool, longest: int) -> str | None:
@@ -60,6 +61,8 @@ def obstacle(settings: Settings, *, lexicon: bool, longest: int) -> str | None:
         return f"training with the constraint {settings.constraint} is not there"
     if settings.decode_constraint == "bijective":
         return "decoding with the constraint bijective is not there"
+    if settings.stems and settings.stem_classes > 1:
+        return f"words are cut to stems in {settings.stem_classes} ways, and only one is there (see stem_classes)"
     if lexicon:
         return "a lexicon of one's own is not there"
     if longest > _LONGEST:
@@ -67,45 +70,66 @@ def obstacle(settings: Settings, *, lexicon: bool, longest: int) -> str | None:
     return None
 
 
-def on_device(aligner: HMMOptions, bitext: Bitext) -> bool:
-    """Whether `fit` should try the GPU; `ParameterError` where it was asked for and is not there."""
-    offsets = bitext.source.ids.offsets
-    return choose(aligner.device, worth=int(offsets[-1] - offsets[0]) >= _WORTH) == "cuda"
+class DeviceText:
+    """The text of a training on a device, with the verbs of `JudgedText`.
 
+    Thresholds and links are found there; everything else is copied to the host when it is first asked for.
 
-class Fetched:
-    """Something that lies on the device and is copied to the host when something of it is asked for."""
+    Parameters
+    ----------
+    training : DeviceTraining
+        One that has been run.
+    text : Encoder
+        What it was made of.
+    """
 
-    def __init__(self, fetch: Callable[[], Any]) -> None:
-        self._fetch = fetch
+    def __init__(self, training: DeviceTraining, text: Encoder) -> None:
+        self.training, self.settings, self._text = training, training.settings, text
 
     @cached_property
-    def _here(self) -> Any:
-        return self._fetch()
+    def model(self) -> Model:
+        """What was learnt, with an entry for each of the text."""
+        return self.training.fetch_model()
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # also while a copy is made, when `_fetch` is not there yet
-            raise AttributeError(name)
-        return getattr(self._here, name)
+    @cached_property
+    def corpus(self) -> Corpus:
+        return self._text.with_table(self.model.rows, self.model.columns)
 
-    def __len__(self) -> int:
-        return len(self._here)
+    @cached_property
+    def parameters(self) -> Any:
+        """As kernels of the processor take them."""
+        return self.model.parameters(self.settings)
 
+    def pairs(self, shard: int) -> Any:
+        """Pairs of one shard with the entries of their cells, valid until the next is asked for."""
+        return self.corpus.shard(shard)[0]
 
-class DeviceEvidence(Fetched):
-    """`Evidence` of a training on the device, where thresholds and links are found without copying posteriors."""
+    def shard(self, shard: int) -> tuple[Any, Evidence]:
+        """Pairs and evidence of one shard; the pairs are valid until the next is asked for."""
+        return self.pairs(shard), self.training.fetch_evidence(*self.corpus.shards[shard])
 
-    def __init__(self, training: DeviceTraining) -> None:
-        super().__init__(training.fetch_evidence)
-        self.training = training
-
-    def spectrum(self) -> NDArray[np.int64]:
+    def decode(self, least: float, on_shard: Callable[[float], None]) -> NDArray[np.int64]:
         """How many cells have each posterior, see `decode.spectrum`."""
         return self.training.spectrum()
 
-    def links(self, corpus: Any, threshold: float, bitext: Bitext) -> Links:
-        """The cells whose posterior reaches the threshold."""
-        return self.training.links(threshold, bitext)
+    def links(self, threshold: float) -> Iterator[Links]:
+        """The cells whose posterior reaches the threshold, all at once."""
+        yield self.training.links(threshold)
+
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        """Log-probability of each side given the other: float64[n_pairs, 2]."""
+        found: NDArray[np.float64] = self.training.scores.cpu().numpy()
+        return found
+
+    def hash(self) -> str:
+        """SHA-256 of its words."""
+        return self._text.hash()
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """That of the whole text, cell by cell."""
+        return self.training.fetch_evidence()
 
 
 class DeviceTraining:
@@ -127,8 +151,9 @@ class DeviceTraining:
 
         self.settings, self.device, self.skipped = settings, device, text.skipped
         _check_ids(text)
-        source, target = (_by_class(words, settings.stem_length) for words in (text.source_words, text.target_words))
-        self.source_words, self.target_words = source[0], target[0]
+        source, target = (_by_class(words, settings.cuts[0]) for words in (text.source_words, text.target_words))
+        self.words, self.given_words = (source[0], target[0]), (text.source_words, text.target_words)
+        self.place = source[1], target[1]
         self.n_sources, self.n_targets = len(text.source_words), len(text.target_words)
         self.n_pairs = max(1, int((~text.skipped).sum()))
         cell_offsets = np.zeros(len(text.skipped) + 1, np.int64)
@@ -183,13 +208,20 @@ class DeviceTraining:
         self.learnt = expect(
             "hmm" if own_stage else "model1", settings.constraint if own_stage else "none", self.text, parameters,
             self.groups, self.posterior, self.nulls, self.scores,
-            leave_out=settings.leave_out if number else 0.0, learn=True,
+            leave_out=settings.leave_out if number > settings.model1_iterations else 0.0, learn=True,
+            least=_LEAST if self._keeps(number) else 1,
         )  # fmt: skip
         if own_stage:
             jumped = self.learnt.jumps
             self.jumps = _maximised(jumped[:, 0], jumped[:, 1], self.jumps)
             self.first = _maximised(jumped[:, 2, :-1], jumped[:, 3, :-1], self.first)
         self.trace.append(self.learnt.objective / self.n_pairs)
+
+    def _keeps(self, number: int) -> bool:
+        """Whether something will be left out of what this step counts, see `Training`."""
+        if number + 1 >= self.iterations:
+            return self.settings.decode_leave_out > 0
+        return self.settings.leave_out > 0 and number >= self.settings.model1_iterations
 
     def decode(self) -> None:
         """Posteriors under the constraint of decoding, in place of those of the last step."""
@@ -267,10 +299,10 @@ class DeviceTraining:
         """The prior of words that are spelt alike, float32[n_entries]."""
         from isogloss.tasks.align._gpu.spelling import alike
 
-        sides = _letters([fold(word) for word in self.source_words], [fold(word) for word in self.target_words])
+        sides = _letters(*compared(*self.words))
         a, b = (tuple(self._put(array) for array in side) for side in sides)
-        ratio = alike(self.table.rows, self.table.columns, a, b, _SHORTEST, _LEAST)
-        ratio.sub_(_LEAST).div_(1.0 - _LEAST).clamp_(min=0.0).square_()
+        ratio = alike(self.table.rows, self.table.columns, a, b, _SHORTEST, _ALIKE)
+        ratio.sub_(_ALIKE).div_(1.0 - _ALIKE).clamp_(min=0.0).square_()
         return ratio.mul_(self.settings.spelling)
 
     def _class_shares(self, classes: tuple[NDArray[np.int32], NDArray[np.int32]]) -> tuple[Any, Any]:
@@ -305,14 +337,14 @@ class DeviceTraining:
         bins: NDArray[np.int64] = count_values(self.posterior).cpu().numpy()
         return bins
 
-    def links(self, threshold: float, bitext: Bitext | None = None) -> Links:
+    def links(self, threshold: float) -> Links:
         """All cells whose posterior is at least `threshold`, as `decode.links_above`."""
         from isogloss.tasks.align._gpu.decode import choose_cells
         from isogloss.tasks.align._gpu.expect import UNIT
 
         least = max(1, int(np.ceil(threshold * 2 * UNIT - 0.01)))
         chosen = choose_cells(self.posterior, self.text.cell_offsets, self.text.target_offsets, least)
-        return Links(*chosen, None, bitext)
+        return Links(*chosen, None, None)
 
     def fetch_model(self, least: float = 0.0) -> Model:
         """The parameters that links were read with, on the host; without entries below `least`, see `Model.pruned`."""
@@ -326,58 +358,103 @@ class DeviceTraining:
             keep |= weights[:, 1] >= least * p.target_mass[columns]
             rows = torch.cat([rows.new_zeros(1), torch.cumsum(keep, 0)])[rows]
             columns, weights = columns[keep], weights[keep]
-        tensors = (
-            *self.frequency, rows, columns, weights, p.source_mass, p.target_mass, p.source_null, p.target_null,
-            p.null_mass,
-        )  # fmt: skip
-        words = Vocabulary(self.source_words), Vocabulary(self.target_words)
-        arrays = [tensor.cpu().numpy() for tensor in tensors]
-        return Model(*[*words, *arrays, self.jumps, self.first, np.ones((2, 12))])
+        source, target = (self._put(place.astype(np.int64)) for place in self.place)
+        ends = [torch.cat([side, side.new_full((1,), len(side))]) for side in (source, target)]  # unknown words too
+        types = self.frequency[0][source], self.frequency[1][target]
+        sums = p.source_mass[ends[0]], p.target_mass[ends[1]], p.source_null[ends[0]], p.target_null[ends[1]]
+        words = (Vocabulary(side) for side in self.given_words)
+        before, after = ([tensor.cpu().numpy() for tensor in tensors] for tensors in (types, (*sums, p.null_mass)))
+        table = self._as_given(rows, columns, weights)
+        return Model(*[*words, *before, *table, *after, self.jumps, self.first, np.ones((2, 12))])
 
-    def fetch_corpus(self) -> Corpus:
-        """The text and its table on the host, as verbs other than `predict` want it."""
-        from isogloss.tasks.align._numba.expect import Pairs
-        from isogloss.tasks.align._numba.lexicon import occurrences
+    def _as_given(
+        self, rows: Any, columns: Any, weights: Any
+    ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
+        """A table on the host, words numbered as they were given, some source types at a time."""
+        import torch
 
-        pairs = Pairs(*(tensor.cpu().numpy() for tensor in self.text))
-        where = occurrences(pairs.source_ids, pairs.source_offsets, self.n_sources)
-        words = Vocabulary(self.source_words), Vocabulary(self.target_words)
-        table = self.table.rows.cpu().numpy(), self.table.columns.cpu().numpy()
-        return Corpus(*words, pairs, *table, where, self.skipped, self.settings.max_length)
+        place = self._put(self.place[0].astype(np.int64))
+        given = self._put(np.argsort(self.place[1]).astype(np.int32))
+        sizes = torch.diff(rows)[place]
+        starts = torch.cat([sizes.new_zeros(1), torch.cumsum(sizes, 0)])
+        made: NDArray[np.int64] = starts.cpu().numpy()
+        found = np.empty(len(columns), np.int32), np.empty((len(columns), 2), np.float32)
+        for start, stop in shards(np.diff(made), limit=self._limit()):
+            part = slice(made[start], made[stop])
+            number = torch.repeat_interleave(torch.arange(stop - start, device=self.device), sizes[start:stop])
+            entry = (rows[place[start:stop]] - starts[start:stop])[number]
+            entry += torch.arange(part.start, part.stop, device=self.device)
+            target = given[columns[entry].long()]
+            order = torch.sort(number * self.n_targets + target).indices
+            found[0][part] = target[order].cpu().numpy()
+            found[1][part] = weights[entry[order]].cpu().numpy()
+        return made, *found
 
-    def fetch_evidence(self) -> Evidence:
-        """Posteriors and log-probabilities on the host."""
-        posterior = self.posterior.cpu().numpy().view(np.uint16).reshape(-1, 2)
-        nulls = [null.cpu().numpy().astype(np.uint16) for null in self.nulls]
-        return Evidence(posterior, nulls[0], nulls[1], self.scores.cpu().numpy())
+    def fetch_evidence(self, start: int = 0, stop: int | None = None) -> Evidence:
+        """Posteriors and log-probabilities of all pairs, or of some, on the host."""
+        pairs = slice(start, len(self.skipped) if stop is None else stop)
+
+        def of(offsets: Any) -> slice:
+            return slice(int(offsets[pairs.start]), int(offsets[pairs.stop]))
+
+        posterior = self.posterior[of(self.text.cell_offsets)].cpu().numpy().view(np.uint16).reshape(-1, 2)
+        parts = of(self.text.source_offsets), of(self.text.target_offsets)
+        nulls = [null[part].cpu().numpy().astype(np.uint16) for null, part in zip(self.nulls, parts, strict=True)]
+        return Evidence(posterior, nulls[0], nulls[1], self.scores[pairs].cpu().numpy())
 
 
-def trained(aligner: Any, bitext: Bitext, progress: Progress, *, resume: bool) -> DeviceTraining | None:
+def trained(
+    aligner: Any, text: Encoder, progress: Progress, *, resume: bool = False, memory: int | None = None
+) -> DeviceText | None:
     """Train and decode on the GPU as the options of an `HMMAligner` say, and as `device` says.
 
-    None where the GPU cannot do it and "auto" leaves the choice; `ParameterError` where it was asked for by name.
+    None where there is no GPU or it cannot do it, and "auto" leaves the choice; `ParameterError` where it was asked for
+    by name. The model on the host is to take no more than `memory`.
     """
+    if choose(aligner.device, worth=text.n_source_words >= _WORTH) != "cuda" or text.all_skipped.all():
+        return None
     import torch
 
-    text = Encoded.of(bitext, lowercase=aligner.lowercase, max_length=aligner.max_length)
-    settings = Settings.of(aligner._kind, aligner.get_params(), len(text.source_ids))
-    longest = int(max(np.diff(text.source_offsets).max(initial=0), np.diff(text.target_offsets).max(initial=0)))
+    aligner._trained_on = None  # what an earlier training left on the GPU makes room
+    given = Encoded.of(text)
+    settings = _settings(aligner, given)
+    longest = int(max(np.diff(given.source_offsets).max(initial=0), np.diff(given.target_offsets).max(initial=0)))
     reason = obstacle(settings, lexicon=aligner._lexicon is not None, longest=longest)
     if resume:
         reason = "a checkpoint is gone on with where it was written, on the processor"
-    if reason is None and not text.skipped.all():
-        try:
-            training = DeviceTraining(text, settings)
-            progress.start("Training", training.iterations)
-            training.run(lambda done, objective: progress.update(done))
-            progress.finish()
-            return training
-        except (torch.OutOfMemoryError, MemoryError):
-            reason = "the text needs more memory than the GPU has free"
-            torch.cuda.empty_cache()
-    if reason is not None and aligner.device == "cuda":
+    if reason is None:
+        found = _run(given, settings, progress, memory)
+        if not isinstance(found, str):
+            return DeviceText(found, text)
+        torch.cuda.empty_cache()
+        reason = found
+    if aligner.device == "cuda":
         raise ParameterError(f"device='cuda': {reason}. Use device='auto' or 'cpu'")
     return None
+
+
+def _run(text: Encoded, settings: Settings, progress: Progress, memory: int | None) -> DeviceTraining | str:
+    """A whole training, or why there was no room for it."""
+    import torch
+
+    try:
+        training = DeviceTraining(text, settings)
+        if memory is not None and _PER_ENTRY * len(training.table.columns) > memory:
+            return f"the model of this text may take more than {memory / 1e6:,.0f} MB of memory"
+        progress.start("Training", training.iterations)
+        training.run(lambda done, objective: progress.update(done))
+        progress.finish()
+        return training
+    except (torch.OutOfMemoryError, MemoryError):
+        return "the text needs more memory than the GPU has free"
+
+
+def _settings(aligner: Any, text: Encoded) -> Settings:
+    """What the options come to; with `device="cuda"` one way to cut words to stems, if no other number was given."""
+    settings: Settings = aligner._asked(len(text.source_ids), len(text.source_words), len(text.target_words))
+    if aligner.device == "cuda" and aligner.stem_classes is None:
+        return replace(settings, stem_classes=1)
+    return settings
 
 
 def _check_ids(text: Encoded) -> None:
@@ -390,9 +467,9 @@ def _check_ids(text: Encoded) -> None:
             raise ParameterError(f"DeviceTraining: numbers of words should be from 0 to {len(words) - 1}")
 
 
-def _by_class(words: Any, length: int) -> tuple[list[str], NDArray[np.int32], NDArray[np.int32]]:
+def _by_class(words: Any, cut: Cut) -> tuple[list[str], NDArray[np.int32], NDArray[np.int32]]:
     """Words in the order of their stems, the new number of each old one, and the class of each new one."""
-    kind = _classes(words, length)[0]
+    kind = _classes(words, cut)[0]
     order = np.argsort(kind, kind="stable")
     place = np.empty(len(order), np.int32)
     place[order] = np.arange(len(order), dtype=np.int32)

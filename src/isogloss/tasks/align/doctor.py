@@ -22,15 +22,19 @@ __all__ = ["SEVERITIES", "Estimate", "Finding", "Report", "SideStatistics", "est
 SEVERITIES = ("error", "warning", "note")
 """What `align` would refuse or read wrongly; what costs quality; what is good to know."""
 
-# What `isogloss align` costs. Measured with the default command, warm, on the first 10, 20,000 and 60,000 pairs of the
-# Hansards (`/usr/bin/time -v`), a straight line through the three: CPU seconds over cells; peak memory over cells and
-# different word pairs. `isogloss doctor --json` gives the cells and word pairs of a corpus to measure anew with.
-SECONDS_PER_CELL = 1.6e-6
-"""Of one core, all iterations and decoding."""
+# What `isogloss align` costs. Measured with the default command on one core (`python -m benchmarks.scale`): the first
+# 20,000, 100,000 and all 199,764 pairs of the joined Europarl text (28 words a line), and 100,447 of the Hansards (10
+# words). Every iteration has its share for each cell and for each word, and so have reading, decoding and the table.
 START_SECONDS = 1.2
-BYTES_PER_CELL = 8.5
-BYTES_PER_WORD_PAIR = 100.0
-START_BYTES = 170e6
+SECONDS_PER_CELL = {"once": 150e-9, "model1": 5e-9, "hmm": 12e-9}
+SECONDS_PER_WORD = {"once": 800e-9, "model1": 300e-9, "hmm": 400e-9}
+START_BYTES = 180e6
+BYTES_PER_CELL = 9.0
+"""Of the cells of one shard."""
+BYTES_PER_WORD = 34.0
+BYTES_PER_PAIR = 60.0
+BYTES_PER_WORD_PAIR = 57.0
+BYTES_PER_TYPE = 350.0
 LONGEST = 1000
 """Words of a side beyond which `align` passes a pair over by default."""
 
@@ -221,10 +225,13 @@ def examine(
 def estimate(bitext: Bitext, *, threads: int | None = None) -> Estimate:
     """What `isogloss align` will cost.
 
-    Time goes with cells, the word pairs within sentence pairs; memory with cells and with different word pairs, whose
-    number is estimated from a sample of them.
+    Time goes with cells, the word pairs within sentence pairs, and with words; memory with different word pairs, whose
+    number is estimated from a sample of them, and with words. `isogloss align --memory` takes less, if it has to.
     """
     from isogloss.tasks.align._numba.doctor import sampled_cooccurrences
+    from isogloss.tasks.align.corpus import SHARD
+    from isogloss.tasks.align.hmm import HMMAligner
+    from isogloss.tasks.align.settings import Settings
 
     source, target = (_lowered(text) for text in (bitext.source, bitext.target))
     n_source, n_target = bitext.source.ids.lengths, bitext.target.ids.lengths
@@ -244,14 +251,20 @@ def estimate(bitext: Bitext, *, threads: int | None = None) -> Estimate:
     keys.sort()
     word_pairs = int(np.count_nonzero(np.diff(keys)) + (keys.size > 0)) << bits
     threads = usable_threads(threads)
-    return Estimate(
-        pairs=int(used.sum()),
-        cells=cells,
-        word_pairs=word_pairs,
-        seconds=START_SECONDS + cells * SECONDS_PER_CELL / threads,
-        megabytes=(START_BYTES + cells * BYTES_PER_CELL + word_pairs * BYTES_PER_WORD_PAIR) / 1e6,
-        threads=threads,
+    n_words = int((n_source + n_target)[used].sum())
+    chosen = Settings.of("hmm", HMMAligner().get_params(), int(n_source[used].sum()))
+    times = {"once": 1, "model1": chosen.model1_iterations, "hmm": chosen.iterations}
+    seconds = sum(n * (cells * SECONDS_PER_CELL[k] + n_words * SECONDS_PER_WORD[k]) for k, n in times.items())
+    n_types = len(np.unique(source)) + len(np.unique(target))
+    needed = (
+        START_BYTES
+        + min(cells, SHARD) * BYTES_PER_CELL
+        + n_words * BYTES_PER_WORD
+        + len(bitext) * BYTES_PER_PAIR
+        + word_pairs * BYTES_PER_WORD_PAIR
+        + n_types * BYTES_PER_TYPE
     )
+    return Estimate(int(used.sum()), cells, word_pairs, START_SECONDS + seconds / threads, needed / 1e6, threads)
 
 
 def _lowered(text: Text) -> NDArray[np.int32]:

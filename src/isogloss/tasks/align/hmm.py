@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import chain
 from os import PathLike
-from typing import Any, ClassVar, Self, cast
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isogloss import store
 from isogloss._version import __version__
-from isogloss.data import Bitext, Links
+from isogloss.data import Bitext, Links, Vocabulary
 from isogloss.data.formats import BitextLike, as_bitext, as_links
 from isogloss.data.reading import Reading
+from isogloss.engine.devices import choose
+from isogloss.engine.shards import shards
+from isogloss.engine.shelf import Shelf
 from isogloss.engine.threads import using_threads
 from isogloss.errors import BitextError, ParameterError, UsageError
 from isogloss.layout import number
@@ -22,13 +26,16 @@ from isogloss.learners.runner import run
 from isogloss.metrics import AlignmentScore, best_threshold, score_links
 from isogloss.progress import Progress, QuietProgress
 from isogloss.tasks.align import decode as decoding
-from isogloss.tasks.align.corpus import Corpus
-from isogloss.tasks.align.device import DeviceEvidence, Fetched, on_device, trained
+from isogloss.tasks.align.corpus import SHARD, Corpus, Encoder, Room
+from isogloss.tasks.align.device import DeviceText, trained
 from isogloss.tasks.align.explain import explain
+from isogloss.tasks.align.judged import JudgedText
 from isogloss.tasks.align.languages import KnownWords, text_for
 from isogloss.tasks.align.lexicon import LexiconEntry, entries_of, lexicon_prior, read_lexicon
+from isogloss.tasks.align.memory import room_for, room_on_shelf
 from isogloss.tasks.align.model import Model
 from isogloss.tasks.align.options import HMMOptions
+from isogloss.tasks.align.priors import spelling_prior
 from isogloss.tasks.align.settings import Settings
 from isogloss.tasks.align.symmetrise import symmetrise_links
 from isogloss.tasks.align.training import Evidence, Training, expect
@@ -46,7 +53,7 @@ class HMMAligner(HMMOptions):
     decode_constraint : same, optional
         What decoding asks; by default the same, but "symmetric" after agreement.
     iterations : int, optional
-        Of the HMM, after those of Model 1: five and five, fewer on texts of more than two million words.
+        Of the HMM, five if not given, after three of Model 1.
     threshold : "auto", "points" or float
         Links are cells whose posterior reaches it. "auto" maximises the F-measure that the posteriors promise, "points"
         keeps as many links as Viterbi decoding would; neither needs labels.
@@ -70,9 +77,11 @@ class HMMAligner(HMMOptions):
     threads : int, optional
         All cores if not given; the result is the same.
     device : {"auto", "cpu", "cuda"}
-        Where `fit` works. "auto" takes a GPU where there is one, torch is installed, and the text has half a million
-        words; what the GPU has no kernels for is done on the processor. See docs/gpu.md.
-    model1_iterations, null_smoothing, stem_length, leave_out, decode_leave_out, dual_steps, dual_rate, dual_tolerance
+        Where `fit` works. "auto" takes a GPU where there is one, torch is installed, and the text has a million source
+        words; what the GPU has no kernels for is done on the processor. "cuda" cuts words to stems in one way, unless
+        `stem_classes` says otherwise. See docs/gpu.md.
+    model1_iterations, null_smoothing, stem_length, stem_classes, leave_out, decode_leave_out, dual_steps, dual_rate,
+    dual_tolerance
         Seldom of use; see `Settings`.
 
     Attributes
@@ -99,7 +108,7 @@ class HMMAligner(HMMOptions):
     supervised: ClassVar[bool] = False
     """Whether gold links are learnt from."""
 
-    _trained_on: tuple[Bitext, Corpus, Evidence] | None = None
+    _trained_on: tuple[Bitext | None, JudgedText | DeviceText] | None = None
 
     def check_params(self) -> None:
         """`ParameterError` for an option that makes no sense."""
@@ -122,62 +131,128 @@ class HMMAligner(HMMOptions):
     ) -> Self:
         """Learn from a bitext (or anything `as_bitext` takes). `predict` gives its own links for it, see `remember`."""
         self.check_params()
-        bitext = as_bitext(bitext)
         progress = progress or QuietProgress()
-        if on_device(self, bitext) and self._fit_on_device(bitext, progress, resume):
-            return self
+        choose(self.device, worth=False)  # says what is missing before anything is read
+        bitext = as_bitext(bitext)
         with using_threads(self.threads):
-            corpus = Corpus.of(bitext, lowercase=self.lowercase, max_length=self.max_length)
-            if corpus.skipped.all():
-                raise BitextError(_nothing_to_learn(bitext, self.max_length))
-            lexicon = None
-            if isinstance(self._lexicon, Iterator):
-                self._lexicon = list(self._lexicon)  # it can be read once, and `fit` be called again
-            if self._lexicon is not None:
-                lexicon = lexicon_prior(read_lexicon(self._lexicon), corpus, self.lowercase)
-            self._settings = self._asked(len(corpus.pairs.source_ids))
-            self.reading_ = Reading.of(bitext.source, bitext.target)
-            training = Training(corpus, self._settings, lexicon=lexicon, on_shard=progress.within)
-            self._learn(bitext, training, progress, checkpoint=checkpoint, resume=resume)
+            text = Encoder.of([bitext], lowercase=self.lowercase, max_length=self.max_length)
+            if not self._fit_on_device(bitext, bitext, text, progress, resume=resume):
+                self._fit(bitext, bitext, text.corpus(Room()), progress, checkpoint=checkpoint, resume=resume)
         return self
 
-    def _learn(self, bitext: Bitext, training: Training, progress: Progress, **keeping: Any) -> None:
+    def fit_parts(
+        self,
+        parts: Iterable[Bitext],
+        *,
+        memory: int | None = None,
+        folder: str | PathLike[str] | None = None,
+        checkpoint: str | PathLike[str] | None = None,
+        resume: bool = False,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Learn from a text that comes in parts, such as `stream_bitext` makes: the same model as `fit` of the whole.
+
+        Between two iterations the words of the text and what is kept of its posteriors lie in memory as long as there
+        is room, then in files; `predict_parts` gives the links.
+
+        Parameters
+        ----------
+        parts : iterable of Bitext
+            Read once.
+        memory : int, optional
+            Bytes that this process may have; without it, everything lies in memory. If the table of word pairs does not
+            fit, pairs of few occurrences share what is known of their stems.
+        folder : path, optional
+            Where the files are to lie while they are needed; by default the folder of the system for such files.
+        """
+        self.check_params()
+        progress = progress or QuietProgress()
+        choose(self.device, worth=False)
+        parts = iter(parts)
+        first = next(parts, None)
+        if first is None:
+            raise BitextError("fit_parts: the text has no parts, so there is nothing to learn from")
+        shelf, room = Shelf(), Room()
+        if memory is not None:
+            shelf = Shelf(room_on_shelf(memory), None if folder is None else str(folder))
+            room = room_for(memory, self._wanted)
+        with using_threads(self.threads):
+            text = Encoder.of(chain([first], parts), lowercase=self.lowercase, max_length=self.max_length, shelf=shelf)
+            if not self._fit_on_device(None, first, text, progress, resume=resume, memory=memory):
+                self._fit(None, first, text.corpus(room), progress, checkpoint=checkpoint, resume=resume)
+        return self
+
+    def _wanted(
+        self, source: Vocabulary, target: Vocabulary, rows: NDArray[np.int64], columns: NDArray[np.int32]
+    ) -> NDArray[np.bool_]:
+        """Entries that have a prior of their own, and so something to say however rare they are."""
+        found = np.zeros(len(columns), bool)
+        if self.spelling:
+            found |= spelling_prior(source, target, rows, columns) > 0
+        if (lexicon := self._own_lexicon()) is not None:
+            found |= lexicon_prior(lexicon, _Entries(source, target, rows, columns), self.lowercase) > 0
+        return found
+
+    def _own_lexicon(self) -> list[tuple[str, str, float]] | None:
+        """The user's pairs of words; what can be read once is read once, because `fit` may be called again."""
+        if isinstance(self._lexicon, Iterator):
+            self._lexicon = list(self._lexicon)
+        return None if self._lexicon is None else read_lexicon(self._lexicon)
+
+    def _fit(self, bitext: Bitext | None, first: Bitext, corpus: Corpus, progress: Progress, **keeping: Any) -> None:
+        """Learn from a corpus, which is that of `bitext` if it was there as a whole; `first` are its first pairs."""
+        if corpus.skipped.all():
+            raise BitextError(_nothing_to_learn(first, len(corpus), self.max_length))
+        known = self._own_lexicon()
+        lexicon = None if known is None else lexicon_prior(known, corpus, self.lowercase)
+        self._settings = self._asked(corpus.n_source_words, len(corpus.source_words), len(corpus.target_words))
+        self.reading_ = Reading.of(first.source, first.target)
+        if corpus.least > 1:
+            progress.note(
+                f"word pairs of fewer than {corpus.least} occurrences share what is known of their stems, because the "
+                f"table would take more memory: {len(corpus.columns):,} are left of "
+                f"{len(corpus.columns) + int(corpus.dropped[0].sum()):,}"
+            )
+        training = Training(corpus, self._settings, lexicon=lexicon, on_shard=progress.within)
+        self._learn(bitext, training, progress, **keeping)
+
+    def _learn(self, bitext: Bitext | None, training: Training, progress: Progress, **keeping: Any) -> None:
         corpus, settings = training.corpus, self._settings
-        fingerprint = None
+        fingerprint: dict[str, Any] | None = None
         if keeping.get("checkpoint") is not None:
-            fingerprint = {"options": settings.as_dict(), "data": self._hash(bitext), "isogloss": __version__}
+            fingerprint = {"options": settings.as_dict(), "data": corpus.hash(), "isogloss": __version__}
+            fingerprint["least occurrences of a pair of words"] = corpus.least
         result = run(
             training, training.begin(), iterations=training.iterations, progress=progress, name="Training",
             fingerprint=fingerprint, every=None, **keeping,
         )  # fmt: skip
-        state = result.state
-        model = training.model(state)  # before decoding, which writes other posteriors of null into the state
+        model, own = training.estimate(result.state)
+        text = JudgedText(corpus, model, own, settings, result.state.evidence, training.stems)
+        self.trace_ = result.trace
+        del result
+        training.forget()  # the counts
         progress.start("Decoding", 1)
-        training.expect(
-            state, settings.model, settings.decode_constraint, leave_out=settings.decode_leave_out, learn=False
-        )
+        self.threshold_ = self._threshold(text, progress)
         progress.finish()
         self._model: Model = model.pruned()
-        self._own_model = model
-        self._trained_on = bitext, corpus, state.evidence
-        self.trace_ = result.trace
+        self._trained_on = bitext, text
         self.skipped_ = np.flatnonzero(corpus.skipped)
         self._bitext_hash: str | None = None
-        self.threshold_ = self._threshold(corpus, model, state.evidence)
 
-    def _fit_on_device(self, bitext: Bitext, progress: Progress, resume: bool) -> bool:
-        """Learn on the GPU; False where that cannot be and was not asked for by name."""
-        self._trained_on = None  # what an earlier training left on the GPU makes room
-        training = trained(self, bitext, progress, resume=resume)
-        if training is None:
+    def _fit_on_device(
+        self, bitext: Bitext | None, first: Bitext, text: Encoder, progress: Progress, **limits: Any
+    ) -> bool:
+        """Learn on a GPU; False where there is none or it cannot do it, and it was not asked for by name."""
+        there = trained(self, text, progress, **limits)
+        if there is None:
             return False
-        self._settings, self.reading_ = training.settings, Reading.of(bitext.source, bitext.target)
-        self._model, self._own_model = training.fetch_model(least=1e-6), cast(Model, Fetched(training.fetch_model))
-        corpus, evidence = cast(Corpus, Fetched(training.fetch_corpus)), cast(Evidence, DeviceEvidence(training))
-        self._trained_on = bitext, corpus, evidence
+        training = there.training
+        self._settings, self.reading_ = there.settings, Reading.of(first.source, first.target)
         self.trace_, self.skipped_ = np.array(training.trace), np.flatnonzero(training.skipped)
+        self.threshold_ = self._threshold(there, progress)
+        self._model = training.fetch_model(least=1e-6)
+        self._trained_on = bitext, there
         self._bitext_hash = None
-        self.threshold_ = self._threshold(corpus, self._own_model, evidence)
         return True
 
     def update(self, bitext: BitextLike, *, progress: Progress | None = None) -> Self:
@@ -195,15 +270,18 @@ class HMMAligner(HMMOptions):
             self._model = before.merged(self._model)
         return self
 
-    def _threshold(self, corpus: Corpus, model: Model, evidence: Evidence) -> float:
+    def _threshold(self, text: JudgedText | DeviceText, progress: Progress) -> float:
         asked = self._settings.threshold
         if not isinstance(asked, str):
+            text.decode(float(asked), progress.within)
             return float(asked)
-        bins = evidence.spectrum()
+        bins = text.decode(decoding.LEAST, progress.within)
         if asked == "auto":
             return decoding.expected_f_threshold(bins)
-        forward, backward = self._best_paths(corpus, model)
-        return decoding.points_threshold(bins, (int((forward >= 0).sum()) + int((backward >= 0).sum()) + 1) // 2)
+        linked = 0
+        for shard in range(len(text.corpus.shards)):
+            linked += sum(int((path >= 0).sum()) for path in self._best_paths(text.pairs(shard), text.parameters))
+        return decoding.points_threshold(bins, (linked + 1) // 2)
 
     # --- applying
 
@@ -211,8 +289,17 @@ class HMMAligner(HMMOptions):
         """Links with their posteriors; pairs that are passed over have none."""
         bitext = self._checked(bitext)
         with using_threads(self.threads):
-            corpus, model, evidence = self._evidence(bitext)
-            return self._links(bitext, corpus, model, evidence)
+            if (text := self._known(bitext)) is not None:
+                return decoding.joined(self._links_of(text), bitext)
+            return decoding.joined(self._links_of_new(bitext), bitext)
+
+    def predict_parts(self) -> Iterator[Links]:
+        """Links of the text of the training, one part of it after the other."""
+        self._check_fitted()
+        if self._trained_on is None:
+            raise UsageError("predict_parts is for the text of the training, which a saved model has not. Call predict")
+        with using_threads(self.threads):
+            yield from self._links_of(self._trained_on[1])
 
     def fit_predict(self, bitext: BitextLike, **options: Any) -> Links:
         """`fit`, then `predict` of the same text."""
@@ -261,11 +348,16 @@ class HMMAligner(HMMOptions):
         """
         bitext = self._checked(bitext)
         with using_threads(self.threads):
-            corpus, model, evidence = self._evidence(bitext)
+            if (text := self._known(bitext)) is not None:
+                corpus, model, scores = text.corpus, text.model, text.scores
+            else:
+                corpus, model, evidence = self._evidence(bitext)
+                scores = evidence.scores
         gains = np.zeros(len(corpus))
+        pairs = corpus.whole
         sides = (
-            (corpus.pairs.target_ids, corpus.pairs.target_offsets, model.target_counts, evidence.scores[:, 0]),
-            (corpus.pairs.source_ids, corpus.pairs.source_offsets, model.source_counts, evidence.scores[:, 1]),
+            (pairs.target_ids, pairs.target_offsets, model.target_counts, scores[:, 0]),
+            (pairs.source_ids, pairs.source_offsets, model.source_counts, scores[:, 1]),
         )
         for ids, offsets, counts, score in sides:
             known = (
@@ -314,7 +406,7 @@ class HMMAligner(HMMOptions):
     def save(self, path: str | PathLike[str]) -> None:
         """Write a folder with the parameters and a header; see `isogloss.store`."""
         self._check_fitted()
-        meta = {"threshold": self.threshold_, "data": self._data_hash(), **Reading.to_meta(self.reading_)}
+        meta = {"threshold": self.threshold_, "data": self.data_hash_, **Reading.to_meta(self.reading_)}
         store.save(path, kind=f"align.{self._kind}", options=self.options_, arrays=self._model.arrays(), meta=meta)
 
     @classmethod
@@ -325,7 +417,7 @@ class HMMAligner(HMMOptions):
     @classmethod
     def _from_saved(cls, saved: store.Saved) -> Self:
         with store.reading("the saved aligner"):
-            options = {"model": cls._kind, **saved.options}
+            options = {"model": cls._kind, "stem_classes": 1, **saved.options}  # older models knew one way to cut
             if (model := options.pop("model")) != cls._kind:
                 raise ParameterError(f"model should be {cls._kind!r}, not {model!r}")
             aligner = cls(**options)
@@ -340,9 +432,10 @@ class HMMAligner(HMMOptions):
 
     # --- inside
 
-    def _asked(self, n_words: int = 0) -> Settings:
-        """What the options come to on a text of so many source words."""
-        return Settings.of(self._kind, self.get_params(), n_words)
+    def _asked(self, n_words: int = 0, *n_types: int) -> Settings:
+        """What the options come to on a text of so many source words, and so many different words of each side."""
+        types = {"n_types": float(np.sqrt(float(n_types[0]) * n_types[1]))} if n_types else {}
+        return Settings.of(self._kind, self.get_params(), n_words, **types)
 
     def _corpus(self, bitext: Bitext) -> Corpus:
         return Corpus.of(bitext, lowercase=self._settings.lowercase, max_length=self._settings.max_length)
@@ -356,11 +449,13 @@ class HMMAligner(HMMOptions):
     def _checked(self, given: object) -> Bitext:
         """A text to work on; one that looks unlike that of the training is said to."""
         self._check_fitted()
-        return self._trained_on[0] if self._trained_on is not None and self._knows(given) else text_for(self, given)
+        return given if isinstance(given, Bitext) and self._known(given) is not None else text_for(self, given)
 
-    def _knows(self, given: object) -> bool:
-        """Whether something is the text of the training, and to be judged as that."""
-        return self.remember and self._trained_on is not None and given is self._trained_on[0]
+    def _known(self, given: Bitext) -> JudgedText | DeviceText | None:
+        """The text of the training, if something is that and to be judged as that."""
+        if self.remember and self._trained_on is not None and given is self._trained_on[0]:
+            return self._trained_on[1]
+        return None
 
     @property
     def known_words_(self) -> tuple[KnownWords, KnownWords]:
@@ -371,37 +466,51 @@ class HMMAligner(HMMOptions):
     def _evidence(self, bitext: Bitext) -> tuple[Corpus, Model, Evidence]:
         """Posteriors of a text: those of the training, see `remember`, or else from the model as it stands."""
         self._check_fitted()
-        if self._trained_on is not None and self._knows(bitext):
-            corpus, evidence = self._trained_on[1:]
-            return corpus, self._own_model, evidence
+        if (text := self._known(bitext)) is not None:
+            return text.corpus, text.model, text.evidence
+        from isogloss.tasks.align._numba.expect import no_evidence
+
         corpus = self._corpus(bitext)
         model = self._model.fitted_to(corpus, self._settings)
-        evidence = Evidence.none(corpus)
+        evidence = Evidence.of(corpus.pairs)
         settings = self._settings
         expect(
-            corpus, model.parameters(settings), settings, settings.model, settings.decode_constraint, evidence,
-            leave_out=0.0, learn=False,
+            corpus.pairs, model.parameters(settings), settings, settings.model, settings.decode_constraint,
+            no_evidence(corpus.pairs), evidence, leave_out=0.0, learn=False,
         )  # fmt: skip
         return corpus, model, evidence
 
-    def _best_paths(self, corpus: Corpus, model: Model) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    def _best_paths(self, pairs: Any, parameters: Any) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         from isogloss.tasks.align._numba.expect import MODELS, best_paths
 
-        forward = np.full(len(corpus.pairs.target_ids), -1, np.int32)
-        backward = np.full(len(corpus.pairs.source_ids), -1, np.int32)
+        forward = np.full(len(pairs.target_ids), -1, np.int32)
+        backward = np.full(len(pairs.source_ids), -1, np.int32)
         best_paths(
-            MODELS[self._settings.model], corpus.pairs, model.parameters(self._settings), 0, len(corpus),
-            self._settings.max_length, forward, backward,
+            MODELS[self._settings.model], pairs, parameters, 0, len(pairs.cell_offsets) - 1, self._settings.max_length,
+            forward, backward,
         )  # fmt: skip
         return forward, backward
 
-    def _links(self, bitext: Bitext, corpus: Corpus, model: Model, evidence: Evidence) -> Links:
+    def _links_of(self, text: JudgedText | DeviceText) -> Iterator[Links]:
+        """Links of the text of the training, shard by shard."""
+        if self._settings.symmetrise == "posterior":
+            yield from text.links(self.threshold_)
+            return
+        for shard in range(len(text.corpus.shards)):
+            yield self._links(*text.shard(shard), text.parameters)
+
+    def _links_of_new(self, bitext: Bitext) -> Iterator[Links]:
+        """Links of another text, a part at a time: a sentence has the same links in whatever company it comes."""
+        for start, stop in shards(bitext.cells, limit=SHARD):
+            corpus, model, evidence = self._evidence(bitext.part(start, stop))
+            yield self._links(corpus.pairs, evidence, model.parameters(self._settings))
+
+    def _links(self, pairs: Any, evidence: Evidence, parameters: Any) -> Links:
         settings = self._settings
         if settings.symmetrise == "posterior":
-            return evidence.links(corpus, self.threshold_, bitext)
-        pairs = corpus.pairs
+            return decoding.links_above(pairs, evidence.posterior, self.threshold_)
         if settings.decode == "viterbi":
-            forward, backward = decoding.links_of_paths(pairs, *self._best_paths(corpus, model))
+            forward, backward = decoding.links_of_paths(pairs, *self._best_paths(pairs, parameters))
         else:
             forward, backward = (
                 decoding.links_above(pairs, evidence.posterior, self.threshold_, direction)
@@ -409,16 +518,23 @@ class HMMAligner(HMMOptions):
             )
         shapes = np.stack([np.diff(pairs.source_offsets), np.diff(pairs.target_offsets)], axis=1)
         joined = symmetrise_links(forward, backward, shapes, settings.symmetrise)
-        return replace(joined, probability=decoding.probabilities(joined, pairs, evidence.posterior), bitext=bitext)
+        return replace(joined, probability=decoding.probabilities(joined, pairs, evidence.posterior))
 
-    def _hash(self, bitext: Bitext) -> str:
-        sides = (bitext.source, bitext.target)
-        return store.data_hash(*(part for side in sides for part in (side.ids, list(side.vocabulary.types))))
-
-    def _data_hash(self) -> str:
+    @property
+    def data_hash_(self) -> str:
+        """SHA-256 of the words that it learnt from."""
         if self._bitext_hash is None:
-            self._bitext_hash = self._hash(self._trained_on[0]) if self._trained_on is not None else ""
+            self._bitext_hash = self._trained_on[1].hash() if self._trained_on is not None else ""
         return self._bitext_hash
+
+
+class _Entries(NamedTuple):
+    """A part of a table."""
+
+    source_words: Vocabulary
+    target_words: Vocabulary
+    rows: NDArray[np.int64]
+    columns: NDArray[np.int32]
 
 
 class Model1Aligner(HMMAligner):
@@ -437,11 +553,11 @@ class Model2Aligner(HMMAligner):
     _kind = "model2"
 
 
-def _nothing_to_learn(bitext: Bitext, max_length: int) -> str:
+def _nothing_to_learn(bitext: Bitext, n_pairs: int, max_length: int) -> str:
     name = f"{bitext.source.name}, {bitext.target.name}"
-    if len(bitext) == 0:
+    if n_pairs == 0:
         return f"{name}: the text is empty, so there is nothing to learn from"
     return (
-        f"{name}: none of the {len(bitext)} pairs can be used: each has an empty side or more than {max_length} words. "
+        f"{name}: none of the {n_pairs} pairs can be used: each has an empty side or more than {max_length} words. "
         "Are the files one sentence a line?"
     )

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from os import PathLike, fspath
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isogloss.data import Vocabulary
 from isogloss.data.formats import read_bytes
 from isogloss.errors import DataError
-from isogloss.tasks.align.corpus import Corpus
 from isogloss.tasks.align.model import Model
 
 __all__ = ["LexiconEntry", "entries_of", "lexicon_prior", "read_lexicon"]
@@ -68,8 +68,24 @@ def read_lexicon(lexicon: str | PathLike[str] | Iterable[tuple[Any, ...]]) -> li
     return pairs
 
 
-def lexicon_prior(lexicon: Iterable[Pair], corpus: Corpus, lowercase: bool) -> NDArray[np.float32]:
-    """Pseudo-count of every entry of the corpus: float32[n_entries]."""
+class Entries(Protocol):
+    """A table of word pairs, such as that of a corpus."""
+
+    @property
+    def source_words(self) -> Vocabulary: ...
+
+    @property
+    def target_words(self) -> Vocabulary: ...
+
+    @property
+    def rows(self) -> NDArray[np.int64]: ...
+
+    @property
+    def columns(self) -> NDArray[np.int32]: ...
+
+
+def lexicon_prior(lexicon: Iterable[Pair], corpus: Entries, lowercase: bool) -> NDArray[np.float32]:
+    """Pseudo-count of every entry of a corpus: float32[n_entries]."""
     prior = np.zeros(len(corpus.columns), np.float32)
     for source, target, weight in lexicon:
         if lowercase:

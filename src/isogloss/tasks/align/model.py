@@ -17,14 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isogloss.data import Vocabulary
+from isogloss.engine.shards import shards
 from isogloss.layout import COUNTS, Layout, Numbers, Offsets, Strings, check, collect
 from isogloss.tasks.align.corpus import Corpus
-from isogloss.tasks.align.priors import StemTable, spelling_prior
+from isogloss.tasks.align.priors import Cut, StemTable, spelling_prior
 from isogloss.tasks.align.settings import Settings
 
 __all__ = ["Model"]
 
 Floats = NDArray[np.float32]
+_AT_ONCE = 1 << 22  # entries
 _LAYOUT: Layout = {
     "source_words": Strings("n", distinct=True),
     "target_words": Strings("m", distinct=True),
@@ -81,28 +83,38 @@ class Model:
     jumps: NDArray[np.float64]
     first: NDArray[np.float64]
     diagonal: NDArray[np.float64]
-    _stem_tables: dict[tuple[float, int], StemTable] = field(default_factory=dict, init=False, repr=False)
+    _stem_tables: dict[tuple[float, Cut], StemTable] = field(default_factory=dict, init=False, repr=False)
 
-    def parameters(self, settings: Settings, own: tuple[Floats, ...] | None = None) -> Any:
-        """As the E-step takes them; `own` as `Estimator.own` gives it, for sentences of the training text."""
+    def parameters(
+        self, settings: Settings, own: tuple[Floats, ...] | None = None, *, floor: float | None = None
+    ) -> Any:
+        """As the E-step takes them; `own` as `Training.estimate` gives it, for sentences of the training text.
+
+        `floor` is the weight of a pair without entry, by default the smoothing.
+        """
         from isogloss.tasks.align._numba.expect import Parameters
 
+        floor = settings.smoothing if floor is None else floor
         if own is None:
-            zeros = np.zeros(len(self.source_mass), np.float32), np.zeros(len(self.target_mass), np.float32)
-            own = (*zeros, *zeros)
+            zeros = np.zeros((1, len(self.source_mass)), np.float32), np.zeros((1, len(self.target_mass)), np.float32)
+            own = (*zeros, *zeros, np.zeros((0, 2), np.float32))
         return Parameters(
             self.weights, self.source_mass, self.target_mass, self.source_null, self.target_null, self.null_mass,
-            self.jumps, self.first, self.diagonal, settings.null, np.float32(settings.smoothing), *own,
+            self.jumps, self.first, self.diagonal, settings.null, np.float32(floor), *own,
         )  # fmt: skip
 
     def pruned(self, least: float = 1e-6) -> Model:
         """Without entries that are improbable in both directions; they count as pairs that never met."""
-        owner = np.repeat(np.arange(len(self.source_words)), np.diff(self.rows))
-        forward = self.weights[:, 0] >= least * self.source_mass[owner]
-        backward = self.weights[:, 1] >= least * self.target_mass[self.columns]
-        keep = forward | backward
-        kept = np.concatenate([[0], np.cumsum(keep)]).astype(np.int64)
-        return replace(self, rows=kept[self.rows], columns=self.columns[keep], weights=self.weights[keep])
+        keep = np.empty(len(self.columns), bool)
+        for start, stop in shards(np.diff(self.rows), limit=_AT_ONCE):
+            part = slice(self.rows[start], self.rows[stop])
+            mass = np.repeat(self.source_mass[start:stop], np.diff(self.rows[start : stop + 1]))
+            keep[part] = self.weights[part, 0] >= least * mass
+            keep[part] |= self.weights[part, 1] >= least * self.target_mass[self.columns[part]]
+        kept = np.concatenate([[0], np.cumsum(keep, dtype=np.int32)])
+        return replace(
+            self, rows=kept[self.rows].astype(np.int64), columns=self.columns[keep], weights=self.weights[keep]
+        )
 
     def fitted_to(self, corpus: Corpus, settings: Settings, *, learning: bool = False) -> Model:
         """The same parameters laid out for another text: entries for its word pairs, unknown words included.
@@ -127,8 +139,10 @@ class Model:
             likeness = spelling_prior(corpus.source_words, corpus.target_words, corpus.rows, corpus.columns)
             weights[unmet] += np.float32(settings.spelling) * likeness[unmet, None]
         if settings.stems:
-            weights[unmet] += self._stems(settings).prior(corpus, source, target)[unmet]
-        room = 0.0 if learning else settings.spelling + settings.stems
+            for table in self._stems(settings):
+                weights[unmet] += table.prior(corpus, source, target)[unmet]
+        of_stems = settings.stems * sum(cut.factor for cut in settings.cuts)
+        room = 0.0 if learning else settings.spelling + of_stems
         source_mass = _with_last(self.source_mass, settings.smoothing * len(self.target_words) + room)[source]
         target_mass = _with_last(self.target_mass, settings.smoothing * len(self.source_words) + room)[target]
         if learning:
@@ -191,12 +205,12 @@ class Model:
             other.null_mass, other.jumps, other.first, other.diagonal,
         )  # fmt: skip
 
-    def _stems(self, settings: Settings) -> StemTable:
-        """Which stems go together, computed when first asked for."""
-        key = (settings.stems, settings.stem_length)
-        if key not in self._stem_tables:
-            self._stem_tables[key] = StemTable.of(self, settings.stems, settings.stem_length)
-        return self._stem_tables[key]
+    def _stems(self, settings: Settings) -> list[StemTable]:
+        """Which stems go together, computed when first asked for; a table for each way to cut words."""
+        for cut in settings.cuts:
+            if (settings.stems, cut) not in self._stem_tables:
+                self._stem_tables[settings.stems, cut] = StemTable.of(self, settings.stems, cut)
+        return [self._stem_tables[settings.stems, cut] for cut in settings.cuts]
 
     # --- saving
 

@@ -59,14 +59,15 @@ class HMMOptions(Estimator):
     )  # fmt: skip
     lowercase: bool = option(default=True, help=LOWERCASE)
     spelling: float = option(
-        default=1.5, least=0, most=1000, help="Pseudo-count of a pair of words that are spelt alike; 0 for none."
+        default=3.0, least=0, most=1000, help="Pseudo-count of a pair of words that are spelt alike; 0 for none."
     )
     stems: float = option(
         default=2.0, least=0, most=1000, help="Pseudo-count of words whose stems go together; 0 for none."
     )
-    smoothing: float = option(
-        default=0.001, least=1e-9, most=1000, help="Pseudo-count of every pair of words, met or not."
-    )
+    smoothing: float | None = option(
+        default=None, kind=float, least=1e-9, most=1000,
+        help="Pseudo-count of every pair of words, met or not; by the number of different words if not given.",
+    )  # fmt: skip
     null: float = option(
         default=0.15, least=1e-6, most=0.999, help="Probability that a word has no link, before any word is looked at."
     )
@@ -90,7 +91,8 @@ class HMMOptions(Estimator):
     threads: int | None = option(default=None, kind=int, least=1, kept=False, help=THREADS)
     device: str = option(
         default="auto", choices=DEVICES, kept=False,
-        help="Where to train: on the processor, or on a GPU (needs torch); auto takes one for large texts.",
+        help="Where to train: on the processor, or on a GPU (needs torch); auto takes one for large texts, cuda cuts "
+        "words to stems in one way unless --stem-classes says otherwise.",
     )  # fmt: skip
     model1_iterations: int | None = option(
         default=None, kind=int, least=0, most=10**6,
@@ -101,6 +103,11 @@ class HMMOptions(Estimator):
         help="Pseudo-count, per word type, of the null word, which is spread by frequency.",
     )  # fmt: skip
     stem_length: int = option(default=4, least=1, most=64, help="Letters of a word that make its stem.")
+    stem_classes: int | None = option(
+        default=None, kind=int, least=1, most=3,
+        help="Ways to cut words to stems: by their beginning (1), also by a shorter one (2), also by their ending (3); "
+        "by the size of the text if not given.",
+    )  # fmt: skip
     leave_out: float = option(
         default=1.0, least=0, most=1, help="How much of its own evidence a sentence is judged without in training."
     )

@@ -7,15 +7,14 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from isogloss.tasks.align.options import CONSTRAINTS, MOST_WORDS
+from isogloss.tasks.align.priors import Cut, cuts
 
 __all__ = ["CONSTRAINTS", "MOST_WORDS", "Settings"]
 
-_USUAL = {"model1_iterations": 5, "iterations": 5}
-# Iterations for texts of at least so many source words.
-_FEWER: tuple[tuple[int, dict[str, int]], ...] = (
-    (4_000_000, {"model1_iterations": 3, "iterations": 3}),
-    (2_000_000, {"model1_iterations": 3, "iterations": 4}),
-)
+_LARGE = 1_000_000
+"""Source words from which on a text has met its word pairs itself, and one way to cut words to stems does."""
+_SPREAD, _MOST = 4.0, 0.003
+"""Pseudo-counts that smoothing gives a word, all told, if no other amount is asked for, and the most for each pair."""
 
 
 @dataclass(frozen=True)
@@ -32,15 +31,15 @@ class Settings:
     iterations : int
         Of the model itself, after `model1_iterations` of Model 1.
     smoothing : float
-        Pseudo-count of every pair of words, met or not.
+        Pseudo-count of every pair of words, met or not: four for each word, spread over all words of the other side.
     null : float
         Probability that a word has no link, before any word is looked at.
     null_smoothing : float
         Pseudo-count, per word type, of the null word, spread by frequency.
     spelling, stems : float
         Pseudo-counts of a pair of words that are spelt alike, and of words whose stems go together; 0 for none.
-    stem_length : int
-        Letters of a word that make its stem.
+    stem_length, stem_classes : int
+        Letters of a word that make its stem, and in how many ways words are cut (`isogloss.tasks.align.priors.cuts`).
     leave_out, decode_leave_out : float
         How much of its own evidence a sentence is judged without, in training and decoding: 1 all of it, 0 nothing.
     dual_steps, dual_rate, dual_tolerance
@@ -61,6 +60,7 @@ class Settings:
     spelling: float
     stems: float
     stem_length: int
+    stem_classes: int
     leave_out: float
     decode_leave_out: float
     dual_steps: int
@@ -74,22 +74,27 @@ class Settings:
     seed: int
 
     @classmethod
-    def of(cls, model: str, given: Mapping[str, Any], n_words: int = 0) -> Settings:
+    def of(cls, model: str, given: Mapping[str, Any], n_words: int = 0, n_types: float = 6000.0) -> Settings:
         """The options of an aligner, and what follows for those that are None from its constraint and its text.
 
-        There are fewer iterations on large texts, for the sake of time. Tried on the 37 pairs of the Hansards
-        development set with 2.4 million source words around them, where three and four, and three and three, could not
-        be told from five and five. Above that size there was no gold to try it on.
+        `n_words` are the source words of the text, `n_types` its different words (of a side, in the geometric mean).
         """
         constraint = given["constraint"]
-        iterations = next((fewer for least, fewer in _FEWER if n_words >= least), _USUAL)
         chosen: dict[str, Any] = {
             "decode_constraint": "symmetric" if constraint == "agreement" else constraint,
-            "dual_steps": 20 if constraint in ("bijective", "symmetric") else 6,  # training needs tighter projections
-            **iterations,
+            "dual_steps": 20 if constraint in ("bijective", "symmetric") else 9,  # training needs tighter projections
+            "model1_iterations": 3,
+            "iterations": 5,
+            "smoothing": min(_MOST, _SPREAD / max(1.0, n_types)),
+            "stem_classes": 1 if n_words >= _LARGE else 3,
         }
         names = (field.name for field in fields(cls) if field.name != "model")
         return cls(model, **{name: chosen[name] if given[name] is None else given[name] for name in names})
+
+    @property
+    def cuts(self) -> tuple[Cut, ...]:
+        """The ways to cut words to stems."""
+        return cuts(self.stem_length, self.stem_classes)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data."""

@@ -310,9 +310,12 @@ def _gather(
 @triton.jit
 def _write(
     first_cell, source, target, a, b, qf, qb, cells, posterior, source_left, target_left, counts, null_source,
-    null_target, M: tl.constexpr, MODE: tl.constexpr, LEARN: tl.constexpr,
+    null_target, least, M: tl.constexpr, MODE: tl.constexpr, LEARN: tl.constexpr,
 ):  # fmt: skip
-    """Posteriors as whole numbers, and their sums by entry and by type of the words left alone."""
+    """Posteriors as whole numbers, and their sums by entry and by type of the words left alone.
+
+    A cell that is below `least` in both directions has 0.
+    """
     lane = tl.arange(0, M)
     here = lane < b
     linked = tl.zeros((M,), tl.float32)
@@ -327,6 +330,9 @@ def _write(
             y = x
         p = (tl.minimum(1.0, x) * _SCALE + 0.5).to(tl.int32)
         r = (tl.minimum(1.0, y) * _SCALE + 0.5).to(tl.int32)
+        enough = (p >= least) | (r >= least)
+        p = tl.where(enough, p, 0)
+        r = tl.where(enough, r, 0)
         cell = first_cell + i * b + lane
         tl.store(posterior + cell, p | (r << 16), mask=here)
         if LEARN:
@@ -349,8 +355,8 @@ def _expect(
     chosen, n_chosen, programs, source_ids, source_offsets, target_ids, target_offsets, cell_offsets, cells, weights,
     source_mass, target_mass, source_null, target_null, null_mass, bands, cumulated, firsts, own_source, own_target,
     share_source, share_target, posterior, source_left, target_left, counts, null_source, null_target, scores, learnt,
-    scratch, p0, floor, leave_out, rate, nearness, steps, M: tl.constexpr, MODEL: tl.constexpr, MODE: tl.constexpr,
-    LEARN: tl.constexpr, LEAVE: tl.constexpr,
+    scratch, p0, floor, leave_out, rate, nearness, steps, least, M: tl.constexpr, MODEL: tl.constexpr,
+    MODE: tl.constexpr, LEARN: tl.constexpr, LEAVE: tl.constexpr,
 ):  # fmt: skip
     """Every `programs`-th of the chosen pairs. `bands` [2, 2, 16]: jumps less the tail, and jumps; the tail last."""
     number = tl.program_id(0)
@@ -414,7 +420,7 @@ def _expect(
         tl.debug_barrier()
         _write(
             first_cell, source_ids + source_at, target_ids + target_at, a, b, qf, qb, cells, posterior,
-            source_left + source_at, target_left + target_at, counts, null_source, null_target, M, MODE, LEARN,
+            source_left + source_at, target_left + target_at, counts, null_source, null_target, least, M, MODE, LEARN,
         )  # fmt: skip
         tl.store(scores + 2 * s, (ahead + log_f).to(tl.float64))
         tl.store(scores + 2 * s + 1, (back + log_b).to(tl.float64))
@@ -441,10 +447,12 @@ def expect(
     tolerance: float = 0.0,
     leave_out: float = 0.0,
     learn: bool = False,
+    least: int = 1,
 ) -> Learnt | None:
     """E-step over the pairs of `groups` (see `buckets`); what was counted, if it is to `learn`.
 
-    Fills `posterior` int32[n_cells], `nulls` (source, target: int32 by token) and `scores` float64[n_pairs, 2].
+    Fills `posterior` int32[n_cells], where cells below `least` in both directions have 0, `nulls` (source, target:
+    int32 by token) and `scores` float64[n_pairs, 2].
     Constraints that have a dual can be decoded with, not learnt with.
     """
     if learn and constraint == "symmetric":
@@ -468,7 +476,7 @@ def expect(
             p.null_mass, bands, cumulated, firsts, p.own_source, p.own_target, p.share_source, p.share_target,
             posterior, nulls[0], nulls[1], counts, null_source, null_target, scores, learnt, scratch,
             p.p0, p.floor, leave_out, rate, tolerance * tolerance, steps if constraint == "symmetric" else 0,
-            M=size, MODEL=MODELS[kind], MODE=MODES[constraint], LEARN=learn, LEAVE=leave_out > 0.0,
+            least, M=size, MODEL=MODELS[kind], MODE=MODES[constraint], LEARN=learn, LEAVE=leave_out > 0.0,
             num_warps=1 if size <= 128 else 4 if size <= 512 else 8,
         )  # fmt: skip
         jumped += learnt.sum(dim=0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["choose_cells", "count_cells", "count_values"]
+__all__ = ["choose_cells", "count_cells", "count_values", "drop_cells"]
 
 _KERNEL = {"cache": True, "nogil": True, "error_model": "numpy"}
 _SCALE = np.float32(1.0 / (2 * 65535))
@@ -24,6 +24,14 @@ def count_values(posterior, direction, bins):
     """bins[value] += 1 for every cell."""
     for cell in range(posterior.shape[0]):
         bins[_value(posterior, cell, direction)] += 1
+
+
+@njit(**_KERNEL)
+def drop_cells(posterior, least):
+    """Set cells to 0 whose directions add up to less than `least`."""
+    for cell in range(posterior.shape[0]):
+        if _value(posterior, cell, 0) < least:
+            posterior[cell, 0] = posterior[cell, 1] = 0
 
 
 @njit(**_KERNEL)

@@ -2,7 +2,9 @@ r"""The E-step over many sentence pairs: scores from the pair table, inference, 
 
 Both directions of a pair are worked on together. *Forward* is the target generated from the source: a chain over target
 words whose states are source positions. Posteriors are written as whole numbers, in units of 1/65535: four bytes a cell
-for both directions, and sums of them are exact whatever the order.
+for both directions, and sums of them are exact whatever the order. What an E-step keeps for the next one, where own
+evidence is left out, are the cells that are not 0 alone: for each pair a run of (gap, forward, backward), where the gap
+is how far the cell lies behind the one before (`keep_cells`).
 
 Symmetry [1]_ asks for the :math:`q` closest to both directional posteriors whose link marginals agree. Its dual is
 minimised by steps :math:`\lambda_{ij} \mathrel{+}= \eta\,(\overrightarrow{q}_{ij} - \overleftarrow{q}_{ij})`, that is
@@ -49,27 +51,42 @@ from isogloss.structures._numba.lanes import (
     total,
 )
 
-__all__ = ["MODELS", "MODES", "UNIT", "Pairs", "Parameters", "best_paths", "expect"]
+__all__ = [
+    "MODELS",
+    "MODES",
+    "UNIT",
+    "Pairs",
+    "Parameters",
+    "best_paths",
+    "expect",
+    "keep_cells",
+    "no_evidence",
+    "spread_cells",
+]
 
 MODELS = {"model1": 1, "model2": 2, "hmm": 3}
 MODES = {"none": 0, "agreement": 1, "bijective": 2, "symmetric": 3}
 _MODEL2, _HMM = MODELS["model2"], MODELS["hmm"]
 _AGREEMENT, _BIJECTIVE, _SYMMETRIC = MODES["agreement"], MODES["bijective"], MODES["symmetric"]
 UNIT = 65535  # the whole number that stands for probability 1
+_FAR = 65535  # the longest gap between cells that are kept
 _TINY = np.float32(1e-9)
 _KERNEL = {"cache": True, "nogil": True, "error_model": "numpy"}
 
-# A text as arrays: word numbers (-1: unknown), where sentences start, and the table entry of every cell (-1: none).
+# A text as arrays: word numbers (-1: unknown), where sentences start, and the table entry of every cell (-1: none;
+# -2 - g: none, but its words belong to the pair of classes g).
 Pairs = namedtuple("Pairs", "source_ids source_offsets target_ids target_offsets cell_offsets cells")
 
 # All that the E-step reads. `weights[entry]`: pseudo-counts of the pair, forward and backward, whose row sums are
 # `source_mass` and `target_mass`; `floor` stands for a pair without entry. `*_null`: pseudo-counts of null by type, and
 # `null_mass` their sums. The last element of what is listed by type is for unknown words. `jumps`, `first`, `diagonal`:
-# distortion, a row a direction. `own_*`: how much of the stem prior of a word is owed to each occurrence of its pair.
+# distortion, a row a direction. `own_*`: how much of the stem prior of a word is owed to each occurrence of its pair; a
+# row for each way to cut words to stems, as in `share_*`, which say how much of its stem a word is. `pull[g]`: the stem
+# prior of a pair of classes, of which a word has its share by the first way, for cells without entry.
 Parameters = namedtuple(
     "Parameters",
     "weights source_mass target_mass source_null target_null null_mass jumps first diagonal p0 floor "
-    "own_source own_target share_source share_target",
+    "own_source own_target share_source share_target pull",
 )
 
 
@@ -82,7 +99,7 @@ Space = namedtuple(
 
 
 @njit(**_KERNEL)
-def _gather(pairs, p, s, leave_out, posterior, nulls, space):
+def _gather(pairs, p, s, leave_out, starts, kept, nulls, space):
     """Emissions of both directions, rows scaled to a maximum of 1; returns the logs of the scales.
 
     With `leave_out` 1, what this pair itself put into the table in the last E-step is taken out again, so that rare
@@ -100,21 +117,33 @@ def _gather(pairs, p, s, leave_out, posterior, nulls, space):
         store(top, j, splat(np.float32(0.0)))
         store(used, j, splat(np.float32(0.0)))
     for j in range(m):
-        share[j] = p.share_target[target[j]]
+        share[j] = p.share_target[0, target[j]]
+    at = last = np.int64(0)
+    if leave_out > 0:
+        at, last = starts[s], starts[s + 1]
+    cell = np.int64(kept[at, 0]) if at < last else np.int64(0)
     for i in range(n):
         row = i * wide
         first = pairs.cell_offsets[s] + i * m
+        own, share_e = np.float32(0.0), p.share_source[0, source[i]]
         _gather_row(pairs.cells, first, p.weights, p.floor, m, ahead, back, row)
-        own = np.float32(0.0)
-        if leave_out > 0:
-            own_e, share_e = p.own_source[source[i]], p.share_source[source[i]]
-            for j in range(m):
-                qa = np.float32(posterior[first + j, 0]) * unit
-                qb = np.float32(posterior[first + j, 1]) * unit
-                ahead[row + j] = max(p.floor, ahead[row + j] - qa * (one + own_e * share[j]))
-                back[row + j] = max(p.floor, back[row + j] - qb * (one + p.own_target[target[j]] * share_e))
-                own += qa
-                used[j] += qb
+        if p.pull.size > 0:
+            _gather_strays(pairs.cells, first, p.pull, share, share_e, m, ahead, back, row)
+        while at < last and cell < (i + 1) * m:
+            j = cell - i * m
+            qa, qb = np.float32(kept[at, 1]) * unit, np.float32(kept[at, 2]) * unit
+            counted = one if pairs.cells[first + j] >= 0 else np.float32(0.0)
+            owed_a = owed_b = counted
+            for k in range(p.own_source.shape[0] if counted > 0 else 1):
+                owed_a += p.own_source[k, source[i]] * p.share_target[k, target[j]]
+                owed_b += p.own_target[k, target[j]] * p.share_source[k, source[i]]
+            ahead[row + j] = max(p.floor, ahead[row + j] - qa * owed_a)
+            back[row + j] = max(p.floor, back[row + j] - qb * owed_b)
+            own += qa
+            used[j] += qb
+            at += 1
+            if at < last:
+                cell += np.int64(kept[at, 0])
         inverse = splat(one / max(_TINY, p.source_mass[source[i]] - own))
         for j in range(0, wide, WIDTH):
             x = multiply(inverse, load(ahead, row + j))
@@ -144,6 +173,16 @@ def _gather_row(cells, first, weights, floor, m, ahead, back, row):
             ahead[row + j] = back[row + j] = floor
     for j in range(m, padded(m)):
         ahead[row + j] = back[row + j] = 0.0
+
+
+@njit(**_KERNEL)
+def _gather_strays(cells, first, pull, share, share_e, m, ahead, back, row):
+    """Cells without entry have the prior of the classes of their words."""
+    for j in range(m):
+        entry = cells[first + j]
+        if entry < -1:
+            ahead[row + j] += pull[-2 - entry, 0] * share[j]
+            back[row + j] += pull[-2 - entry, 1] * share_e
 
 
 @njit(**_KERNEL)
@@ -306,14 +345,17 @@ def _bijective_step(n, m, rate, space):
 
 
 @njit(**_KERNEL)
-def _one_pair(model, mode, pairs, p, s, steps, rate, tolerance, leave_out, learn, posterior, nulls, space, counts):
+def _one_pair(
+    model, mode, pairs, p, s, steps, rate, tolerance, leave_out, learn, least, starts, kept, nulls, posterior,
+    new_nulls, space, counts,
+):  # fmt: skip
     """Constrained posteriors of pair s; returns (forward log p, backward log p, bound on the objective, violation)."""
     a = pairs.source_offsets[s + 1] - pairs.source_offsets[s]
     b = pairs.target_offsets[s + 1] - pairs.target_offsets[s]
     n, m = (b, a), (a, b)  # generated words and the positions they choose from, forward and backward
     p0 = np.float32(p.p0)
     work = (space.mass, space.real, space.scale, space.row, space.beta)
-    logs = _gather(pairs, p, s, leave_out, posterior, nulls, space)
+    logs = _gather(pairs, p, s, leave_out, starts, kept, nulls, space)
     for d in range(2):
         if model == _HMM:
             jump_norms(p.jumps[d], m[d], space.inverse[d])
@@ -350,7 +392,7 @@ def _one_pair(model, mode, pairs, p, s, steps, rate, tolerance, leave_out, learn
     bound, violation = _bound(mode, budget, a, b, last[0] + last[1], space)
     if learn:
         _learn(model, tilted, n, m, p, p0, space, counts)
-    _write(mode, pairs, s, a, b, space.q[0], space.q[1], posterior, nulls)
+    _write(mode, pairs, s, a, b, space.q[0], space.q[1], least, posterior, new_nulls)
     return plain[0] + logs[0], plain[1] + logs[1], bound + logs[0] + logs[1], violation
 
 
@@ -420,8 +462,8 @@ def _learn(model, emission, n, m, p, p0, space, counts):
 
 
 @njit(**_KERNEL)
-def _write(mode, pairs, s, n, m, qf, qb, posterior, nulls):
-    """Posteriors and null posteriors of pair s, as whole numbers."""
+def _write(mode, pairs, s, n, m, qf, qb, least, posterior, nulls):
+    """Posteriors and null posteriors of pair s, as whole numbers; 0 for a cell below `least` in both directions."""
     wide, high = padded(m), padded(n)
     base = pairs.cell_offsets[s]
     for j in range(m):
@@ -437,8 +479,11 @@ def _write(mode, pairs, s, n, m, qf, qb, posterior, nulls):
             if mode == _AGREEMENT:
                 a = b = a * b
             cell = base + i * m + j
-            posterior[cell, 0] = np.uint16(min(np.float32(1.0), a) * UNIT + np.float32(0.5))
-            posterior[cell, 1] = np.uint16(min(np.float32(1.0), b) * UNIT + np.float32(0.5))
+            forward = np.uint16(min(np.float32(1.0), a) * UNIT + np.float32(0.5))
+            backward = np.uint16(min(np.float32(1.0), b) * UNIT + np.float32(0.5))
+            if forward < least and backward < least:
+                forward = backward = np.uint16(0)
+            posterior[cell, 0], posterior[cell, 1] = forward, backward
         nulls[0][pairs.source_offsets[s] + i] = np.uint16(max(0.0, 1.0 - linked) * UNIT + 0.5)
 
 
@@ -473,8 +518,8 @@ def _space(n, m):
 
 @njit(**_KERNEL)
 def _work(
-    block, count, model, mode, pairs, p, start, stop, limit, steps, rate, tolerance, leave_out, learn, posterior, nulls,
-    scores, counts, sums,
+    block, count, model, mode, pairs, p, start, stop, limit, steps, rate, tolerance, leave_out, learn, least, starts,
+    kept, nulls, posterior, new_nulls, scores, counts, sums,
 ):  # fmt: skip
     """Every `count`-th pair from start + block on, in one work space."""
     n = m = 1
@@ -490,8 +535,9 @@ def _work(
         if a == 0 or b == 0 or a > limit or b > limit:
             continue
         forward, backward, bound, violation = _one_pair(
-            model, mode, pairs, p, s, steps, rate, tolerance, leave_out, learn, posterior, nulls, space, counts[block]
-        )
+            model, mode, pairs, p, s, steps, rate, tolerance, leave_out, learn, least, starts, kept, nulls, posterior,
+            new_nulls, space, counts[block],
+        )  # fmt: skip
         scores[s, 0], scores[s, 1] = forward, backward
         sums[block, 0] += bound
         sums[block, 1] += violation
@@ -503,22 +549,88 @@ def _blocks_for(start, stop):
     return max(1, min(64, (stop - start) // 16))
 
 
+def no_evidence(pairs):
+    """What is left out where nothing is: no cells of any pair, and null posteriors of 0."""
+    starts = np.zeros(len(pairs.cell_offsets), np.int64)
+    nulls = np.zeros(len(pairs.source_ids), np.uint16), np.zeros(len(pairs.target_ids), np.uint16)
+    return starts, np.zeros((0, 3), np.uint16), nulls
+
+
 def expect(
-    model, mode, pairs, p, start, stop, limit, steps, rate, tolerance, leave_out, learn, posterior, nulls, scores
-):
+    model, mode, pairs, p, start, stop, limit, steps, rate, tolerance, leave_out, learn, before, posterior, nulls,
+    scores, least=1,
+):  # fmt: skip
     """E-step over pairs start..stop-1, on threads.
 
-    Pairs with an empty side, or a side of more than `limit` words, are passed over (their posteriors stay as they are).
-    Fills `posterior` uint16[n_cells, 2], `nulls` (source, target) and scores[pair] = (forward, backward log p). Returns
-    the distortion counts of both directions [2, 4, BUCKETS], and the sums of bounds, of violations and of pairs.
+    `before` is what these pairs put into the table: (starts, kept) as `keep_cells` gives them and the null posteriors;
+    `no_evidence` where nothing is left out. Pairs with an empty side, or a side of more than `limit` words, are passed
+    over (their posteriors stay as they are). Fills `posterior` uint16[n_cells, 2], where cells that are below `least`
+    units in both directions are 0, `nulls` (source, target) and scores[pair] = (forward, backward log p). Returns the
+    distortion counts of both directions [2, 4, BUCKETS], and the sums of bounds, of violations and of pairs.
     """
     count = _blocks_for(start, stop)
     counts, sums = np.zeros((count, 2, 4, BUCKETS)), np.zeros((count, 3))
     run_blocks(
         _work, count, model, mode, pairs, p, start, stop, limit, steps, float(rate), float(tolerance),
-        np.float32(leave_out), bool(learn), posterior, nulls, scores, counts, sums,
+        np.float32(leave_out), bool(learn), np.uint16(least), *before, posterior, nulls, scores, counts, sums,
     )  # fmt: skip
     return counts.sum(axis=0), sums.sum(axis=0)
+
+
+@njit(**_KERNEL)
+def _count_kept(block, count, cell_offsets, both, sizes):
+    for s in range(block, cell_offsets.size - 1, count):
+        before, n = cell_offsets[s], 0
+        for cell in range(cell_offsets[s], cell_offsets[s + 1]):
+            if both[cell] != 0:
+                n += 1 + (cell - before - 1) // _FAR if cell > before else 1
+                before = cell
+        sizes[s + 1] = n
+
+
+@njit(**_KERNEL)
+def _write_kept(block, count, cell_offsets, both, posterior, starts, kept):
+    for s in range(block, cell_offsets.size - 1, count):
+        before, at = cell_offsets[s], starts[s]
+        for cell in range(cell_offsets[s], cell_offsets[s + 1]):
+            if both[cell] != 0:
+                while cell - before > _FAR:  # too far for a gap: steps of probability 0 on the way
+                    kept[at, 0], kept[at, 1], kept[at, 2] = _FAR, 0, 0
+                    before += _FAR
+                    at += 1
+                kept[at, 0] = cell - before
+                kept[at, 1], kept[at, 2] = posterior[cell, 0], posterior[cell, 1]
+                before = cell
+                at += 1
+
+
+def keep_cells(cell_offsets, posterior):
+    """Cells of each pair that are not 0: starts int64[n_pairs + 1], kept uint16[., 3] = (gap, forward, backward)."""
+    both = posterior.reshape(-1).view(np.uint32)  # 0 where both directions are
+    count = _blocks_for(0, len(cell_offsets) - 1)
+    starts = np.zeros(len(cell_offsets), np.int64)
+    run_blocks(_count_kept, count, cell_offsets, both, starts)
+    np.cumsum(starts, out=starts)
+    kept = np.empty((starts[-1], 3), np.uint16)
+    run_blocks(_write_kept, count, cell_offsets, both, posterior, starts, kept)
+    return starts, kept
+
+
+@njit(**_KERNEL)
+def _spread_kept(block, count, cell_offsets, starts, kept, posterior):
+    for s in range(block, cell_offsets.size - 1, count):
+        for cell in range(cell_offsets[s], cell_offsets[s + 1]):
+            posterior[cell, 0] = posterior[cell, 1] = 0
+        cell = cell_offsets[s]
+        for at in range(starts[s], starts[s + 1]):
+            cell += np.int64(kept[at, 0])
+            posterior[cell, 0], posterior[cell, 1] = kept[at, 1], kept[at, 2]
+
+
+def spread_cells(cell_offsets, starts, kept, posterior):
+    """What `keep_cells` was made of: fills posterior[n_cells, 2]."""
+    count = _blocks_for(0, len(cell_offsets) - 1)
+    run_blocks(_spread_kept, count, cell_offsets, starts, kept, posterior)
 
 
 @njit(**_KERNEL)
@@ -544,7 +656,7 @@ def _best_paths(block, count, model, pairs, p, start, stop, limit, forward, back
             continue
         space = _space(n, m)
         none = np.empty(0, np.uint16)
-        _gather(pairs, p, s, np.float32(0.0), none.reshape(0, 2), (none, none), space)
+        _gather(pairs, p, s, np.float32(0.0), np.empty(0, np.int64), none.reshape(0, 3), (none, none), space)
         ahead = forward[pairs.target_offsets[s] : pairs.target_offsets[s + 1]]
         back = backward[pairs.source_offsets[s] : pairs.source_offsets[s + 1]]
         sizes, paths = (m, n), (ahead, back)

@@ -18,15 +18,26 @@ __all__ = [
     "blend",
     "blocks_for",
     "column_sums",
+    "count_entries",
+    "count_nulls",
+    "count_strays",
+    "find_cells",
+    "find_groups",
+    "find_some_cells",
     "group_entries",
     "group_sums",
-    "index_cells",
+    "list_entries",
     "look_up",
+    "merge_entries",
+    "number_types",
     "occurrences",
+    "pulled",
     "stem_pull",
 ]
 
 _AHEAD = 8
+_STRAY = -2  # the number of a cell that has no entry, but a pair of classes: from here on downwards
+_LINE = 16  # cells of four bytes in a line of the cache
 _KERNEL = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 
@@ -53,10 +64,23 @@ def occurrences(ids, offsets, n_types):
 
 
 @njit(**_KERNEL)
-def _count_entries(block, count, starts, sentence, target_ids, target_offsets, n_targets, sizes):
-    """sizes[word + 1] = number of target types that source type `word` occurs with."""
+def number_types(ids, numbers):
+    """Types in order of first appearance; `numbers`, -1 for each type at first, is filled with their places."""
+    found = np.empty(min(ids.size, numbers.size), np.int32)
+    n = 0
+    for token in range(ids.size):
+        if numbers[ids[token]] < 0:
+            numbers[ids[token]] = n
+            found[n] = ids[token]
+            n += 1
+    return found[:n]
+
+
+@njit(**_KERNEL)
+def _count_entries(block, count, first, last, starts, sentence, target_ids, target_offsets, n_targets, sizes):
+    """sizes[word] = number of target types that source type `word` occurs with."""
     met = np.full(n_targets, -1, np.int32)
-    for word in range(block, starts.size - 1, count):
+    for word in range(first + block, last, count):
         n = 0
         for at in range(starts[word], starts[word + 1]):
             s = sentence[at]
@@ -65,49 +89,229 @@ def _count_entries(block, count, starts, sentence, target_ids, target_offsets, n
                 if met[other] != word:
                     met[other] = word
                     n += 1
-        sizes[word + 1] = n
+        sizes[word - first] = n
+
+
+def count_entries(first, last, starts, sentence, target_ids, target_offsets, n_targets):
+    """With how many target types each of the source types first..last-1 occurs: int64[last - first]."""
+    sizes = np.zeros(last - first, np.int64)
+    count = blocks_for(last - first)
+    run_blocks(
+        _count_entries, count, first, last, starts, sentence, target_ids, target_offsets, n_targets, sizes
+    )  # fmt: skip
+    return sizes
 
 
 @njit(**_KERNEL)
-def _number_entries(
-    block, count, starts, sentence, position, target_ids, target_offsets, cell_offsets, rows, columns, cells, n_targets
+def _list_entries(
+    block, count, first, last, starts, sentence, target_ids, target_offsets, n_targets, rows, columns, cells
 ):
-    """Write the target type of every entry, and the entry of every cell."""
     met = np.full(n_targets, -1, np.int32)
-    number = np.empty(n_targets, np.int32)
-    for word in range(block, starts.size - 1, count):
-        n = rows[word]
+    place = np.empty(n_targets, np.int64)
+    for word in range(first + block, last, count):
+        n = rows[word - first]
         for at in range(starts[word], starts[word + 1]):
             s = sentence[at]
-            width = target_offsets[s + 1] - target_offsets[s]
-            cell = cell_offsets[s] + position[at] * width
             for token in range(target_offsets[s], target_offsets[s + 1]):
                 other = target_ids[token]
                 if met[other] != word:
                     met[other] = word
-                    number[other] = n
+                    place[other] = n
                     columns[n] = other
+                    cells[n] = 0
                     n += 1
-                cells[cell] = number[other]
+                cells[place[other]] += 1
+
+
+def list_entries(first, last, starts, sentence, target_ids, target_offsets, n_targets):
+    """The target types that the source types first..last-1 occur with, in order of first meeting.
+
+    Returns ``rows[last - first + 1]``, ``columns`` and in how many cells each pair of types meets.
+    """
+    sizes = count_entries(first, last, starts, sentence, target_ids, target_offsets, n_targets)
+    rows = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
+    columns, cells = np.empty(rows[-1], np.int32), np.empty(rows[-1], np.int32)
+    run_blocks(
+        _list_entries, blocks_for(last - first), first, last, starts, sentence, target_ids, target_offsets, n_targets,
+        rows, columns, cells,
+    )  # fmt: skip
+    return rows, columns, cells
+
+
+@njit(**_KERNEL)
+def _count_merged(block, count, rows, columns, n_targets, sizes):
+    met = np.full(n_targets, -1, np.int32)
+    for word in range(block, rows.shape[1] - 1, count):
+        n = 0
+        for part in range(rows.shape[0]):
+            for entry in range(rows[part, word], rows[part, word + 1]):
+                if met[columns[entry]] != word:
+                    met[columns[entry]] = word
+                    n += 1
+        sizes[word + 1] = n
+
+
+@njit(**_KERNEL)
+def _merge(block, count, rows, columns, cells, n_targets, merged, merged_columns, merged_cells):
+    met = np.full(n_targets, -1, np.int32)
+    place = np.empty(n_targets, np.int64)
+    for word in range(block, rows.shape[1] - 1, count):
+        n = merged[word]
+        for part in range(rows.shape[0]):
+            for entry in range(rows[part, word], rows[part, word + 1]):
+                other = columns[entry]
+                if met[other] != word:
+                    met[other] = word
+                    place[other] = n
+                    merged_columns[n] = other
+                    merged_cells[n] = 0
+                    n += 1
+                merged_cells[place[other]] += cells[entry]
+
+
+def merge_entries(rows, columns, cells, n_targets):
+    """Lists of entries of several parts of a text as one; ``rows[part]`` says where those of each type lie."""
+    count = blocks_for(rows.shape[1] - 1)
+    merged = np.zeros(rows.shape[1], np.int64)
+    run_blocks(_count_merged, count, rows, columns, n_targets, merged)
+    np.cumsum(merged, out=merged)
+    merged_columns, merged_cells = np.empty(merged[-1], np.int32), np.empty(merged[-1], np.int32)
+    run_blocks(_merge, count, rows, columns, cells, n_targets, merged, merged_columns, merged_cells)
+    return merged, merged_columns, merged_cells
+
+
+@njit(**_KERNEL)
+def _ask_ahead(at, sentence, position, target_ids, target_offsets, cell_offsets, cells):
+    """Rows of cells lie all over the text: ask for one some steps before its turn."""
+    if at + _AHEAD < sentence.size:
+        s = sentence[at + _AHEAD]
+        width = target_offsets[s + 1] - target_offsets[s]
+        ahead = cell_offsets[s] + position[at + _AHEAD] * width
+        prefetch(target_ids, target_offsets[s])
+        for cell in range(ahead, ahead + width, _LINE):
+            prefetch(cells, cell)
+
+
+@njit(**_KERNEL)
+def _find_cells(
+    block, count, starts, sentence, position, target_ids, target_offsets, cell_offsets, rows, columns, n_targets, cells
+):
+    number = np.full(n_targets, -1, np.int32)
+    for word in range(block, starts.size - 1, count):
+        if starts[word] == starts[word + 1]:
+            continue
+        for entry in range(rows[word], rows[word + 1]):
+            number[columns[entry]] = entry
+        for at in range(starts[word], starts[word + 1]):
+            _ask_ahead(at, sentence, position, target_ids, target_offsets, cell_offsets, cells)
+            s = sentence[at]
+            cell = cell_offsets[s] + position[at] * (target_offsets[s + 1] - target_offsets[s])
+            for token in range(target_offsets[s], target_offsets[s + 1]):
+                cells[cell] = number[target_ids[token]]
                 cell += 1
 
 
-def index_cells(starts, sentence, position, target_ids, target_offsets, cell_offsets, n_targets, cells):
-    """Number the word pairs that occur together and write the entry of every cell.
+def find_cells(starts, sentence, position, target_ids, target_offsets, cell_offsets, rows, columns, n_targets, cells):
+    """cells[cell] = the entry of its two words, where the table has one for every cell.
 
-    Returns ``rows[n_sources + 1]`` (where the entries of each source type start) and ``columns[n_entries]`` (the target
-    type of each), target types in order of first meeting.
+    Mark the row of each source type, and walk where it occurs. What is left over from another row is never read.
     """
-    count = blocks_for(starts.size - 1)
-    sizes = np.zeros(starts.size, np.int64)
-    run_blocks(_count_entries, count, starts, sentence, target_ids, target_offsets, n_targets, sizes)
-    rows = np.cumsum(sizes)
-    columns = np.empty(rows[-1], np.int32)
     run_blocks(
-        _number_entries, count, starts, sentence, position, target_ids, target_offsets, cell_offsets, rows, columns,
-        cells, n_targets,
+        _find_cells, blocks_for(starts.size - 1), starts, sentence, position, target_ids, target_offsets, cell_offsets,
+        rows, columns, n_targets, cells,
     )  # fmt: skip
-    return rows, columns
+
+
+@njit(**_KERNEL)
+def _find_some_cells(
+    block, count, starts, sentence, position, target_ids, target_offsets, cell_offsets, rows, columns, members,
+    member_starts, group_starts, others, target_class, n_classes, cells,
+):  # fmt: skip
+    number = np.full(target_class.size, -1, np.int32)
+    pair = np.full(n_classes, -1, np.int32)
+    for kind in range(block, member_starts.size - 1, count):
+        met = 0
+        for k in range(member_starts[kind], member_starts[kind + 1]):
+            met += starts[members[k] + 1] - starts[members[k]]
+        if met == 0:
+            continue
+        for group in range(group_starts[kind], group_starts[kind + 1]):
+            pair[others[group]] = group
+        for k in range(member_starts[kind], member_starts[kind + 1]):
+            word = members[k]
+            if starts[word] == starts[word + 1]:
+                continue
+            for entry in range(rows[word], rows[word + 1]):
+                number[columns[entry]] = entry
+            for at in range(starts[word], starts[word + 1]):
+                _ask_ahead(at, sentence, position, target_ids, target_offsets, cell_offsets, cells)
+                s = sentence[at]
+                cell = cell_offsets[s] + position[at] * (target_offsets[s + 1] - target_offsets[s])
+                for token in range(target_offsets[s], target_offsets[s + 1]):
+                    entry = number[target_ids[token]]
+                    cells[cell] = entry if entry >= 0 else _STRAY - pair[target_class[target_ids[token]]]
+                    cell += 1
+            for entry in range(rows[word], rows[word + 1]):
+                number[columns[entry]] = -1
+        for group in range(group_starts[kind], group_starts[kind + 1]):
+            pair[others[group]] = -1
+
+
+def find_some_cells(
+    starts, sentence, position, target_ids, target_offsets, cell_offsets, rows, columns, classes, cells
+):  # fmt: skip
+    """cells[cell] = the entry of its two words; without one, ``-2 - group`` of their classes, -1 without that too.
+
+    `classes` are source types by class (members, and where those of each class start), pairs of classes (where those
+    of each source class start, and their target classes), the class of every target type, and the number of these.
+    """
+    run_blocks(
+        _find_some_cells, blocks_for(len(classes[1]) - 1), starts, sentence, position, target_ids, target_offsets,
+        cell_offsets, rows, columns, *classes, cells,
+    )  # fmt: skip
+
+
+@njit(**_KERNEL)
+def _count_strays(
+    block, count, starts, sentence, position, target_offsets, cell_offsets, cells, posterior, members, member_starts,
+    groups, source,
+):  # fmt: skip
+    for kind in range(block, member_starts.size - 1, count):
+        for k in range(member_starts[kind], member_starts[kind + 1]):
+            word = members[k]
+            for at in range(starts[word], starts[word + 1]):
+                s = sentence[at]
+                width = target_offsets[s + 1] - target_offsets[s]
+                first = cell_offsets[s] + position[at] * width
+                for cell in range(first, first + width):
+                    if cells[cell] < 0 and (posterior[cell, 0] != 0 or posterior[cell, 1] != 0):
+                        source[word] += posterior[cell, 0]
+                        group = _STRAY - cells[cell]
+                        if group >= 0:
+                            groups[group, 0] += posterior[cell, 0]
+                            groups[group, 1] += posterior[cell, 1]
+
+
+@njit(**_KERNEL)
+def _count_stray_targets(source_offsets, target_ids, target_offsets, cell_offsets, cells, posterior, target):
+    for s in range(cell_offsets.size - 1):
+        cell = cell_offsets[s]
+        for _ in range(source_offsets[s], source_offsets[s + 1]):
+            for token in range(target_offsets[s], target_offsets[s + 1]):
+                if cells[cell] < 0:
+                    target[target_ids[token]] += posterior[cell, 1]
+                cell += 1
+
+
+def count_strays(where, pairs, posterior, members, member_starts, groups, source, target):
+    """What cells without an entry add to the pairs of classes, source types and target types they belong to."""
+    run_blocks(
+        _count_strays, blocks_for(len(member_starts) - 1), *where, pairs.target_offsets, pairs.cell_offsets,
+        pairs.cells, posterior, members, member_starts, groups, source,
+    )  # fmt: skip
+    _count_stray_targets(
+        pairs.source_offsets, pairs.target_ids, pairs.target_offsets, pairs.cell_offsets, pairs.cells, posterior, target
+    )
 
 
 def blocks_for(n):
@@ -149,20 +353,23 @@ def look_up(rows, columns, source, target, known_rows, known_columns, known, n_t
 def _accumulate(block, count, starts, sentence, position, target_offsets, cell_offsets, cells, posterior, counts):
     for word in range(block, starts.size - 1, count):
         for at in range(starts[word], starts[word + 1]):
-            if (
-                at + _AHEAD < sentence.size
-            ):  # rows of cells lie all over the text: ask for one some steps before its turn
+            if at + _AHEAD < sentence.size:  # rows lie all over the text: ask for one some steps before its turn
                 s = sentence[at + _AHEAD]
-                ahead = cell_offsets[s] + position[at + _AHEAD] * (target_offsets[s + 1] - target_offsets[s])
-                prefetch(cells, ahead)
-                prefetch(posterior, 2 * ahead)
+                width = target_offsets[s + 1] - target_offsets[s]
+                ahead = cell_offsets[s] + position[at + _AHEAD] * width
+                for cell in range(ahead, ahead + width, _LINE):
+                    prefetch(cells, cell)
+                    prefetch(posterior, 2 * cell)
             s = sentence[at]
             width = target_offsets[s + 1] - target_offsets[s]
             first = cell_offsets[s] + position[at] * width
             for cell in range(first, first + width):
-                entry = cells[cell]
-                counts[entry, 0] += posterior[cell, 0]
-                counts[entry, 1] += posterior[cell, 1]
+                if posterior[cell, 0] != 0 or posterior[cell, 1] != 0:
+                    entry = cells[cell]
+                    if entry < 0:
+                        continue
+                    counts[entry, 0] += posterior[cell, 0]
+                    counts[entry, 1] += posterior[cell, 1]
 
 
 def accumulate(starts, sentence, position, target_offsets, cell_offsets, cells, posterior, counts):
@@ -171,6 +378,13 @@ def accumulate(starts, sentence, position, target_offsets, cell_offsets, cells, 
         _accumulate, blocks_for(starts.size - 1), starts, sentence, position, target_offsets, cell_offsets, cells,
         posterior, counts,
     )  # fmt: skip
+
+
+@njit(**_KERNEL)
+def count_nulls(ids, posterior, counts):
+    """counts[type] += posterior[token]."""
+    for token in range(ids.size):
+        counts[ids[token]] += posterior[token]
 
 
 @njit(**_KERNEL)
@@ -226,6 +440,29 @@ def group_entries(members, member_starts, rows, columns, target_group, n_groups)
 
 
 @njit(**_KERNEL)
+def _find_groups(block, count, members, member_starts, rows, columns, target_class, starts, other, n_classes, group):
+    pair = np.full(n_classes, other.size, np.int32)
+    for kind in range(block, member_starts.size - 1, count):
+        for k in range(starts[kind], starts[kind + 1]):
+            pair[other[k]] = k
+        for at in range(member_starts[kind], member_starts[kind + 1]):
+            for entry in range(rows[members[at]], rows[members[at] + 1]):
+                group[entry] = pair[target_class[columns[entry]]]
+        for k in range(starts[kind], starts[kind + 1]):
+            pair[other[k]] = other.size
+
+
+def find_groups(members, member_starts, rows, columns, target_class, starts, other, n_classes):
+    """The pair of classes of every entry, where pairs are known by source class; ``len(other)`` for none."""
+    group = np.empty(columns.size, np.int32)
+    run_blocks(
+        _find_groups, blocks_for(member_starts.size - 1), members, member_starts, rows, columns, target_class, starts,
+        other, n_classes, group,
+    )  # fmt: skip
+    return group
+
+
+@njit(**_KERNEL)
 def _group_sums(block, count, members, member_starts, rows, group, counts, sums):
     for kind in range(block, member_starts.size - 1, count):
         for at in range(member_starts[kind], member_starts[kind + 1]):
@@ -249,6 +486,8 @@ def _blend(
     counts,
     unit,
     floor,
+    prior_rows,
+    prior_entries,
     prior,
     group,
     pull,
@@ -259,15 +498,17 @@ def _blend(
 ):
     for word in range(block, rows.size - 1, count):
         mass = 0.0
+        known = prior_rows[word]
         for entry in range(rows[word], rows[word + 1]):
             forward = counts[entry, 0] * unit + floor
             backward = counts[entry, 1] * unit + floor
-            if prior.size > 0:
-                forward += prior[entry, 0]
-                backward += prior[entry, 1]
-            if group.size > 0:
-                forward += pull[group[entry], 0] * share_target[columns[entry]]
-                backward += pull[group[entry], 1] * share_source[word]
+            if known < prior_rows[word + 1] and prior_entries[known] == entry:
+                forward += prior[known, 0]
+                backward += prior[known, 1]
+                known += 1
+            for k in range(group.shape[0]):
+                forward += pull[group[k, entry], 0] * share_target[k, columns[entry]]
+                backward += pull[group[k, entry], 1] * share_source[k, word]
             weights[entry, 0] = forward
             weights[entry, 1] = backward
             mass += weights[entry, 0]
@@ -277,11 +518,13 @@ def _blend(
 def blend(rows, columns, counts, unit, floor, prior, group, pull, share_source, share_target, weights, source_mass):
     """weights = counts * unit + floor + prior + stem prior, float32[n_entries, 2]; source_mass sums the forward ones.
 
-    ``pull[group]`` is the strength of the stem prior times the conditional probability of the pair of stems, in both
-    directions; shares say which part of its stem a word is. `prior` and `group` may be empty.
+    `prior` has the entries that have one, in order: where those of each source type start, which they are, and their
+    pseudo-counts in both directions. ``pull[group]`` is the strength of the stem prior times the conditional
+    probability of the pair of stems, in both directions; shares say which part of its stem a word is. Of `group` and
+    the shares there is a row for each way to cut words to stems.
     """
     run_blocks(
-        _blend, blocks_for(rows.size - 1), rows, columns, counts, unit, floor, prior, group, pull, share_source,
+        _blend, blocks_for(rows.size - 1), rows, columns, counts, unit, floor, *prior, group, pull, share_source,
         share_target, weights, source_mass,
     )  # fmt: skip
 
@@ -312,6 +555,15 @@ def stem_pull(starts, other, unit, strength, sums, pull, forward, backward):
     _other_sums(other, unit, sums, backward)
     count = blocks_for(starts.size - 1)
     run_blocks(_stem_pull, count, starts, other, unit, strength, backward, sums, pull, forward)
+
+
+@njit(**_KERNEL)
+def pulled(rows, columns, group, pull, share_source, share_target, source, target):
+    """How much of the stem prior the entries of each source type (forward) and target type (backward) have."""
+    for word in range(rows.size - 1):
+        for entry in range(rows[word], rows[word + 1]):
+            source[word] += pull[group[entry], 0] * share_target[columns[entry]]
+            target[columns[entry]] += pull[group[entry], 1] * share_source[word]
 
 
 @njit(**_KERNEL)

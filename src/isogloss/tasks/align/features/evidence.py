@@ -49,7 +49,7 @@ def posteriors_of(aligner: HMMAligner, bitext: Bitext, corpus: Corpus, known: ND
     inside = known >= 0
     if inside.any():
         assert aligner._trained_on is not None
-        there, evidence = aligner._trained_on[1].pairs, aligner._trained_on[2]
+        there, evidence = aligner._trained_on[1].corpus.whole, aligner._trained_on[1].evidence
         for mine, offsets, theirs, starts in (
             (cells, pairs.cell_offsets, evidence.posterior, there.cell_offsets),
             (nulls[0], pairs.source_offsets, evidence.source_null, there.source_offsets),
@@ -73,7 +73,7 @@ def posteriors_of(aligner: HMMAligner, bitext: Bitext, corpus: Corpus, known: ND
 def training_posterior(aligner: HMMAligner) -> Floats:
     """Mean posterior of every cell of the text an aligner was trained on: float32[n_cells]."""
     assert aligner._trained_on is not None
-    both = aligner._trained_on[2].posterior
+    both = aligner._trained_on[1].evidence.posterior
     mean: Floats = both.sum(axis=1, dtype=np.float32) / np.float32(2 * UNIT)
     return mean
 

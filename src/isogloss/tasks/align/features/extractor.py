@@ -176,7 +176,7 @@ class FeatureExtractor(Estimator):
             if whole:
                 trained = whole[0]._trained_on
                 assert trained is not None
-                corpus = trained[1]
+                corpus = trained[1].corpus
             else:
                 corpus = Corpus.of(text, lowercase=self.lowercase, max_length=self.max_length)
             if corpus.skipped.all():
