@@ -30,7 +30,7 @@ __all__ = ["DeviceText", "DeviceTraining", "Encoded", "obstacle", "trained"]
 
 _WORTH = 1_000_000  # source words from which "auto" takes a GPU: those that one way to cut words to stems does for
 _LONGEST = 1024  # words of a side that the kernels have room for
-_PER_ENTRY = 16  # bytes that the model on the host takes for an entry, at the most
+_PER_ENTRY = 24  # bytes that the model on the host takes for an entry, at the most
 _SHORTEST, _ALIKE = 4, 0.6  # letters and likeness from which spelling counts, as in `spelling_prior`
 
 
@@ -227,9 +227,10 @@ class DeviceTraining:
         """Posteriors under the constraint of decoding, in place of those of the last step."""
         from isogloss.tasks.align._gpu.expect import expect
 
-        settings = self.settings
+        settings, parameters = self.settings, self.estimate()
+        self.learnt = None  # room for the table on its way to the host
         expect(
-            "hmm", settings.decode_constraint, self.text, self.estimate(), self.groups, self.posterior, self.nulls,
+            "hmm", settings.decode_constraint, self.text, parameters, self.groups, self.posterior, self.nulls,
             self.scores, steps=settings.dual_steps, rate=settings.dual_rate, tolerance=settings.dual_tolerance,
             leave_out=settings.decode_leave_out,
         )  # fmt: skip
@@ -350,45 +351,43 @@ class DeviceTraining:
         """The parameters that links were read with, on the host; without entries below `least`, see `Model.pruned`."""
         import torch
 
-        p, rows, columns = self.estimate(), self.table.rows, self.table.columns
-        weights = p.weights
-        if least:
-            owner = torch.repeat_interleave(torch.arange(self.n_sources, device=self.device), torch.diff(rows))
-            keep = weights[:, 0] >= least * p.source_mass[owner]
-            keep |= weights[:, 1] >= least * p.target_mass[columns]
-            rows = torch.cat([rows.new_zeros(1), torch.cumsum(keep, 0)])[rows]
-            columns, weights = columns[keep], weights[keep]
+        p = self.estimate()
         source, target = (self._put(place.astype(np.int64)) for place in self.place)
         ends = [torch.cat([side, side.new_full((1,), len(side))]) for side in (source, target)]  # unknown words too
         types = self.frequency[0][source], self.frequency[1][target]
         sums = p.source_mass[ends[0]], p.target_mass[ends[1]], p.source_null[ends[0]], p.target_null[ends[1]]
         words = (Vocabulary(side) for side in self.given_words)
         before, after = ([tensor.cpu().numpy() for tensor in tensors] for tensors in (types, (*sums, p.null_mass)))
-        table = self._as_given(rows, columns, weights)
+        table = self._as_given(p, least)
         return Model(*[*words, *before, *table, *after, self.jumps, self.first, np.ones((2, 12))])
 
-    def _as_given(
-        self, rows: Any, columns: Any, weights: Any
-    ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
-        """A table on the host, words numbered as they were given, some source types at a time."""
+    def _as_given(self, p: Any, least: float) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
+        """The table on the host, words numbered as they were given; some source types at a time, to need little room.
+
+        Entries below `least` in both directions are left out.
+        """
         import torch
 
+        rows = self.table.rows
         place = self._put(self.place[0].astype(np.int64))
         given = self._put(np.argsort(self.place[1]).astype(np.int32))
         sizes = torch.diff(rows)[place]
-        starts = torch.cat([sizes.new_zeros(1), torch.cumsum(sizes, 0)])
-        made: NDArray[np.int64] = starts.cpu().numpy()
-        found = np.empty(len(columns), np.int32), np.empty((len(columns), 2), np.float32)
-        for start, stop in shards(np.diff(made), limit=self._limit()):
-            part = slice(made[start], made[stop])
-            number = torch.repeat_interleave(torch.arange(stop - start, device=self.device), sizes[start:stop])
-            entry = (rows[place[start:stop]] - starts[start:stop])[number]
-            entry += torch.arange(part.start, part.stop, device=self.device)
-            target = given[columns[entry].long()]
+        kept, columns, weights = [np.zeros(1, np.int64)], [np.zeros(0, np.int32)], [np.zeros((0, 2), np.float32)]
+        for start, stop in shards(sizes.cpu().numpy(), limit=self._limit()):
+            here, long = place[start:stop], sizes[start:stop]
+            number = torch.repeat_interleave(torch.arange(stop - start, device=self.device), long)
+            entry = (rows[here] - torch.cumsum(long, 0) + long)[number] + torch.arange(len(number), device=self.device)
+            if least:
+                forward, backward = p.weights[entry, 0], p.weights[entry, 1]
+                keep = forward >= least * p.source_mass[here[number]]
+                keep |= backward >= least * p.target_mass[self.table.columns[entry].long()]
+                number, entry = number[keep], entry[keep]
+            target = given[self.table.columns[entry].long()]
             order = torch.sort(number * self.n_targets + target).indices
-            found[0][part] = target[order].cpu().numpy()
-            found[1][part] = weights[entry[order]].cpu().numpy()
-        return made, *found
+            kept.append(torch.bincount(number, minlength=stop - start).cpu().numpy())
+            columns.append(target[order].cpu().numpy())
+            weights.append(p.weights[entry[order]].cpu().numpy())
+        return np.cumsum(np.concatenate(kept)), np.concatenate(columns), np.concatenate(weights)
 
     def fetch_evidence(self, start: int = 0, stop: int | None = None) -> Evidence:
         """Posteriors and log-probabilities of all pairs, or of some, on the host."""
