@@ -131,7 +131,7 @@ class Corpus:
         if self._found.get("shard") != shard or self._found["stems"] is not stems:
             self._found.clear()
             words = self.words(shard)
-            where = words.occurrences(len(self.source_words))
+            where = words.occurrences(len(self.source_counts))
             cells = self.space("cells", int(words.cell_offsets[-1]), np.int32)
             pairs = self._with_cells(words, where, cells, stems)
             self._found.update(shard=shard, stems=stems, pairs=pairs, where=where)
@@ -153,7 +153,7 @@ class Corpus:
         offsets = words.cell_offsets
         given = (*where, words.target_ids, words.target_offsets, offsets, self.rows, self.columns)
         if self.least == 1:
-            find_cells(*given, max(1, len(self.target_words)), cells)
+            find_cells(*given, max(1, len(self.target_counts)), cells)
         else:
             find_some_cells(*given, self.no_stems if stems is None else stems.classes, cells)
         return Pairs(*words, offsets, cells)
@@ -182,7 +182,7 @@ class Corpus:
     @property
     def no_stems(self) -> tuple[Any, ...]:
         """Every source form a class of its own, and no pairs of classes."""
-        n, m = len(self.source_words), len(self.target_words)
+        n, m = len(self.source_counts), len(self.target_counts)
         starts = np.arange(n + 1)
         return (
             np.arange(n, dtype=np.int32),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isogloss.data import Links
+from isogloss.engine.base import Engine, LocalEngine
 from isogloss.tasks.align import decode as decoding
 from isogloss.tasks.align.corpus import Corpus
 from isogloss.tasks.align.model import Model
@@ -39,6 +40,8 @@ class JudgedText:
         What each cell put into the table.
     stems : Stems, optional
         What is known of cells without an entry.
+    engine : Engine, optional
+        Where the shards are decoded; by default in this process.
     """
 
     def __init__(
@@ -49,7 +52,9 @@ class JudgedText:
         settings: Settings,
         before: Kept,
         stems: Stems | None = None,
+        engine: Engine | None = None,
     ) -> None:
+        self.engine = LocalEngine() if engine is None else engine
         self.stems = stems if corpus.least > 1 else None
         self.corpus, self.model, self.settings, self.before = corpus, model, settings, before
         self.parameters = model.parameters(settings, own)
@@ -73,12 +78,12 @@ class JudgedText:
     def decode(self, least: float, on_shard: Callable[[float], None]) -> NDArray[np.int64]:
         """How many cells have each posterior (`decode.spectrum`); those from `least` on are kept for links."""
         bins: NDArray[np.int64] = np.zeros(2 * decoding.UNIT + 1, np.int64)
-        for shard in range(len(self.corpus.shards)):
-            on_shard(shard / len(self.corpus.shards))
-            pairs, evidence = self.shard(shard)
-            bins += decoding.spectrum(evidence.posterior)
-            decoding.drop_below(evidence.posterior, least)
-            self._chosen.put(shard, pairs, evidence)
+        n_shards, done = len(self.corpus.shards), 0
+        on_shard(0.0)
+        for found in self.engine.map(Decoding(self, least), range(n_shards)):
+            bins += found.bins
+            done += found.keep(self._chosen)
+            on_shard(done / n_shards)
         self.least = least
         return bins
 
@@ -105,3 +110,32 @@ class JudgedText:
             _, evidence = self.shard(shard)
             parts.append(evidence._replace(posterior=evidence.posterior.copy()))
         return Evidence.joined(parts)
+
+
+class Decoding:
+    """Decoding as a function of a shard: how many of its cells have each posterior, and which may become links."""
+
+    name = "decoding"
+
+    def __init__(self, text: JudgedText, least: float) -> None:
+        self.text, self.least = text, least
+
+    def __call__(self, shard: int) -> Decoded:
+        pairs, evidence = self.text.shard(shard)
+        bins = decoding.spectrum(evidence.posterior)
+        decoding.drop_below(evidence.posterior, self.least)
+        return Decoded(bins, shard, pairs, evidence)
+
+
+class Decoded(NamedTuple):
+    """What is known of the cells of a shard, valid until the next shard is worked on."""
+
+    bins: NDArray[np.int64]
+    shard: int
+    pairs: Any
+    evidence: Evidence
+
+    def keep(self, chosen: Kept) -> int:
+        """Keep the cells that may become links; returns how many shards they are of."""
+        chosen.put(self.shard, self.pairs, self.evidence)
+        return 1
