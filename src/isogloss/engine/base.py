@@ -18,9 +18,9 @@ Total = TypeVar("Total")
 class Engine(Protocol):
     """Runs a pure function on every shard and hands back the results in shard order, wherever the work was done.
 
-    A shard is whatever the function takes: a `Shard`, or the number of one. The function may read what it closes over (parameters, the encoded corpus) and must change nothing: an engine may
-    run shards at the same time, elsewhere, or twice. Whatever the engine, `reduce` combines results in shard order,
-    because sums of floats depend on it.
+    A shard is whatever the function takes: a `Shard`, or the number of one. The function may read what it closes over
+    (parameters, the encoded corpus) and must change nothing: an engine may run shards at the same time, elsewhere, or
+    twice. Whatever the engine, `reduce` combines results in shard order, because sums of floats depend on it.
     """
 
     def map(self, function: Callable[[S], R], shards: Sequence[S]) -> Iterator[R]:

@@ -16,6 +16,7 @@ from isogloss._version import __version__
 from isogloss.data import Bitext, Links, Vocabulary
 from isogloss.data.formats import BitextLike, as_bitext, as_links
 from isogloss.data.reading import Reading
+from isogloss.engine.base import Engine, LocalEngine
 from isogloss.engine.shards import shards
 from isogloss.engine.shelf import Shelf
 from isogloss.engine.threads import using_threads
@@ -122,13 +123,18 @@ class HMMAligner(HMMOptions):
         checkpoint: str | PathLike[str] | None = None,
         resume: bool = False,
         progress: Progress | None = None,
+        engine: Engine | None = None,
     ) -> Self:
-        """Learn from a bitext (or anything `as_bitext` takes). `predict` gives its own links for it, see `remember`."""
+        """Learn from a bitext (or anything `as_bitext` takes). `predict` gives its own links for it, see `remember`.
+
+        An `engine` of `isogloss.engine.workers` has other processes do the work, with the same result.
+        """
         self.check_params()
         bitext = as_bitext(bitext)
         with using_threads(self.threads):
             corpus = Corpus.of(bitext, lowercase=self.lowercase, max_length=self.max_length)
-            self._fit(bitext, bitext, corpus, progress or QuietProgress(), checkpoint=checkpoint, resume=resume)
+            keeping = {"checkpoint": checkpoint, "resume": resume}
+            self._fit(bitext, bitext, corpus, progress or QuietProgress(), engine, **keeping)
         return self
 
     def fit_parts(
@@ -140,6 +146,7 @@ class HMMAligner(HMMOptions):
         checkpoint: str | PathLike[str] | None = None,
         resume: bool = False,
         progress: Progress | None = None,
+        engine: Engine | None = None,
     ) -> Self:
         """Learn from a text that comes in parts, such as `stream_bitext` makes: the same model as `fit` of the whole.
 
@@ -155,6 +162,8 @@ class HMMAligner(HMMOptions):
             fit, pairs of few occurrences share what is known of their stems.
         folder : path, optional
             Where the files are to lie while they are needed; by default the folder of the system for such files.
+        engine : Engine, optional
+            Where the work is done; by default in this process. The result is the same.
         """
         self.check_params()
         parts = iter(parts)
@@ -169,7 +178,8 @@ class HMMAligner(HMMOptions):
             corpus = Corpus.of_parts(
                 chain([first], parts), lowercase=self.lowercase, max_length=self.max_length, shelf=shelf, room=room
             )
-            self._fit(None, first, corpus, progress or QuietProgress(), checkpoint=checkpoint, resume=resume)
+            keeping = {"checkpoint": checkpoint, "resume": resume}
+            self._fit(None, first, corpus, progress or QuietProgress(), engine, **keeping)
         return self
 
     def _wanted(
@@ -189,7 +199,15 @@ class HMMAligner(HMMOptions):
             self._lexicon = list(self._lexicon)
         return None if self._lexicon is None else read_lexicon(self._lexicon)
 
-    def _fit(self, bitext: Bitext | None, first: Bitext, corpus: Corpus, progress: Progress, **keeping: Any) -> None:
+    def _fit(
+        self,
+        bitext: Bitext | None,
+        first: Bitext,
+        corpus: Corpus,
+        progress: Progress,
+        engine: Engine | None,
+        **keeping: Any,
+    ) -> None:
         """Learn from a corpus, which is that of `bitext` if it was there as a whole; `first` are its first pairs."""
         if corpus.skipped.all():
             raise BitextError(_nothing_to_learn(first, len(corpus), self.max_length))
@@ -203,7 +221,9 @@ class HMMAligner(HMMOptions):
                 f"table would take more memory: {len(corpus.columns):,} are left of "
                 f"{len(corpus.columns) + int(corpus.dropped[0].sum()):,}"
             )
-        training = Training(corpus, self._settings, lexicon=lexicon, on_shard=progress.within)
+        if engine is not None and not isinstance(engine, LocalEngine) and keeping.get("checkpoint") is not None:
+            raise UsageError("checkpoint: a run on workers is kept in their folder, and taken up from there")
+        training = Training(corpus, self._settings, lexicon=lexicon, on_shard=progress.within, engine=engine)
         self._learn(bitext, training, progress, **keeping)
 
     def _learn(self, bitext: Bitext | None, training: Training, progress: Progress, **keeping: Any) -> None:
@@ -222,7 +242,7 @@ class HMMAligner(HMMOptions):
         del result
         training.forget()  # the counts
         progress.start("Decoding", 1)
-        self.threshold_ = self._threshold(text, progress)
+        self.threshold_ = self._threshold(text, progress, training.engine)
         progress.finish()
         self._model: Model = model.pruned()
         self._trained_on = bitext, text
@@ -244,12 +264,12 @@ class HMMAligner(HMMOptions):
             self._model = before.merged(self._model)
         return self
 
-    def _threshold(self, text: JudgedText, progress: Progress) -> float:
+    def _threshold(self, text: JudgedText, progress: Progress, engine: Engine) -> float:
         asked = self._settings.threshold
         if not isinstance(asked, str):
-            text.decode(float(asked), progress.within)
+            text.decode(float(asked), progress.within, engine)
             return float(asked)
-        bins = text.decode(decoding.LEAST, progress.within)
+        bins = text.decode(decoding.LEAST, progress.within, engine)
         if asked == "auto":
             return decoding.expected_f_threshold(bins)
         linked = 0

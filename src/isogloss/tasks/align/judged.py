@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,10 @@ from isogloss.tasks.align.priors import Stems
 from isogloss.tasks.align.settings import Settings
 from isogloss.tasks.align.training import Evidence, Kept, expect_shard
 
-__all__ = ["JudgedText"]
+if TYPE_CHECKING:
+    from isogloss.tasks.align.remote import AlignedText, GatheredCells
+
+__all__ = ["Decoding", "JudgedText"]
 
 Directions = Callable[[Any, Evidence], Links]
 
@@ -40,8 +43,6 @@ class JudgedText:
         What each cell put into the table.
     stems : Stems, optional
         What is known of cells without an entry.
-    engine : Engine, optional
-        Where the shards are decoded; by default in this process.
     """
 
     def __init__(
@@ -52,9 +53,7 @@ class JudgedText:
         settings: Settings,
         before: Kept,
         stems: Stems | None = None,
-        engine: Engine | None = None,
     ) -> None:
-        self.engine = LocalEngine() if engine is None else engine
         self.stems = stems if corpus.least > 1 else None
         self.corpus, self.model, self.settings, self.before = corpus, model, settings, before
         self.parameters = model.parameters(settings, own)
@@ -75,12 +74,14 @@ class JudgedText:
         )  # fmt: skip
         return pairs, evidence
 
-    def decode(self, least: float, on_shard: Callable[[float], None]) -> NDArray[np.int64]:
+    def decode(
+        self, least: float, on_shard: Callable[[float], None], engine: Engine | None = None
+    ) -> NDArray[np.int64]:
         """How many cells have each posterior (`decode.spectrum`); those from `least` on are kept for links."""
         bins: NDArray[np.int64] = np.zeros(2 * decoding.UNIT + 1, np.int64)
         n_shards, done = len(self.corpus.shards), 0
         on_shard(0.0)
-        for found in self.engine.map(Decoding(self, least), range(n_shards)):
+        for found in (engine or LocalEngine()).map(Decoding(self, least), range(n_shards)):
             bins += found.bins
             done += found.keep(self._chosen)
             on_shard(done / n_shards)
@@ -125,6 +126,28 @@ class Decoding:
         bins = decoding.spectrum(evidence.posterior)
         decoding.drop_below(evidence.posterior, self.least)
         return Decoded(bins, shard, pairs, evidence)
+
+    # --- for workers that are other processes
+
+    def setup(self) -> AlignedText:
+        """The text."""
+        from isogloss.tasks.align.remote import AlignedText
+
+        return AlignedText(self.text.corpus, self.text.stems)
+
+    def written(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """All that decoding depends on but for its shard."""
+        from isogloss.tasks.align.remote import written_step
+
+        return written_step(self.text.parameters, self.text.settings, job="decode", chosen=self.least, keeps=True)
+
+    def gathered(
+        self, shards: Sequence[int], found: dict[str, NDArray[Any]], kept: Callable[[int], dict[str, NDArray[Any]]]
+    ) -> GatheredCells:
+        """What workers found for some shards."""
+        from isogloss.tasks.align.remote import GatheredCells
+
+        return GatheredCells(shards, found, kept)
 
 
 class Decoded(NamedTuple):

@@ -25,9 +25,9 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import count
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,9 @@ from isogloss.tasks.align.corpus import Corpus, Occurrences, Words
 from isogloss.tasks.align.model import Model
 from isogloss.tasks.align.priors import Cut, Stems, spelling_prior
 from isogloss.tasks.align.settings import Settings
+
+if TYPE_CHECKING:
+    from isogloss.tasks.align.remote import AlignedText, GatheredCounts
 
 __all__ = ["EStep", "Evidence", "Info", "Kept", "Others", "State", "Training", "expect", "expect_shard", "no_counts"]
 
@@ -141,6 +144,18 @@ class Kept:
         """Log-probability of each side of every pair given the other, float64[n_pairs, 2]."""
         shards = range(len(self.corpus.shards))
         return np.concatenate([np.zeros((0, 2)), *(self.corpus.shelf.get(self._at(shard))[-1] for shard in shards)])
+
+    def stored(self, shard: int) -> dict[str, NDArray[Any]]:
+        """What is kept of a shard, as arrays by name."""
+        return dict(zip(_KEPT, self.corpus.shelf.get(self._at(shard)), strict=True))
+
+    def store(self, shard: int, arrays: dict[str, NDArray[Any]]) -> None:
+        """Keep what `stored` gave, here or in another process."""
+        self.corpus.shelf.put(self._at(shard), *(arrays[name] for name in _KEPT))
+
+    def drop(self, shard: int) -> None:
+        """Forget what is kept of a shard."""
+        self.corpus.shelf.drop(self._at(shard))
 
     def _at(self, shard: int) -> str:
         return f"{self.name}-{shard}"
@@ -316,6 +331,7 @@ class Training:
         work = EStep(
             f"step-{state.iteration:03d}", corpus, self.stems if corpus.least > 1 else None, state.evidence, parameters,
             settings, kind, constraint, leave_out=leave_out, keeps=self._keeps(state.iteration),
+            last=state.iteration + 1 >= self.iterations,
         )  # fmt: skip
         counts = state.counts
         counts[:] = 0
@@ -529,6 +545,8 @@ class EStep:
         As `expect` takes them.
     keeps : bool
         Whether a later step leaves out what this one counts.
+    last : bool
+        Whether this is the last step, after which the text is decoded.
     """
 
     def __init__(
@@ -544,10 +562,11 @@ class EStep:
         *,
         leave_out: float,
         keeps: bool,
+        last: bool = False,
     ) -> None:
         self.name, self.corpus, self.stems, self.before = name, corpus, stems, before
         self.parameters, self.settings, self.kind, self.constraint = parameters, settings, kind, constraint
-        self.leave_out, self.keeps = leave_out, keeps
+        self.leave_out, self.keeps, self.last = leave_out, keeps, last
 
     def __call__(self, shard: int) -> Expected:
         pairs, where = self.corpus.shard(shard, self.stems)
@@ -556,6 +575,31 @@ class EStep:
             self.before.before(shard, pairs), leave_out=self.leave_out, learn=True, least=_LEAST if self.keeps else 1,
         )  # fmt: skip
         return Expected(self, shard, pairs, where, evidence, [sums])
+
+    # --- for workers that are other processes
+
+    def setup(self) -> AlignedText:
+        """The text."""
+        from isogloss.tasks.align.remote import AlignedText
+
+        return AlignedText(self.corpus, self.stems)
+
+    def written(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """All that the step depends on but for its shard."""
+        from isogloss.tasks.align.remote import written_step
+
+        return written_step(
+            self.parameters, self.settings, job="expect", kind=self.kind, constraint=self.constraint,
+            leave_out=self.leave_out, keeps=self.keeps,
+        )  # fmt: skip
+
+    def gathered(
+        self, shards: Sequence[int], found: dict[str, NDArray[Any]], kept: Callable[[int], dict[str, NDArray[Any]]]
+    ) -> GatheredCounts:
+        """What workers found for some shards."""
+        from isogloss.tasks.align.remote import GatheredCounts
+
+        return GatheredCounts(self, shards, found, kept)
 
 
 class Expected(NamedTuple):
