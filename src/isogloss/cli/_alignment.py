@@ -27,6 +27,7 @@ from isogloss.errors import BitextError, LinksError
 
 if TYPE_CHECKING:
     from isogloss.cli._memory import Look
+    from isogloss.engine.base import Engine
     from isogloss.metrics import AlignmentScore
 
 __all__ = ["Alignments"]
@@ -108,7 +109,7 @@ class Alignments:
 
     # --- the four ways
 
-    def train(self, aligner: Any, checkpoint: str | None, resume: bool) -> None:
+    def train(self, aligner: Any, checkpoint: str | None, resume: bool, engine: Engine | None = None) -> None:
         """Learn from the whole text in memory, and align it."""
         bitext = read_bitext(self.source, self.target, **self.reading)
         if not len(bitext):
@@ -116,19 +117,23 @@ class Alignments:
         warn_if_raw(bitext)
         if self.gold_path is not None:
             self.gold = read_gold(self.gold_path, bitext)
-        links = aligner.fit_predict(bitext, checkpoint=checkpoint, resume=resume, progress=progress_for(self.quiet))
+        links = aligner.fit_predict(
+            bitext, checkpoint=checkpoint, resume=resume, progress=progress_for(self.quiet), engine=engine
+        )
         self.data_hash, self.trace = aligner.data_hash_, _trace(aligner)
         with atomic_write(self.output) as file:
             self._write(file, bitext, links, aligner)
 
-    def train_in_parts(self, aligner: Any, memory: int | None, checkpoint: str | None, resume: bool) -> None:
+    def train_in_parts(
+        self, aligner: Any, memory: int | None, checkpoint: str | None, resume: bool, engine: Engine | None = None
+    ) -> None:
         """Learn from a text that is read a part at a time, and write its links likewise: the links of `train`."""
         if self.gold_path is not None:
             self.gold = read_gold(self.gold_path, self._first)
         folder = None if checkpoint is None else os.path.dirname(os.path.abspath(checkpoint))
         aligner.fit_parts(
             self._parts(), memory=memory, folder=folder, checkpoint=checkpoint, resume=resume,
-            progress=progress_for(self.quiet),
+            progress=progress_for(self.quiet), engine=engine,
         )  # fmt: skip
         self.data_hash, self.trace = aligner.data_hash_, _trace(aligner)
         with atomic_write(self.output) as file:
