@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from isogloss.errors import DataError
 
-__all__ = ["Damaged", "Parcel", "forget", "mark", "marker", "read", "write"]
+__all__ = ["Damaged", "Parcel", "forget", "hash_of", "mark", "marker", "read", "write"]
 
 Arrays = dict[str, NDArray[Any]]
 _ALIGNED = 64
@@ -43,20 +43,7 @@ class Parcel(NamedTuple):
 
 def write(path: Path, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> str:
     """Write a parcel, in place of one that is there; returns its hash."""
-    listed: list[dict[str, Any]] = []
-    pieces: list[Any] = []
-    at = 0
-    for name, array in arrays.items():
-        plain = np.ascontiguousarray(array)
-        listed.append({"name": name, "dtype": plain.dtype.str, "shape": list(plain.shape), "at": at})
-        rest = -plain.nbytes % _ALIGNED
-        pieces += [plain.reshape(-1).view(np.uint8).data, bytes(rest)]
-        at += plain.nbytes + rest
-    said = {"arrays": listed, "bytes": at, "meta": dict(meta)}
-    digest = hashlib.sha256(json.dumps(said, sort_keys=True).encode())
-    for piece in pieces:
-        digest.update(piece)
-    found = digest.hexdigest()
+    said, pieces, found = _packed(arrays, meta)
     data = _data(path, found)
     temporary = _temporary(data)
     try:
@@ -71,6 +58,29 @@ def write(path: Path, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any
         with suppress(FileNotFoundError):
             os.unlink(temporary)
     return found
+
+
+def hash_of(arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> str:
+    """The hash of a parcel that is not written."""
+    return _packed(arrays, meta)[2]
+
+
+def _packed(arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> tuple[dict[str, Any], list[Any], str]:
+    """What the marker says, the bytes of the data, and the hash of both."""
+    listed: list[dict[str, Any]] = []
+    pieces: list[Any] = []
+    at = 0
+    for name, array in arrays.items():
+        plain = np.ascontiguousarray(array)
+        listed.append({"name": name, "dtype": plain.dtype.str, "shape": list(plain.shape), "at": at})
+        rest = -plain.nbytes % _ALIGNED
+        pieces += [plain.reshape(-1).view(np.uint8).data, bytes(rest)]
+        at += plain.nbytes + rest
+    said = {"arrays": listed, "bytes": at, "meta": dict(meta)}
+    digest = hashlib.sha256(json.dumps(said, sort_keys=True).encode())
+    for piece in pieces:
+        digest.update(piece)
+    return said, pieces, digest.hexdigest()
 
 
 def mark(path: Path, said: Mapping[str, Any]) -> None:

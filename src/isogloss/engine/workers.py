@@ -141,9 +141,6 @@ class WorkFolder:
     def of_shard(self, step: str, shard: int) -> Path:
         return self.path / step / f"kept-{shard:07d}"
 
-    def words(self, shard: int) -> Path:
-        return self.path / f"words-{shard:07d}"
-
     def step(self, name: str) -> Parcel:
         """The parameters of a step; those of the last are kept, for its next group."""
         said = parcels.marker(self.path / name) or {}
@@ -163,40 +160,56 @@ class WorkFolder:
         return self._worker
 
 
+def _words(path: Path, shard: int) -> Path:
+    return path / f"words-{shard:07d}"
+
+
 def work(
     folder: WorkFolder, step: str, group: int, *, again: bool = False, beat: Callable[[], None] | None = None
 ) -> None:
-    """Work on one group of shards in one step, and write its result; nothing to do if that is there, unless `again`."""
+    """Work on one group of shards in one step, and write its result; nothing to do if that is there, unless `again`.
+
+    If what the step before handed on is damaged, that is done again first.
+    """
     parameters = folder.step(step)
     if not again and folder.is_done(step, parameters.hash, group):
         return
+    try:
+        found = _worked(folder, step, parameters, group, beat)
+    except _NotHandedOn:
+        work(folder, parameters.meta["before"][0], group, again=True, beat=beat)
+        found = _worked(folder, step, parameters, group, beat)
+    parcels.write(folder.of_group(step, group), found, {"step": parameters.hash})
+
+
+def _worked(folder: WorkFolder, step: str, parameters: Parcel, group: int, beat: Callable[[], None] | None) -> Arrays:
     job = folder.worker.begin(parameters)
     for shard in folder.groups[group]:
-        words = parcels.read(folder.words(shard)).arrays
-        handed_on = job.add(shard, words, _before(folder, parameters, shard, group))
+        words = parcels.read(_words(folder.path, shard)).arrays
+        handed_on = job.add(shard, words, _before(folder, parameters, shard))
         if handed_on is not None:
             parcels.write(folder.of_shard(step, shard), handed_on, {"step": parameters.hash})
         if beat is not None:
             beat()
-    parcels.write(folder.of_group(step, group), job.result(), {"step": parameters.hash})
+    return job.result()
 
 
-def _before(folder: WorkFolder, parameters: Parcel, shard: int, group: int) -> Arrays | None:
-    """What a shard handed on to this step; if that is damaged, the step before is done again."""
+class _NotHandedOn(Damaged):
+    """What a shard handed on is not there, or not as it was written."""
+
+
+def _before(folder: WorkFolder, parameters: Parcel, shard: int) -> Arrays | None:
+    """What a shard handed on to this step."""
     name, digest = parameters.meta["before"]
     if name is None:
         return None
-    for last in (False, True):
-        try:
-            found = parcels.read(folder.of_shard(name, shard))
-            if found.meta["step"] == digest:
-                return found.arrays
-        except Damaged:
-            if last:
-                raise
-        if not last:
-            work(folder, name, group, again=True)
-    raise Damaged(f"{folder.path}: what {name} handed on is of another run. Begin again, in a new folder")
+    try:
+        found = parcels.read(folder.of_shard(name, shard))
+    except Damaged as problem:
+        raise _NotHandedOn(str(problem)) from problem
+    if found.meta["step"] != digest:
+        raise _NotHandedOn(f"{folder.path}: what {name} handed on is of another run")
+    return found.arrays
 
 
 # --- those who work ---------------------------------------------------------------------------------------------------
@@ -211,11 +224,8 @@ def serve(path: str | os.PathLike[str], index: int, of: int, *, patience: float 
     folder, wait, began = None, _SHORT, time.monotonic()
     done: set[tuple[str, int]] = set()
     while True:
-        if folder is None:
-            with suppress(UsageError):
-                folder = WorkFolder(path)
-            if folder is None and patience is not None and time.monotonic() - began > patience:
-                folder = WorkFolder(path)
+        if folder is None and (parcels.marker(Path(path) / "run") is not None or _waited(began, patience)):
+            folder = WorkFolder(path)
         current = {} if folder is None else folder.current()
         if current.get("finished"):
             return
@@ -224,6 +234,10 @@ def serve(path: str | os.PathLike[str], index: int, of: int, *, patience: float 
             continue
         time.sleep(wait)
         wait = min(_LONG, 1.5 * wait)
+
+
+def _waited(began: float, patience: float | None) -> bool:
+    return patience is not None and time.monotonic() - began > patience
 
 
 def _serve_one(folder: WorkFolder, current: dict[str, Any], index: int, of: int, done: set[tuple[str, int]]) -> bool:
@@ -375,28 +389,25 @@ class WorkerEngine:
     # --- inside
 
     def _prepared(self, setup: Setup) -> WorkFolder:
-        """The folder with the text in it; what is there already is not written again."""
+        """The folder with the text in it."""
         self.path.mkdir(parents=True, exist_ok=True)
-        if parcels.marker(self.path / "run") is not None and self._is_finished():
+        if self._is_finished():
             _clear(self.path)
-            with suppress(FileNotFoundError):
-                os.unlink(self.path / "run.json")
+            (self.path / "run.json").unlink(missing_ok=True)
         arrays, meta = setup.written()
-        before = parcels.marker(self.path / "setup")
-        digest = parcels.write(self.path / "setup", arrays, meta)
-        if before is not None and before.get("sha256") != digest:
+        digest = parcels.hash_of(arrays, meta)
+        run = parcels.marker(self.path / "run")
+        if run is not None and run.get("setup") != digest:
             raise UsageError(
                 f"{self.path}: the folder holds a run on another text, or with another table. Give another folder, or "
                 "delete this one"
             )
-        with suppress(FileNotFoundError):
-            os.unlink(self.path / "current.json")
-        sizes = np.asarray(setup.sizes, np.int64)
-        if parcels.marker(self.path / "run") is None:
-            words = WorkFolder.words
-            for shard in range(len(sizes)):
-                parcels.write(words(cast(Any, self), shard), setup.words(shard), {})
-            groups = _groups(sizes, self.n_groups)
+        (self.path / "current.json").unlink(missing_ok=True)
+        parcels.write(self.path / "setup", arrays, meta)
+        for shard in range(len(setup.sizes)):
+            parcels.write(_words(self.path, shard), setup.words(shard), {})
+        if run is None:
+            groups = _groups(np.asarray(setup.sizes, np.int64), self.n_groups)
             run = {"isogloss": __version__, "worker": setup.worker, "setup": digest, "groups": groups}
             parcels.mark(self.path / "run", run)
         return WorkFolder(self.path)
