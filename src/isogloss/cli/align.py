@@ -211,9 +211,9 @@ def _trained(
         with elsewhere.made(options.get("threads")) as engine:
             if memory is not None or is_large(work.source, work.target):
                 _check_rereadable("--memory", work.source, work.target)
-                work.train_in_parts(aligner, memory or most_of_what_is_free(), None, False, engine)
+                work.train_in_parts(aligner, memory or most_of_what_is_free(), None, False, engine=engine)
             else:
-                work.train(aligner, None, False, engine)
+                work.train(aligner, None, False, engine=engine)
             if save is not None:
                 aligner.save(save)
         return aligner

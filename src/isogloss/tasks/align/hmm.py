@@ -205,7 +205,7 @@ class HMMAligner(HMMOptions):
         first: Bitext,
         corpus: Corpus,
         progress: Progress,
-        engine: Engine | None,
+        engine: Engine | None = None,
         **keeping: Any,
     ) -> None:
         """Learn from a corpus, which is that of `bitext` if it was there as a whole; `first` are its first pairs."""
