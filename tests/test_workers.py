@@ -36,7 +36,7 @@ SOURCE, TARGET = (samples.path("en-de", side) for side in ("source", "target"))
 @pytest.fixture(autouse=True)
 def many_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     """A text of a few thousand cells has a dozen shards."""
-    monkeypatch.setattr(corpus_module, "SHARD", 700)
+    monkeypatch.setattr(corpus_module, "SHARD", 16 * 700)
 
 
 @pytest.fixture(scope="module")
@@ -45,15 +45,20 @@ def bitext() -> Bitext:
 
 
 @pytest.fixture
-def local(bitext):
-    return bits(HMMAligner().fit(bitext), bitext)
+def local(bitext, monkeypatch):
+    """In this process, and in one shard."""
+    with monkeypatch.context() as patched:
+        patched.setattr(corpus_module, "SHARD", 1 << 24)
+        aligner = HMMAligner().fit(bitext)
+        assert len(aligner._trained_on[1].corpus.shards) == 1
+        return bits(aligner, bitext)
 
 
 def bits(aligner, bitext):
     """All that a training comes to: model, links and their probabilities, what pairs are worth, the trace."""
     links = aligner.predict(bitext)
     arrays = [*aligner._model.arrays().values(), links.source, links.target, links.probability]
-    return [array.tobytes() for array in (*arrays, aligner.pair_scores(bitext), aligner.trace_)]
+    return [aligner.data_hash_, *(array.tobytes() for array in (*arrays, aligner.pair_scores(bitext), aligner.trace_))]
 
 
 @contextmanager
@@ -138,7 +143,7 @@ def test_tables_without_rare_pairs_give_the_same_bytes(bitext, tmp_path, stems):
 
     def trained(**more):
         room = Room(entries=lambda forms: 300, classes=lambda forms: 200)
-        corpus = Corpus.of_parts([bitext], lowercase=True, max_length=100, room=room)
+        corpus = Corpus.of_parts([bitext], lowercase=True, max_length=100, room=room, fine=True)
         assert corpus.least > 1
         training = Training(corpus, Settings.of("hmm", HMMAligner(stems=stems).get_params()), **more)
         result = run(training, training.begin(), iterations=training.iterations)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -22,6 +23,9 @@ __all__ = ["SHARD", "Corpus", "Occurrences", "Room", "Wanted", "Words"]
 
 SHARD = 1 << 24
 """Cells of a shard: what is worked on at a time, and so has a place in memory for every cell."""
+
+_FINE = 16
+"""How many times smaller than `SHARD` fine shards are, as long as the text has no more than so many."""
 
 Occurrences = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]
 
@@ -63,7 +67,7 @@ class Corpus:
     rows, columns : int64[n_source_types + 1], int32[n_entries]
         The table: entries ``rows[e]:rows[e + 1]`` belong to source form e, ``columns`` says with which target form.
     shards : list of Shard
-        Ranges of pairs, of `SHARD` cells at most. They depend on the text alone.
+        Ranges of pairs, of `SHARD` cells at most. What is learnt does not depend on how the text is cut.
     shelf : Shelf
     skipped : bool[n_pairs]
         Pairs that are passed over: a side is empty, or longer than `max_length`.
@@ -93,9 +97,9 @@ class Corpus:
     _found: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
-    def of(cls, bitext: Bitext, *, lowercase: bool, max_length: int) -> Corpus:
+    def of(cls, bitext: Bitext, *, lowercase: bool, max_length: int, fine: bool = False) -> Corpus:
         """A text that is in memory."""
-        return cls.of_parts([bitext], lowercase=lowercase, max_length=max_length)
+        return cls.of_parts([bitext], lowercase=lowercase, max_length=max_length, fine=fine)
 
     @classmethod
     def of_parts(
@@ -106,12 +110,14 @@ class Corpus:
         max_length: int,
         shelf: Shelf | None = None,
         room: Room | None = None,
+        fine: bool = False,
     ) -> Corpus:
         """A text that comes in parts; how it is cut changes nothing.
 
-        With `room`, entries of few cells are left out until the table fits.
+        With `room`, entries of few cells are left out until the table fits. `fine` shards are for several workers:
+        short texts have a dozen too.
         """
-        encoder = _Encoder(lowercase, max_length, Shelf() if shelf is None else shelf)
+        encoder = _Encoder(lowercase, max_length, Shelf() if shelf is None else shelf, fine)
         for part in parts:
             encoder.add(part)
         return encoder.corpus(room or Room())
@@ -194,10 +200,14 @@ class Corpus:
         )
 
     def hash(self) -> str:
-        """SHA-256 of the words of all pairs, whatever shelf they lie on."""
-        found = ""
+        """SHA-256 of the words of all pairs, whatever shelf they lie on and however they are cut."""
+        digests = [hashlib.sha256() for _ in range(4)]
         for shard in range(len(self.shards)):
-            found = data_hash(found, *self.words(shard))
+            words = self.words(shard)
+            parts = words.source_ids, np.diff(words.source_offsets), words.target_ids, np.diff(words.target_offsets)
+            for digest, part in zip(digests, parts, strict=True):
+                digest.update(np.ascontiguousarray(part, part.dtype.newbyteorder("<")).data)
+        found = [digest.hexdigest() for digest in digests]
         return data_hash(found, list(self.source_words.types), list(self.target_words.types), self.skipped)
 
     # --- the whole text at once
@@ -280,8 +290,9 @@ class _Side:
 class _Encoder:
     """Cuts a text that comes in parts into shards."""
 
-    def __init__(self, lowercase: bool, max_length: int, shelf: Shelf) -> None:
-        self.max_length, self.shelf = max_length, shelf
+    def __init__(self, lowercase: bool, max_length: int, shelf: Shelf, fine: bool) -> None:
+        self.max_length, self.shelf, self.fine = max_length, shelf, fine
+        self.cut_cells = 0
         self.sides = _Side(lowercase), _Side(lowercase)
         self.shards: list[Shard] = []
         self.skipped: list[NDArray[np.bool_]] = [np.zeros(0, bool)]
@@ -303,7 +314,9 @@ class _Encoder:
         """Put what waits on the shelf, shard by shard; unless this is the end, the last of them may still grow."""
         joined = [np.concatenate([part[k] for part in self.waiting]) for k in range(4)]
         starts = [_starts(joined[k]) for k in (1, 3)]
-        ranges = shards(joined[1] * joined[3], limit=SHARD)
+        cells = joined[1] * joined[3]
+        limit = max(SHARD // _FINE, min(SHARD, self.cut_cells // _FINE)) if self.fine else SHARD
+        ranges = shards(cells, limit=max(1, limit))
         kept = ranges if last else ranges[:-1]
         first = self.shards[-1].stop if self.shards else 0
         for start, stop in kept:
@@ -313,6 +326,7 @@ class _Encoder:
             self.shelf.put(_name(len(self.shards)), *words)
             self.shards.append(Shard(first + start, first + stop))
         done = kept[-1].stop if kept else 0
+        self.cut_cells += int(cells[:done].sum())
         at = [int(offsets[done]) for offsets in starts]
         rest = (joined[0][at[0] :], joined[1][done:], joined[2][at[1] :], joined[3][done:])
         self.waiting = [tuple(array.copy() for array in rest)]

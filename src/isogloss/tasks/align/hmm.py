@@ -132,7 +132,8 @@ class HMMAligner(HMMOptions):
         self.check_params()
         bitext = as_bitext(bitext)
         with using_threads(self.threads):
-            corpus = Corpus.of(bitext, lowercase=self.lowercase, max_length=self.max_length)
+            fine = _by_others(engine)
+            corpus = Corpus.of(bitext, lowercase=self.lowercase, max_length=self.max_length, fine=fine)
             keeping = {"checkpoint": checkpoint, "resume": resume}
             self._fit(bitext, bitext, corpus, progress or QuietProgress(), engine, **keeping)
         return self
@@ -176,8 +177,9 @@ class HMMAligner(HMMOptions):
             room = room_for(memory, self._wanted)
         with using_threads(self.threads):
             corpus = Corpus.of_parts(
-                chain([first], parts), lowercase=self.lowercase, max_length=self.max_length, shelf=shelf, room=room
-            )
+                chain([first], parts), lowercase=self.lowercase, max_length=self.max_length, shelf=shelf, room=room,
+                fine=_by_others(engine),
+            )  # fmt: skip
             keeping = {"checkpoint": checkpoint, "resume": resume}
             self._fit(None, first, corpus, progress or QuietProgress(), engine, **keeping)
         return self
@@ -221,7 +223,7 @@ class HMMAligner(HMMOptions):
                 f"table would take more memory: {len(corpus.columns):,} are left of "
                 f"{len(corpus.columns) + int(corpus.dropped[0].sum()):,}"
             )
-        if engine is not None and not isinstance(engine, LocalEngine) and keeping.get("checkpoint") is not None:
+        if _by_others(engine) and keeping.get("checkpoint") is not None:
             raise UsageError("checkpoint: a run on workers is kept in their folder, and taken up from there")
         training = Training(corpus, self._settings, lexicon=lexicon, on_shard=progress.within, engine=engine)
         self._learn(bitext, training, progress, **keeping)
@@ -545,6 +547,11 @@ class Model2Aligner(HMMAligner):
     """
 
     _kind = "model2"
+
+
+def _by_others(engine: Engine | None) -> bool:
+    """Whether other processes do the work."""
+    return engine is not None and not isinstance(engine, LocalEngine)
 
 
 def _nothing_to_learn(bitext: Bitext, n_pairs: int, max_length: int) -> str:
