@@ -229,7 +229,8 @@ def test_without_constraint_it_is_forward_backward_of_every_pair(sizes, seed, p0
             backward.null_posterior(), abs=CLOSE
         )
         assert found.scores[s] == pytest.approx([forward.log_partition(), backward.log_partition()], rel=1e-5, abs=1e-4)
-    assert found.bound == pytest.approx(found.scores.sum(), rel=1e-9) and found.residual == 0
+    rounded = len(sizes) * 2.0**-21  # sums are of multiples of 2⁻²⁰, pair by pair
+    assert found.bound == pytest.approx(found.scores.sum(), rel=1e-9, abs=rounded) and found.residual == 0
     assert found.counts == pytest.approx(bucket_counts(text, both), rel=1e-3, abs=1e-3)
 
 
@@ -458,7 +459,7 @@ def test_a_part_of_the_text_is_as_the_whole(constraint):
         )  # fmt: skip
         total += sums
     assert (posterior == whole.raw[0]).all() and (scores == whole.scores).all()
-    assert total == pytest.approx([whole.bound, whole.residual, n])
+    assert total.tolist() == [whole.bound, whole.residual, n]  # exactly, however the text is cut
 
 
 def swapped(text):

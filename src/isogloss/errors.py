@@ -39,3 +39,7 @@ class UsageError(IsoglossError):
 
 class ParameterError(UsageError):
     """An option has a value that makes no sense."""
+
+
+class WorkerError(IsoglossError):
+    """Work that was handed to other processes failed there; the message has their words."""

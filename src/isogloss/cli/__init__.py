@@ -37,6 +37,7 @@ COMMANDS = {
     "align": Command(
         "isogloss.cli.align", "Link the words of a parallel text: train and apply, or apply a saved model."
     ),
+    "align-worker": Command("isogloss.cli.align_worker", "Do a part of the work of `isogloss align --engine array`."),
     "train-aligner": Command("isogloss.cli.train_aligner", "Learn to align from sentences that were aligned by hand."),
     "suggest": Command("isogloss.cli.suggest", "Say which sentences to align by hand next."),
     "score": Command("isogloss.cli.score", "Score links against gold: precision, recall, F and AER with intervals."),

@@ -23,6 +23,7 @@ from isogloss.cli._common import (
     compiling,
     is_standard_output,
 )
+from isogloss.cli._engines import ENGINES, AskedEngine
 from isogloss.cli._memory import Look
 from isogloss.cli._models import load_aligner
 from isogloss.cli._options import flag_of, with_options
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 MODEL = "Model"
+WORKERS = "Workers"
 ALIGNERS = {"hmm": "HMMAligner", "model1": "Model1Aligner", "model2": "Model2Aligner"}
 _STREAMED = 10_000
 _LEARNING = (
@@ -95,6 +97,55 @@ def command(
             "is free.",
         ),
     ] = None,
+    engine: Annotated[
+        str,
+        choice(
+            *ENGINES,
+            option="--engine",
+            panel=WORKERS,
+            help="Who trains: this process; processes of this machine; tasks of Ray; or jobs that you start yourself, "
+            "with `isogloss align-worker`. The links are the same.",
+        ),
+    ] = "local",
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            "--workers",
+            metavar="N",
+            min=1,
+            rich_help_panel=WORKERS,
+            help="How many workers; one for each core without it. Each has --threads, or its share of the cores.",
+        ),
+    ] = None,
+    groups: Annotated[
+        int | None,
+        typer.Option(
+            "--groups",
+            metavar="N",
+            min=1,
+            rich_help_panel=WORKERS,
+            help="Parts of the text that are worked on as one, at the most; four for each worker without it.",
+        ),
+    ] = None,
+    address: Annotated[
+        str | None,
+        typer.Option(
+            "--address",
+            metavar="HOST:PORT",
+            rich_help_panel=WORKERS,
+            help="A Ray cluster that runs, or auto; without it, Ray is started on this machine.",
+        ),
+    ] = None,
+    work_folder: Annotated[
+        str | None,
+        typer.Option(
+            "--work-folder",
+            metavar="DIR",
+            rich_help_panel=WORKERS,
+            help="A folder that all workers see; the same command takes up a run that was stopped, with any "
+            "number of workers.",
+        ),
+    ] = None,
     *,
     options: dict[str, Any],
     asked: ReadingOptions,
@@ -112,6 +163,8 @@ def command(
         raise UsageError("standard input can be one of the files only; both sides go in as 'source ||| target'")
     _check_outputs(output, json, resume, scores, links_format)
     _check_model(model, save, resume, aligner, options)
+    elsewhere = AskedEngine(engine, workers, groups, address, work_folder)
+    elsewhere.check(model=model, chunk=chunk, resume=resume)
     allowed = _allowed(memory, model, chunk)
     if model is None and systems:
         raise UsageError(
@@ -132,7 +185,7 @@ def command(
             check_needed(fitted, systems, model)
             work.apply(fitted, chunk or _STREAMED, systems, Look(fitted, model))
         else:
-            fitted = _trained(work, _new(aligner or "hmm", options), options, chunk, allowed, resume, save)
+            fitted = _trained(work, _new(aligner or "hmm", options), options, chunk, allowed, resume, save, elsewhere)
     work.report(fitted, json, model or save)
 
 
@@ -144,6 +197,7 @@ def _trained(
     memory: int | None,
     resume: bool,
     save: str | None,
+    elsewhere: AskedEngine,
 ) -> Any:
     """Train, align and keep the model; the checkpoint goes when all of it is safe."""
     from isogloss.cli._chunks import check_kind, discard
@@ -154,6 +208,16 @@ def _trained(
         check_kind(checkpoint, chunk is not None, resume)
     elif resume:
         raise UsageError(f"--resume: {work.output} is not a file, so no checkpoint can lie beside it")
+    if not elsewhere.is_local:
+        with elsewhere.made(options.get("threads")) as engine:
+            if memory is not None or is_large(work.source, work.target):
+                _check_rereadable("--memory", work.source, work.target)
+                work.train_in_parts(aligner, memory or most_of_what_is_free(), None, False, engine=engine)
+            else:
+                work.train(aligner, None, False, engine=engine)
+            if save is not None:
+                aligner.save(save)
+        return aligner
     if chunk is None and (memory is not None or is_large(work.source, work.target)):
         _check_rereadable("--memory", work.source, work.target)
         work.train_in_parts(aligner, memory or most_of_what_is_free(), checkpoint, resume)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -22,6 +23,9 @@ __all__ = ["SHARD", "Corpus", "Encoder", "Occurrences", "Room", "Wanted", "Words
 
 SHARD = 1 << 24
 """Cells of a shard: what is worked on at a time, and so has a place in memory for every cell."""
+
+_FINE = 16
+"""How many times smaller than `SHARD` fine shards are, as long as the text has no more than so many."""
 
 Occurrences = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int32]]
 
@@ -63,7 +67,7 @@ class Corpus:
     rows, columns : int64[n_source_types + 1], int32[n_entries]
         The table: entries ``rows[e]:rows[e + 1]`` belong to source form e, ``columns`` says with which target form.
     shards : list of Shard
-        Ranges of pairs, of `SHARD` cells at most. They depend on the text alone.
+        Ranges of pairs, of `SHARD` cells at most. What is learnt does not depend on how the text is cut.
     shelf : Shelf
     skipped : bool[n_pairs]
         Pairs that are passed over: a side is empty, or longer than `max_length`.
@@ -93,9 +97,9 @@ class Corpus:
     _found: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
-    def of(cls, bitext: Bitext, *, lowercase: bool, max_length: int) -> Corpus:
+    def of(cls, bitext: Bitext, *, lowercase: bool, max_length: int, fine: bool = False) -> Corpus:
         """A text that is in memory."""
-        return cls.of_parts([bitext], lowercase=lowercase, max_length=max_length)
+        return cls.of_parts([bitext], lowercase=lowercase, max_length=max_length, fine=fine)
 
     @classmethod
     def of_parts(
@@ -106,12 +110,15 @@ class Corpus:
         max_length: int,
         shelf: Shelf | None = None,
         room: Room | None = None,
+        fine: bool = False,
     ) -> Corpus:
         """A text that comes in parts; how it is cut changes nothing.
 
-        With `room`, entries of few cells are left out until the table fits.
+        With `room`, entries of few cells are left out until the table fits. `fine` shards are for several workers:
+        short texts have a dozen too.
         """
-        return Encoder.of(parts, lowercase=lowercase, max_length=max_length, shelf=shelf).corpus(room or Room())
+        encoder = Encoder.of(parts, lowercase=lowercase, max_length=max_length, shelf=shelf, fine=fine)
+        return encoder.corpus(room or Room())
 
     def __len__(self) -> int:
         return len(self.skipped)
@@ -128,7 +135,7 @@ class Corpus:
         if self._found.get("shard") != shard or self._found["stems"] is not stems:
             self._found.clear()
             words = self.words(shard)
-            where = words.occurrences(len(self.source_words))
+            where = words.occurrences(len(self.source_counts))
             cells = self.space("cells", int(words.cell_offsets[-1]), np.int32)
             pairs = self._with_cells(words, where, cells, stems)
             self._found.update(shard=shard, stems=stems, pairs=pairs, where=where)
@@ -150,7 +157,7 @@ class Corpus:
         offsets = words.cell_offsets
         given = (*where, words.target_ids, words.target_offsets, offsets, self.rows, self.columns)
         if self.least == 1:
-            find_cells(*given, max(1, len(self.target_words)), cells)
+            find_cells(*given, max(1, len(self.target_counts)), cells)
         else:
             find_some_cells(*given, self.no_stems if stems is None else stems.classes, cells)
         return Pairs(*words, offsets, cells)
@@ -179,7 +186,7 @@ class Corpus:
     @property
     def no_stems(self) -> tuple[Any, ...]:
         """Every source form a class of its own, and no pairs of classes."""
-        n, m = len(self.source_words), len(self.target_words)
+        n, m = len(self.source_counts), len(self.target_counts)
         starts = np.arange(n + 1)
         return (
             np.arange(n, dtype=np.int32),
@@ -191,7 +198,7 @@ class Corpus:
         )
 
     def hash(self) -> str:
-        """SHA-256 of the words of all pairs, whatever shelf they lie on."""
+        """SHA-256 of the words of all pairs, whatever shelf they lie on and however they are cut."""
         shards = map(self.words, range(len(self.shards)))
         return _hash(shards, self.source_words.types, self.target_words.types, self.skipped)
 
@@ -243,10 +250,12 @@ def _joined(parts: list[Words]) -> Words:
 
 
 def _hash(shards: Iterable[Words], source: Iterable[str], target: Iterable[str], skipped: NDArray[np.bool_]) -> str:
-    found = ""
+    digests = [hashlib.sha256() for _ in range(4)]
     for words in shards:
-        found = data_hash(found, *words)
-    return data_hash(found, list(source), list(target), skipped)
+        parts = words.source_ids, np.diff(words.source_offsets), words.target_ids, np.diff(words.target_offsets)
+        for digest, part in zip(digests, parts, strict=True):
+            digest.update(np.ascontiguousarray(part, part.dtype.newbyteorder("<")).data)
+    return data_hash([digest.hexdigest() for digest in digests], list(source), list(target), skipped)
 
 
 def _starts(sizes: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -285,17 +294,26 @@ class _Side:
 class Encoder:
     """Cuts a text that comes in parts into shards; what a `Corpus` is before it has a table."""
 
-    def __init__(self, lowercase: bool, max_length: int, shelf: Shelf) -> None:
-        self.max_length, self.shelf = max_length, shelf
+    def __init__(self, lowercase: bool, max_length: int, shelf: Shelf, fine: bool) -> None:
+        self.max_length, self.shelf, self.fine = max_length, shelf, fine
+        self.cut_cells = 0
         self.sides = _Side(lowercase), _Side(lowercase)
         self.shards: list[Shard] = []
         self.skipped: list[NDArray[np.bool_]] = [np.zeros(0, bool)]
         self.waiting: list[tuple[NDArray[Any], ...]] = []  # ids and lengths of both sides, not yet a shard
 
     @classmethod
-    def of(cls, parts: Iterable[Bitext], *, lowercase: bool, max_length: int, shelf: Shelf | None = None) -> Encoder:
-        """All parts, on a shelf."""
-        encoder = cls(lowercase, max_length, Shelf() if shelf is None else shelf)
+    def of(
+        cls,
+        parts: Iterable[Bitext],
+        *,
+        lowercase: bool,
+        max_length: int,
+        shelf: Shelf | None = None,
+        fine: bool = False,
+    ) -> Encoder:
+        """All parts, on a shelf; in `fine` shards, a dozen of a short text too, if there are several workers."""
+        encoder = cls(lowercase, max_length, Shelf() if shelf is None else shelf, fine)
         for part in parts:
             encoder.add(part)
         if encoder.waiting:
@@ -318,7 +336,9 @@ class Encoder:
         """Put what waits on the shelf, shard by shard; unless this is the end, the last of them may still grow."""
         joined = [np.concatenate([part[k] for part in self.waiting]) for k in range(4)]
         starts = [_starts(joined[k]) for k in (1, 3)]
-        ranges = shards(joined[1] * joined[3], limit=SHARD)
+        cells = joined[1] * joined[3]
+        limit = max(SHARD // _FINE, min(SHARD, self.cut_cells // _FINE)) if self.fine else SHARD
+        ranges = shards(cells, limit=max(1, limit))
         kept = ranges if last else ranges[:-1]
         first = self.shards[-1].stop if self.shards else 0
         for start, stop in kept:
@@ -328,6 +348,7 @@ class Encoder:
             self.shelf.put(_name(len(self.shards)), *words)
             self.shards.append(Shard(first + start, first + stop))
         done = kept[-1].stop if kept else 0
+        self.cut_cells += int(cells[:done].sum())
         at = [int(offsets[done]) for offsets in starts]
         rest = (joined[0][at[0] :], joined[1][done:], joined[2][at[1] :], joined[3][done:])
         self.waiting = [tuple(array.copy() for array in rest)]

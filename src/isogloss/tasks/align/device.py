@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isogloss.data import Links, Vocabulary
+from isogloss.engine.base import Engine
 from isogloss.engine.devices import choose
 from isogloss.engine.shards import shards
 from isogloss.errors import ParameterError
@@ -108,7 +109,9 @@ class DeviceText:
         """Pairs and evidence of one shard; the pairs are valid until the next is asked for."""
         return self.pairs(shard), self.training.fetch_evidence(*self.corpus.shards[shard])
 
-    def decode(self, least: float, on_shard: Callable[[float], None]) -> NDArray[np.int64]:
+    def decode(
+        self, least: float, on_shard: Callable[[float], None], engine: Engine | None = None
+    ) -> NDArray[np.int64]:
         """How many cells have each posterior, see `decode.spectrum`."""
         return self.training.spectrum()
 

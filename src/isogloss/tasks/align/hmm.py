@@ -16,6 +16,7 @@ from isogloss._version import __version__
 from isogloss.data import Bitext, Links, Vocabulary
 from isogloss.data.formats import BitextLike, as_bitext, as_links
 from isogloss.data.reading import Reading
+from isogloss.engine.base import Engine, LocalEngine
 from isogloss.engine.devices import choose
 from isogloss.engine.shards import shards
 from isogloss.engine.shelf import Shelf
@@ -128,16 +129,22 @@ class HMMAligner(HMMOptions):
         checkpoint: str | PathLike[str] | None = None,
         resume: bool = False,
         progress: Progress | None = None,
+        engine: Engine | None = None,
     ) -> Self:
-        """Learn from a bitext (or anything `as_bitext` takes). `predict` gives its own links for it, see `remember`."""
+        """Learn from a bitext (or anything `as_bitext` takes). `predict` gives its own links for it, see `remember`.
+
+        An `engine` of `isogloss.engine.workers` has other processes do the work, with the same result.
+        """
         self.check_params()
         progress = progress or QuietProgress()
         choose(self.device, worth=False)  # says what is missing before anything is read
         bitext = as_bitext(bitext)
         with using_threads(self.threads):
-            text = Encoder.of([bitext], lowercase=self.lowercase, max_length=self.max_length)
-            if not self._fit_on_device(bitext, bitext, text, progress, resume=resume):
-                self._fit(bitext, bitext, text.corpus(Room()), progress, checkpoint=checkpoint, resume=resume)
+            fine = _by_others(engine)
+            text = Encoder.of([bitext], lowercase=self.lowercase, max_length=self.max_length, fine=fine)
+            if fine or not self._fit_on_device(bitext, bitext, text, progress, resume=resume):
+                keeping = {"checkpoint": checkpoint, "resume": resume}
+                self._fit(bitext, bitext, text.corpus(Room()), progress, engine, **keeping)
         return self
 
     def fit_parts(
@@ -149,6 +156,7 @@ class HMMAligner(HMMOptions):
         checkpoint: str | PathLike[str] | None = None,
         resume: bool = False,
         progress: Progress | None = None,
+        engine: Engine | None = None,
     ) -> Self:
         """Learn from a text that comes in parts, such as `stream_bitext` makes: the same model as `fit` of the whole.
 
@@ -164,6 +172,8 @@ class HMMAligner(HMMOptions):
             fit, pairs of few occurrences share what is known of their stems.
         folder : path, optional
             Where the files are to lie while they are needed; by default the folder of the system for such files.
+        engine : Engine, optional
+            Where the work is done; by default in this process. The result is the same.
         """
         self.check_params()
         progress = progress or QuietProgress()
@@ -177,9 +187,13 @@ class HMMAligner(HMMOptions):
             shelf = Shelf(room_on_shelf(memory), None if folder is None else str(folder))
             room = room_for(memory, self._wanted)
         with using_threads(self.threads):
-            text = Encoder.of(chain([first], parts), lowercase=self.lowercase, max_length=self.max_length, shelf=shelf)
-            if not self._fit_on_device(None, first, text, progress, resume=resume, memory=memory):
-                self._fit(None, first, text.corpus(room), progress, checkpoint=checkpoint, resume=resume)
+            fine = _by_others(engine)
+            text = Encoder.of(
+                chain([first], parts), lowercase=self.lowercase, max_length=self.max_length, shelf=shelf, fine=fine
+            )
+            if fine or not self._fit_on_device(None, first, text, progress, resume=resume, memory=memory):
+                keeping = {"checkpoint": checkpoint, "resume": resume}
+                self._fit(None, first, text.corpus(room), progress, engine, **keeping)
         return self
 
     def _wanted(
@@ -199,7 +213,15 @@ class HMMAligner(HMMOptions):
             self._lexicon = list(self._lexicon)
         return None if self._lexicon is None else read_lexicon(self._lexicon)
 
-    def _fit(self, bitext: Bitext | None, first: Bitext, corpus: Corpus, progress: Progress, **keeping: Any) -> None:
+    def _fit(
+        self,
+        bitext: Bitext | None,
+        first: Bitext,
+        corpus: Corpus,
+        progress: Progress,
+        engine: Engine | None = None,
+        **keeping: Any,
+    ) -> None:
         """Learn from a corpus, which is that of `bitext` if it was there as a whole; `first` are its first pairs."""
         if corpus.skipped.all():
             raise BitextError(_nothing_to_learn(first, len(corpus), self.max_length))
@@ -213,7 +235,9 @@ class HMMAligner(HMMOptions):
                 f"table would take more memory: {len(corpus.columns):,} are left of "
                 f"{len(corpus.columns) + int(corpus.dropped[0].sum()):,}"
             )
-        training = Training(corpus, self._settings, lexicon=lexicon, on_shard=progress.within)
+        if _by_others(engine) and keeping.get("checkpoint") is not None:
+            raise UsageError("checkpoint: a run on workers is kept in their folder, and taken up from there")
+        training = Training(corpus, self._settings, lexicon=lexicon, on_shard=progress.within, engine=engine)
         self._learn(bitext, training, progress, **keeping)
 
     def _learn(self, bitext: Bitext | None, training: Training, progress: Progress, **keeping: Any) -> None:
@@ -232,7 +256,7 @@ class HMMAligner(HMMOptions):
         del result
         training.forget()  # the counts
         progress.start("Decoding", 1)
-        self.threshold_ = self._threshold(text, progress)
+        self.threshold_ = self._threshold(text, progress, training.engine)
         progress.finish()
         self._model: Model = model.pruned()
         self._trained_on = bitext, text
@@ -249,7 +273,7 @@ class HMMAligner(HMMOptions):
         training = there.training
         self._settings, self.reading_ = there.settings, Reading.of(first.source, first.target)
         self.trace_, self.skipped_ = np.array(training.trace), np.flatnonzero(training.skipped)
-        self.threshold_ = self._threshold(there, progress)
+        self.threshold_ = self._threshold(there, progress, LocalEngine())
         self._model = training.fetch_model(least=1e-6)
         self._trained_on = bitext, there
         self._bitext_hash = None
@@ -270,12 +294,12 @@ class HMMAligner(HMMOptions):
             self._model = before.merged(self._model)
         return self
 
-    def _threshold(self, text: JudgedText | DeviceText, progress: Progress) -> float:
+    def _threshold(self, text: JudgedText | DeviceText, progress: Progress, engine: Engine) -> float:
         asked = self._settings.threshold
         if not isinstance(asked, str):
-            text.decode(float(asked), progress.within)
+            text.decode(float(asked), progress.within, engine)
             return float(asked)
-        bins = text.decode(decoding.LEAST, progress.within)
+        bins = text.decode(decoding.LEAST, progress.within, engine)
         if asked == "auto":
             return decoding.expected_f_threshold(bins)
         linked = 0
@@ -551,6 +575,11 @@ class Model2Aligner(HMMAligner):
     """
 
     _kind = "model2"
+
+
+def _by_others(engine: Engine | None) -> bool:
+    """Whether other processes do the work."""
+    return engine is not None and not isinstance(engine, LocalEngine)
 
 
 def _nothing_to_learn(bitext: Bitext, n_pairs: int, max_length: int) -> str:

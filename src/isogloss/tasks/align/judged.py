@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isogloss.data import Links
+from isogloss.engine.base import Engine, LocalEngine
 from isogloss.tasks.align import decode as decoding
 from isogloss.tasks.align.corpus import Corpus
 from isogloss.tasks.align.model import Model
@@ -17,7 +18,10 @@ from isogloss.tasks.align.priors import Stems
 from isogloss.tasks.align.settings import Settings
 from isogloss.tasks.align.training import Evidence, Kept, expect_shard
 
-__all__ = ["JudgedText"]
+if TYPE_CHECKING:
+    from isogloss.tasks.align.remote import AlignedText, GatheredCells
+
+__all__ = ["Decoding", "JudgedText"]
 
 Directions = Callable[[Any, Evidence], Links]
 
@@ -70,15 +74,17 @@ class JudgedText:
         )  # fmt: skip
         return pairs, evidence
 
-    def decode(self, least: float, on_shard: Callable[[float], None]) -> NDArray[np.int64]:
+    def decode(
+        self, least: float, on_shard: Callable[[float], None], engine: Engine | None = None
+    ) -> NDArray[np.int64]:
         """How many cells have each posterior (`decode.spectrum`); those from `least` on are kept for links."""
         bins: NDArray[np.int64] = np.zeros(2 * decoding.UNIT + 1, np.int64)
-        for shard in range(len(self.corpus.shards)):
-            on_shard(shard / len(self.corpus.shards))
-            pairs, evidence = self.shard(shard)
-            bins += decoding.spectrum(evidence.posterior)
-            decoding.drop_below(evidence.posterior, least)
-            self._chosen.put(shard, pairs, evidence)
+        n_shards, done = len(self.corpus.shards), 0
+        on_shard(0.0)
+        for found in (engine or LocalEngine()).map(Decoding(self, least), range(n_shards)):
+            bins += found.bins
+            done += found.keep(self._chosen)
+            on_shard(done / n_shards)
         self.least = least
         return bins
 
@@ -109,3 +115,54 @@ class JudgedText:
             _, evidence = self.shard(shard)
             parts.append(evidence._replace(posterior=evidence.posterior.copy()))
         return Evidence.joined(parts)
+
+
+class Decoding:
+    """Decoding as a function of a shard: how many of its cells have each posterior, and which may become links."""
+
+    name = "decoding"
+
+    def __init__(self, text: JudgedText, least: float) -> None:
+        self.text, self.least = text, least
+
+    def __call__(self, shard: int) -> Decoded:
+        pairs, evidence = self.text.shard(shard)
+        bins = decoding.spectrum(evidence.posterior)
+        decoding.drop_below(evidence.posterior, self.least)
+        return Decoded(bins, shard, pairs, evidence)
+
+    # --- for workers that are other processes
+
+    def setup(self) -> AlignedText:
+        """The text."""
+        from isogloss.tasks.align.remote import AlignedText
+
+        return AlignedText(self.text.corpus, self.text.stems)
+
+    def written(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """All that decoding depends on but for its shard."""
+        from isogloss.tasks.align.remote import written_step
+
+        return written_step(self.text.parameters, self.text.settings, job="decode", chosen=self.least, keeps=True)
+
+    def gathered(
+        self, shards: Sequence[int], found: dict[str, NDArray[Any]], kept: Callable[[int], dict[str, NDArray[Any]]]
+    ) -> GatheredCells:
+        """What workers found for some shards."""
+        from isogloss.tasks.align.remote import GatheredCells
+
+        return GatheredCells(shards, found, kept)
+
+
+class Decoded(NamedTuple):
+    """What is known of the cells of a shard, valid until the next shard is worked on."""
+
+    bins: NDArray[np.int64]
+    shard: int
+    pairs: Any
+    evidence: Evidence
+
+    def keep(self, chosen: Kept) -> int:
+        """Keep the cells that may become links; returns how many shards they are of."""
+        chosen.put(self.shard, self.pairs, self.evidence)
+        return 1

@@ -25,13 +25,14 @@ References
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import count
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isogloss.engine.base import Engine, LocalEngine
 from isogloss.errors import ModelError
 from isogloss.layout import Layout, Numbers, Offsets, check
 from isogloss.tasks.align.corpus import Corpus, Occurrences, Words
@@ -39,7 +40,10 @@ from isogloss.tasks.align.model import Model
 from isogloss.tasks.align.priors import Cut, Stems, spelling_prior
 from isogloss.tasks.align.settings import Settings
 
-__all__ = ["Evidence", "Info", "Kept", "State", "Training", "expect", "expect_shard"]
+if TYPE_CHECKING:
+    from isogloss.tasks.align.remote import AlignedText, GatheredCounts
+
+__all__ = ["EStep", "Evidence", "Info", "Kept", "Others", "State", "Training", "expect", "expect_shard", "no_counts"]
 
 _LEAST = 16  # units of 1/65535: where own evidence is left out, cells below a quarter of a thousandth count as 0
 _START = 10.0  # how much the priors weigh in the very first, otherwise uniform, table
@@ -141,6 +145,18 @@ class Kept:
         shards = range(len(self.corpus.shards))
         return np.concatenate([np.zeros((0, 2)), *(self.corpus.shelf.get(self._at(shard))[-1] for shard in shards)])
 
+    def stored(self, shard: int) -> dict[str, NDArray[Any]]:
+        """What is kept of a shard, as arrays by name."""
+        return dict(zip(_KEPT, self.corpus.shelf.get(self._at(shard)), strict=True))
+
+    def store(self, shard: int, arrays: dict[str, NDArray[Any]]) -> None:
+        """Keep what `stored` gave, here or in another process."""
+        self.corpus.shelf.put(self._at(shard), *(arrays[name] for name in _KEPT))
+
+    def drop(self, shard: int) -> None:
+        """Forget what is kept of a shard."""
+        self.corpus.shelf.drop(self._at(shard))
+
     def _at(self, shard: int) -> str:
         return f"{self.name}-{shard}"
 
@@ -205,6 +221,10 @@ class Training:
         What was learnt before, laid out for this corpus (`Model.fitted_to`): its weights become priors.
     lexicon : float32[n_entries], optional
         Pseudo-counts from the user's own lexicon.
+    on_shard : callable, optional
+        Told which part of the shards of a step is done.
+    engine : Engine, optional
+        Where shards are worked on; by default in this process. The result is the same.
     """
 
     def __init__(
@@ -215,8 +235,10 @@ class Training:
         base: Model | None = None,
         lexicon: NDArray[np.float32] | None = None,
         on_shard: Callable[[float], None] | None = None,
+        engine: Engine | None = None,
     ) -> None:
         self.corpus, self.settings, self.base = corpus, settings, base
+        self.engine = LocalEngine() if engine is None else engine
         self.on_shard = on_shard or (lambda fraction: None)
         self.n_pairs = max(1, int((~corpus.skipped).sum()))
         self.prior = self._known_before(lexicon)
@@ -275,17 +297,12 @@ class Training:
         return State(
             0,
             np.zeros((len(self.corpus.columns), 2), np.int64),
-            self._no_counts(),
+            no_counts(self.corpus, self.stems),
             np.ones((2, BUCKETS)) if known is None else known.jumps,
             np.ones((2, FIRST)) if known is None else known.first,
             np.ones((2, BUCKETS)) if known is None else known.diagonal,
             Kept(self.corpus),
         )
-
-    def _no_counts(self) -> Others:
-        n, m = len(self.corpus.source_words), len(self.corpus.target_words)
-        n_pairs = len(self.stems.owner) if self.stems is not None and self.corpus.least > 1 else 0
-        return Others(*(np.zeros(shape, np.int64) for shape in (n, m, (n_pairs, 2), n, m)))
 
     @property
     def iterations(self) -> int:
@@ -311,23 +328,25 @@ class Training:
         self._last = None
         started = state.iteration > 0 or self.base is not None
         parameters = model.parameters(settings, own, floor=None if started else 1.0)
+        work = EStep(
+            f"step-{state.iteration:03d}", corpus, self.stems if corpus.least > 1 else None, state.evidence, parameters,
+            settings, kind, constraint, leave_out=leave_out, keeps=self._keeps(state.iteration),
+            last=state.iteration + 1 >= self.iterations,
+        )  # fmt: skip
         counts = state.counts
         counts[:] = 0
-        others = self._no_counts()
+        others = no_counts(corpus, self.stems)
         jumped, sums = np.zeros((2, 4, BUCKETS)), np.zeros(3)
-        keeping = self._keeps(state.iteration)
-        for shard in range(len(corpus.shards)):
-            self.on_shard(shard / len(corpus.shards))
-            pairs, where = corpus.shard(shard, self.stems if corpus.least > 1 else None)
-            evidence, more = expect_shard(
-                corpus, pairs, parameters, settings, kind, constraint, state.evidence.before(shard, pairs),
-                leave_out=leave_out, learn=True, least=_LEAST if keeping else 1,
-            )  # fmt: skip
-            self._count(pairs, where, evidence, counts, others)
-            jumped += more[0]
-            sums += more[1]
-            if keeping:
-                state.evidence.put(shard, pairs, evidence)
+        done = 0
+        self.on_shard(0.0)
+        for found in self.engine.map(work, range(len(corpus.shards))):
+            found.add_to(counts, others)
+            for of_jumps, of_bounds in found.sums:  # floats, in the order of shards whoever worked on them
+                jumped += of_jumps
+                sums += of_bounds
+                done += 1
+            found.keep()
+            self.on_shard(done / len(corpus.shards))
         jumps, first, diagonal = state.jumps, state.first, state.diagonal
         if kind == "hmm":
             jumps = _maximised(jumped[:, 0], jumped[:, 1], jumps)
@@ -336,22 +355,6 @@ class Training:
             diagonal = _maximised(jumped[:, 0], jumped[:, 1], diagonal)
         after = State(state.iteration + 1, counts, others, jumps, first, diagonal, state.evidence)
         return after, Info(sums[0] / self.n_pairs, sums[1] / self.n_pairs)
-
-    def _count(
-        self, pairs: Any, where: Occurrences, evidence: Evidence, counts: NDArray[np.int64], others: Others
-    ) -> None:
-        """Add the evidence of a shard to the counts; whole numbers, so that the order does not matter.
-
-        Cells without an entry add to the sums of their words, and to what is known of their stems.
-        """
-        from isogloss.tasks.align._numba.lexicon import accumulate, count_nulls, count_strays
-
-        accumulate(*where, pairs.target_offsets, pairs.cell_offsets, pairs.cells, evidence.posterior, counts)
-        count_nulls(pairs.source_ids, evidence.source_null, others.source_null)
-        count_nulls(pairs.target_ids, evidence.target_null, others.target_null)
-        if self.corpus.least > 1:
-            members, starts = self.corpus.no_stems[:2] if self.stems is None else self.stems.classes[:2]
-            count_strays(where, pairs, evidence.posterior, members, starts, *others[2:])
 
     def _keeps(self, iteration: int) -> bool:
         """Whether something will be left out of what this step counts, in the next step or in decoding."""
@@ -517,6 +520,117 @@ class Training:
 
 
 _DUMPED = ("counts", "jumps", "first", "diagonal")
+
+
+def no_counts(corpus: Corpus, stems: Stems | None) -> Others:
+    """Nothing counted yet."""
+    n, m = len(corpus.source_counts), len(corpus.target_counts)
+    n_pairs = len(stems.owner) if stems is not None and corpus.least > 1 else 0
+    return Others(*(np.zeros(shape, np.int64) for shape in (n, m, (n_pairs, 2), n, m)))
+
+
+class EStep:
+    """The E-step of one iteration as a function of a shard.
+
+    It depends on the parameters, the words of the shard and what the shard put into the table before, and changes
+    none of them, so that an `Engine` may run it anywhere.
+
+    Parameters
+    ----------
+    name : str
+        Of this step among all of a training.
+    corpus, stems, before
+        The text, what its cells without an entry go by, and what its shards put into the table before.
+    parameters, settings, kind, constraint, leave_out
+        As `expect` takes them.
+    keeps : bool
+        Whether a later step leaves out what this one counts.
+    last : bool
+        Whether this is the last step, after which the text is decoded.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        corpus: Corpus,
+        stems: Stems | None,
+        before: Kept,
+        parameters: Any,
+        settings: Settings,
+        kind: str,
+        constraint: str,
+        *,
+        leave_out: float,
+        keeps: bool,
+        last: bool = False,
+    ) -> None:
+        self.name, self.corpus, self.stems, self.before = name, corpus, stems, before
+        self.parameters, self.settings, self.kind, self.constraint = parameters, settings, kind, constraint
+        self.leave_out, self.keeps, self.last = leave_out, keeps, last
+
+    def __call__(self, shard: int) -> Expected:
+        pairs, where = self.corpus.shard(shard, self.stems)
+        evidence, sums = expect_shard(
+            self.corpus, pairs, self.parameters, self.settings, self.kind, self.constraint,
+            self.before.before(shard, pairs), leave_out=self.leave_out, learn=True, least=_LEAST if self.keeps else 1,
+        )  # fmt: skip
+        return Expected(self, shard, pairs, where, evidence, [sums])
+
+    # --- for workers that are other processes
+
+    def setup(self) -> AlignedText:
+        """The text."""
+        from isogloss.tasks.align.remote import AlignedText
+
+        return AlignedText(self.corpus, self.stems)
+
+    def written(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """All that the step depends on but for its shard."""
+        from isogloss.tasks.align.remote import written_step
+
+        return written_step(
+            self.parameters, self.settings, job="expect", kind=self.kind, constraint=self.constraint,
+            leave_out=self.leave_out, keeps=self.keeps,
+        )  # fmt: skip
+
+    def gathered(
+        self, shards: Sequence[int], found: dict[str, NDArray[Any]], kept: Callable[[int], dict[str, NDArray[Any]]]
+    ) -> GatheredCounts:
+        """What workers found for some shards."""
+        from isogloss.tasks.align.remote import GatheredCounts
+
+        return GatheredCounts(self, shards, found, kept)
+
+
+class Expected(NamedTuple):
+    """What the E-step says of a shard, valid until the next shard is worked on."""
+
+    step: EStep
+    shard: int
+    pairs: Any
+    where: Occurrences
+    evidence: Evidence
+    sums: list[tuple[NDArray[np.float64], NDArray[np.float64]]]
+
+    def add_to(self, counts: NDArray[np.int64], others: Others) -> None:
+        """Add the evidence to the counts; whole numbers, so that the order does not matter.
+
+        Cells without an entry add to the sums of their words, and to what is known of their stems.
+        """
+        from isogloss.tasks.align._numba.lexicon import accumulate, count_nulls, count_strays
+
+        corpus, stems, pairs, evidence = self.step.corpus, self.step.stems, self.pairs, self.evidence
+        accumulate(*self.where, pairs.target_offsets, pairs.cell_offsets, pairs.cells, evidence.posterior, counts)
+        count_nulls(pairs.source_ids, evidence.source_null, others.source_null)
+        count_nulls(pairs.target_ids, evidence.target_null, others.target_null)
+        if corpus.least > 1:
+            members, starts = (corpus.no_stems if stems is None else stems.classes)[:2]
+            count_strays(self.where, pairs, evidence.posterior, members, starts, *others[2:])
+
+    def keep(self) -> None:
+        """Keep the evidence, if a later step leaves it out."""
+        if self.step.keeps:
+            self.step.before.put(self.shard, self.pairs, self.evidence)
 
 
 def expect_shard(

@@ -517,6 +517,12 @@ def _space(n, m):
 
 
 @njit(**_KERNEL)
+def _fixed(value):
+    """To the nearest 2⁻²⁰: sums of such numbers are exact up to 2³³, so that no order of pairs or shards matters."""
+    return np.rint(value * 1048576.0) / 1048576.0
+
+
+@njit(**_KERNEL)
 def _work(
     block, count, model, mode, pairs, p, start, stop, limit, steps, rate, tolerance, leave_out, learn, least, starts,
     kept, nulls, posterior, new_nulls, scores, counts, sums,
@@ -529,18 +535,25 @@ def _work(
         if a <= limit and b <= limit:
             n, m = max(n, a), max(m, b)
     space = _space(n, m)
+    own = np.zeros((2, 4, BUCKETS))
     for s in range(start + block, stop, count):
         a = pairs.source_offsets[s + 1] - pairs.source_offsets[s]
         b = pairs.target_offsets[s + 1] - pairs.target_offsets[s]
         if a == 0 or b == 0 or a > limit or b > limit:
             continue
+        own[:] = 0.0
         forward, backward, bound, violation = _one_pair(
             model, mode, pairs, p, s, steps, rate, tolerance, leave_out, learn, least, starts, kept, nulls, posterior,
-            new_nulls, space, counts[block],
+            new_nulls, space, own,
         )  # fmt: skip
         scores[s, 0], scores[s, 1] = forward, backward
-        sums[block, 0] += bound
-        sums[block, 1] += violation
+        if learn:
+            for d in range(2):
+                for k in range(4):
+                    for bucket in range(BUCKETS):
+                        counts[block, d, k, bucket] += _fixed(own[d, k, bucket])
+        sums[block, 0] += _fixed(bound)
+        sums[block, 1] += _fixed(violation)
         sums[block, 2] += 1
 
 
