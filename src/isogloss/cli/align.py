@@ -209,15 +209,7 @@ def _trained(
     elif resume:
         raise UsageError(f"--resume: {work.output} is not a file, so no checkpoint can lie beside it")
     if not elsewhere.is_local:
-        with elsewhere.made(options.get("threads")) as engine:
-            if memory is not None or is_large(work.source, work.target):
-                _check_rereadable("--memory", work.source, work.target)
-                work.train_in_parts(aligner, memory or most_of_what_is_free(), None, False, engine=engine)
-            else:
-                work.train(aligner, None, False, engine=engine)
-            if save is not None:
-                aligner.save(save)
-        return aligner
+        return _trained_elsewhere(work, aligner, elsewhere, options.get("threads"), memory, save)
     if chunk is None and (memory is not None or is_large(work.source, work.target)):
         _check_rereadable("--memory", work.source, work.target)
         work.train_in_parts(aligner, memory or most_of_what_is_free(), checkpoint, resume)
@@ -230,6 +222,31 @@ def _trained(
         aligner.save(save)
     if checkpoint is not None:
         discard(checkpoint)
+    return aligner
+
+
+def _trained_elsewhere(
+    work: Alignments, aligner: Any, elsewhere: AskedEngine, threads: int | None, memory: int | None, save: str | None
+) -> Any:
+    """Have workers train, align and keep the model; their folder is emptied when all of it is safe."""
+    from isogloss.cli._room import is_large, most_of_what_is_free
+    from isogloss.learners.runner import Interrupted
+
+    try:
+        with elsewhere.made(threads) as engine:
+            if memory is not None or is_large(work.source, work.target):
+                _check_rereadable("--memory", work.source, work.target)
+                work.train_in_parts(aligner, memory or most_of_what_is_free(), None, False, engine=engine)
+            else:
+                work.train(aligner, None, False, engine=engine)
+            if save is not None:
+                aligner.save(save)
+    except Interrupted as stop:
+        if elsewhere.work_folder is None:
+            raise
+        raise Interrupted(
+            f"Training: stopped. {elsewhere.work_folder} keeps what was done: run the same again to go on from there"
+        ) from stop
     return aligner
 
 

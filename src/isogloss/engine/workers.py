@@ -215,41 +215,33 @@ def _before(folder: WorkFolder, parameters: Parcel, shard: int) -> Arrays | None
 # --- those who work ---------------------------------------------------------------------------------------------------
 
 
-def serve(path: str | os.PathLike[str], index: int, of: int, *, patience: float | None = None) -> None:
+def serve(path: str | os.PathLike[str], index: int, of: int) -> None:
     """Be worker `index` of `of`: take groups that nobody works on, step after step, until the run is over.
 
     A worker begins with groups that are its own as long as all others do their part, and takes on what it claimed in an
-    earlier life. `patience` are the seconds that a folder without a run is waited for; None for ever.
+    earlier life. A folder without a run is waited for.
     """
-    folder, wait, began = None, _SHORT, time.monotonic()
-    done: set[tuple[str, int]] = set()
+    folder, wait = None, _SHORT
     while True:
-        if folder is None and (parcels.marker(Path(path) / "run") is not None or _waited(began, patience)):
+        if folder is None and parcels.marker(Path(path) / "run") is not None:
             folder = WorkFolder(path)
         current = {} if folder is None else folder.current()
         if current.get("finished"):
             return
-        if folder is not None and "step" in current and _serve_one(folder, current, index, of, done):
+        if folder is not None and "step" in current and _serve_one(folder, current, index, of):
             wait = _SHORT
             continue
         time.sleep(wait)
         wait = min(_LONG, 1.5 * wait)
 
 
-def _waited(began: float, patience: float | None) -> bool:
-    return patience is not None and time.monotonic() - began > patience
-
-
-def _serve_one(folder: WorkFolder, current: dict[str, Any], index: int, of: int, done: set[tuple[str, int]]) -> bool:
+def _serve_one(folder: WorkFolder, current: dict[str, Any], index: int, of: int) -> bool:
     """Work on one group, if there is one to be worked on."""
     step, digest, n = current["step"], current["hash"], len(folder.groups)
     for k in range(n):
         group = (index * n // of + k) % n
         place = folder.of_group(step, group)
-        if (digest, group) in done and folder.is_done(step, digest, group):
-            continue
         if folder.is_done(step, digest, group):
-            done.add((digest, group))
             continue
         if parcels.marker(_error(place)) is None and _claimed(place, f"{index} of {of}"):
             _reporting(folder, step, group)
@@ -260,14 +252,17 @@ def _serve_one(folder: WorkFolder, current: dict[str, Any], index: int, of: int,
 def _reporting(folder: WorkFolder, step: str, group: int) -> None:
     """Work on a group; what goes wrong is written down for the one who waits."""
     place = folder.of_group(step, group)
+
+    def beat() -> None:
+        with suppress(OSError):
+            os.utime(_claim(place))
+
     try:
-        work(folder, step, group, beat=lambda: os.utime(_claim(place)))
-    except FileNotFoundError:
-        if folder.current().get("step") == step:  # otherwise others were faster, and the run has gone on
-            parcels.mark(_error(place), {"words": traceback.format_exc()})
+        work(folder, step, group, beat=beat)
     except Exception as problem:
-        words = str(problem) if isinstance(problem, IsoglossError) else f"{type(problem).__name__}: {problem}"
-        parcels.mark(_error(place), {"words": words, "traceback": traceback.format_exc()})
+        if folder.current().get("step") == step:  # otherwise others were faster, and the run has gone on
+            words = str(problem) if isinstance(problem, IsoglossError) else f"{type(problem).__name__}: {problem}"
+            parcels.mark(_error(place), {"words": words, "traceback": traceback.format_exc()})
     with suppress(OSError):
         os.unlink(_claim(place))
 
@@ -454,7 +449,7 @@ def _clear(path: Path) -> None:
     for step in path.glob("*/"):
         if step.name.startswith(("step-", "decoding")):
             shutil.rmtree(step, ignore_errors=True)
-    for pattern in ("setup*", "words-*", "step-*", "decoding*"):
+    for pattern in ("setup*", "words-*", "step-*", "decoding*", "worker-*.log"):
         for file in path.glob(pattern):
             file.unlink(missing_ok=True)
 
@@ -487,14 +482,14 @@ class ProcessEngine(WorkerEngine):
         self.processes = [self._started(index) for index in range(self.workers)]
 
     def _started(self, index: int) -> subprocess.Popen[bytes]:
-        """A worker that ends when this process does: it watches its standard input."""
+        """A worker that ends when this process does: it watches its standard input, and has no terminal to stop it."""
         here = str(Path(__file__).resolve().parents[2])
         paths = os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))
         order = f"from isogloss.engine.workers import _process; _process({index}, {self.workers}, {self.threads})"
         with open(self.path / f"worker-{index}.log", "ab") as log:
             return subprocess.Popen(
                 [sys.executable, "-c", order, str(self.path)], stdin=subprocess.PIPE, stdout=log, stderr=log,
-                env={**os.environ, "PYTHONPATH": paths},
+                env={**os.environ, "PYTHONPATH": paths}, start_new_session=True,
             )  # fmt: skip
 
     def look_after(self, step: str) -> None:
