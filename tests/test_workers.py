@@ -20,8 +20,8 @@ from isogloss import samples
 from isogloss.data import Bitext
 from isogloss.engine import parcels
 from isogloss.engine.parcels import Damaged
-from isogloss.engine.workers import ArrayEngine, ProcessEngine, WorkFolder, _groups, serve
-from isogloss.errors import UsageError, WorkerError
+from isogloss.engine.workers import ArrayEngine, ProcessEngine, WorkFolder, _groups, serve, work
+from isogloss.errors import ModelError, UsageError, WorkerError
 from isogloss.learners.runner import Interrupted, run
 from isogloss.progress import QuietProgress
 from isogloss.tasks.align import HMMAligner, remote
@@ -368,3 +368,33 @@ def test_tasks_of_ray_give_the_bytes_of_threads(bitext, local):
 
     with RayEngine(workers=2, groups=6) as engine:
         assert bits(HMMAligner().fit(bitext, engine=engine), bitext) == local
+
+
+# --- files that say something else ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "value"),
+    [
+        ("words-0000000", "source_ids", 10**6), ("words-0000000", "target_offsets", -1), ("setup", "columns", 10**6),
+        ("setup", "rows", 10**9), ("step-000", "weights", np.nan),
+    ],
+)  # fmt: skip
+def test_what_a_kernel_would_index_with_is_checked_first(bitext, name, array, value, tmp_path):
+    """Parcels whose hashes are right, and whose numbers lead outside."""
+    folder = Path(tmp_path)
+    with pytest.raises(Interrupted), Keeping(str(folder), workers=1) as engine:
+        HMMAligner().fit(bitext, engine=engine)
+    found = parcels.read(folder / name)
+    arrays = {key: one.copy() for key, one in found.arrays.items()}
+    arrays[array].reshape(-1)[-1] = value
+    parcels.write(folder / name, arrays, found.meta)
+    with pytest.raises(ModelError):
+        work(WorkFolder(folder), "step-000", 0, again=True)
+
+
+class Keeping(ArrayEngine):
+    """Is stopped as soon as the first step is written down."""
+
+    def look_after(self, step):
+        raise Interrupted("enough")

@@ -12,11 +12,13 @@ from isogloss.data import Vocabulary
 from isogloss.engine.parcels import Arrays, Parcel
 from isogloss.engine.shards import Shard
 from isogloss.engine.shelf import Shelf
+from isogloss.errors import ModelError
+from isogloss.layout import Layout, Numbers, Offsets, check
 from isogloss.tasks.align import decode as decoding
 from isogloss.tasks.align.corpus import Corpus, Room, Words
 from isogloss.tasks.align.priors import Stems
 from isogloss.tasks.align.settings import Settings
-from isogloss.tasks.align.training import EStep, Kept, Others, expect_shard, no_counts
+from isogloss.tasks.align.training import EStep, Kept, Others, check_kept, expect_shard, no_counts
 
 __all__ = ["AlignWorker", "AlignedText", "GatheredCells", "GatheredCounts", "written_step"]
 
@@ -117,12 +119,60 @@ def _take_over(into: Kept, shards: Sequence[int], kept: Callable[[int], Arrays])
 # --- and on the side of those who work --------------------------------------------------------------------------------
 
 
+_PLACE = "the folder of this run"
+_OF_STEMS: Layout = {
+    "stems.members": Numbers("int32", "n", least=0, below="n"),
+    "stems.member_starts": Offsets("classes", "n"),
+    "stems.starts": Offsets("classes", "groups"),
+    "stems.other": Numbers("int32", "groups", least=0, below="m"),
+    "stems.target_class": Numbers("int32", "m", least=0, below="m"),
+}
+_OF_SHARD: Layout = {
+    "source_ids": Numbers("int32", "a", least=0, below="n"),
+    "source_offsets": Offsets("pairs", "a"),
+    "target_ids": Numbers("int32", "b", least=0, below="m"),
+    "target_offsets": Offsets("pairs", "b"),
+}
+
+
+def _check_setup(arrays: Arrays, n: int, m: int) -> None:
+    """Refuse a table that is not one of n source and m target types: kernels index with it."""
+    layout: Layout = {"rows": Offsets("n", "entries"), "columns": Numbers("int32", "entries", least=0, below="m")}
+    with_stems = "stems.members" in arrays
+    check(arrays, layout | _OF_STEMS if with_stems else layout, _PLACE, {"n": n, "m": m})
+    if with_stems and arrays["stems.other"].max(initial=-1) > arrays["stems.target_class"].max(initial=-1):
+        raise ModelError(f"{_PLACE}: pairs of stems that no word has. Begin the run again, in a new folder")
+
+
+def _check_step(arrays: Arrays, corpus: Corpus, stems: Stems | None) -> None:
+    """Refuse parameters that are not of this table."""
+    from isogloss.structures._numba.jumps import BUCKETS, FIRST
+
+    n, m = len(corpus.source_counts) + 1, len(corpus.target_counts) + 1
+    sides = {"source": n, "target": m}
+    layout: Layout = {
+        "weights": Numbers("float32", (len(corpus.columns), 2)),
+        "null_mass": Numbers("float32", 2),
+        "jumps": Numbers("float64", (2, BUCKETS)),
+        "first": Numbers("float64", (2, FIRST)),
+        "diagonal": Numbers("float64", (2, BUCKETS)),
+        "pull": Numbers("float32", ("pulls", 2)),
+    }
+    for side, size in sides.items():
+        layout |= {f"{side}_{name}": Numbers("float32", size) for name in ("mass", "null")}
+        layout |= {f"{name}_{side}": Numbers("float32", ("cuts", size)) for name in ("own", "share")}
+    found = check(arrays, layout, _PLACE)
+    if not len(found["own_source"]) or (stems is not None and 0 < len(found["pull"]) < len(stems.other)):
+        raise ModelError(f"{_PLACE}: parameters of another table. Begin the run again, in a new folder")
+
+
 class AlignWorker:
-    """Works on groups of shards of one text."""
+    """Works on groups of shards of one text; what it is told by files is checked before a kernel indexes with it."""
 
     def __init__(self, setup: Parcel) -> None:
         arrays, meta = setup.arrays, setup.meta
         none = np.zeros(0, np.int64)
+        _check_setup(arrays, meta["n_source"], meta["n_target"])
         sides = np.zeros(meta["n_source"], np.int64), np.zeros(meta["n_target"], np.int64)
         self.corpus = Corpus(
             _NO_WORDS, _NO_WORDS, *sides, arrays["rows"], arrays["columns"], [Shard(0, 0)], Shelf(),
@@ -147,14 +197,18 @@ class _Work:
         from isogloss.tasks.align._numba.expect import Parameters
 
         self.corpus, self.stems, self.meta = worker.corpus, worker.stems, step.meta
+        _check_step(step.arrays, self.corpus, self.stems)
         numbers = {"p0": self.meta["p0"], "floor": np.float32(self.meta["floor"])}
         self.parameters = Parameters(**step.arrays, **numbers)
         self.settings = Settings(**self.meta["settings"])
         self.kept = Kept(self.corpus)
 
     def put(self, shard: int, words: Arrays, before: Arrays | None) -> None:
+        known = {"n": len(self.corpus.source_counts), "m": len(self.corpus.target_counts)}
+        check(words, _OF_SHARD, _PLACE, known)
         self.corpus.shelf.put(f"words-{shard}", *(words[name] for name in Words._fields))
         if before is not None:
+            check_kept(before, self.corpus, shard, _PLACE)
             self.kept.store(shard, before)
 
     def drop(self, shard: int) -> None:

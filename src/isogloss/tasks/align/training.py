@@ -43,7 +43,19 @@ from isogloss.tasks.align.settings import Settings
 if TYPE_CHECKING:
     from isogloss.tasks.align.remote import AlignedText, GatheredCounts
 
-__all__ = ["EStep", "Evidence", "Info", "Kept", "Others", "State", "Training", "expect", "expect_shard", "no_counts"]
+__all__ = [
+    "EStep",
+    "Evidence",
+    "Info",
+    "Kept",
+    "Others",
+    "State",
+    "Training",
+    "check_kept",
+    "expect",
+    "expect_shard",
+    "no_counts",
+]
 
 _LEAST = 16  # units of 1/65535: where own evidence is left out, cells below a quarter of a thousandth count as 0
 _START = 10.0  # how much the priors weigh in the very first, otherwise uniform, table
@@ -122,7 +134,7 @@ class Kept:
         for shard in range(len(corpus.shards)):
             there = [arrays[key] for name in _KEPT if (key := f"evidence.{shard}.{name}") in arrays]
             if there:
-                _check_kept(dict(zip(_KEPT, there, strict=True)), corpus, shard)
+                check_kept(dict(zip(_KEPT, there, strict=True)), corpus, shard)
                 corpus.shelf.put(kept._at(shard), *(array.copy() for array in there))
         return kept
 
@@ -165,7 +177,7 @@ _KEPT = ("starts", "cells", "source_null", "target_null", "scores")
 _CHECKPOINT = "the evidence of this checkpoint"
 
 
-def _check_kept(arrays: dict[str, NDArray[Any]], corpus: Corpus, shard: int) -> None:
+def check_kept(arrays: dict[str, NDArray[Any]], corpus: Corpus, shard: int, what: str = _CHECKPOINT) -> None:
     """Refuse evidence that is not of the shard: kernels index with it."""
     words = corpus.words(shard)
     layout: Layout = {
@@ -174,12 +186,12 @@ def _check_kept(arrays: dict[str, NDArray[Any]], corpus: Corpus, shard: int) -> 
         "source_null": Numbers("uint16", len(words.source_ids)),
         "target_null": Numbers("uint16", len(words.target_ids)),
     }
-    found = check(arrays, layout, _CHECKPOINT, {"pairs": len(words.source_offsets) - 1})
+    found = check(arrays, layout, what, {"pairs": len(words.source_offsets) - 1})
     starts, gaps = found["starts"], found["cells"][:, 0]
     places = np.concatenate([[0], np.cumsum(gaps, dtype=np.int64)])
     outside = np.diff(places[starts]) >= np.maximum(1, np.diff(words.cell_offsets))
     if outside.any() or arrays["scores"].shape != (len(starts) - 1, 2) or arrays["scores"].dtype != np.float64:
-        raise ModelError(f"{_CHECKPOINT} is of another text. Start again without resuming")
+        raise ModelError(f"{what} is of another text. Start again without resuming")
 
 
 class Others(NamedTuple):
