@@ -95,7 +95,24 @@ def test_compiled_code_that_is_stopped_while_it_is_imported(capfd: pytest.Captur
             return 130
         return 0
 
-    for work in (raises, returns):
+    def prints() -> int:
+        """As NumPy's `import_array` does it: `PyErr_Print` calls the hook, then another exception is raised."""
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            sys.excepthook(*sys.exc_info())  # type: ignore[arg-type]
+            raise ImportError("numpy.core.multiarray failed to import") from None
+        return 0
+
+    def prints_and_goes_on() -> int:
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except KeyboardInterrupt:
+            sys.excepthook(*sys.exc_info())  # type: ignore[arg-type]
+        time.sleep(30)
+        return 0
+
+    for work in (raises, returns, prints, prints_and_goes_on):
         assert _frame.guarded(work) == 130
         assert capfd.readouterr().err == "isogloss: stopped by Ctrl-C\n"
 

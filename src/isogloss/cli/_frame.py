@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial, wraps
 from importlib import import_module
-from types import FrameType
+from types import FrameType, TracebackType
 from typing import Any, TextIO
 
 from isogloss._start import STOPPED, end_at_once
@@ -268,26 +268,50 @@ def _stoppable(stops: list[_Stop]) -> Iterator[None]:
 
     numbers = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
     before = {number: signal.signal(number, stop) for number in numbers if signal.getsignal(number) in _USUAL}
-    hook, sys.unraisablehook = sys.unraisablehook, _swallowed
+    again = _Again()
+    hooks = sys.unraisablehook, sys.excepthook
+    sys.unraisablehook, sys.excepthook = again.unraisable, again.printed
     try:
         yield
     finally:
-        sys.unraisablehook = hook
+        sys.unraisablehook, sys.excepthook = hooks
+        again.cancel()
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
-def _swallowed(found: Any) -> None:
-    """What Python met where it cannot raise: in a callback of the import system, a destructor, compiled code.
+class _Again:
+    """Sends a signal again that came where Python could not raise what stops us, when that place is left.
 
-    A signal that came just there would be lost, and the program go on; so it is sent again, when that place is left.
+    That is a callback of the import system, a destructor, or compiled code that is being imported: it prints what was
+    raised and goes on, or raises something else. Without this the signal would be lost, and the program go on.
     """
-    if isinstance(found.exc_value, KeyboardInterrupt):
-        once_more = threading.Timer(0.05, _send, [signal.Signals(getattr(found.exc_value, "number", signal.SIGINT))])
+
+    def __init__(self) -> None:
+        self._waiting: list[threading.Timer] = []
+
+    def unraisable(self, found: Any) -> None:
+        if isinstance(found.exc_value, KeyboardInterrupt):
+            self._send_later(found.exc_value)
+        elif _debugging():
+            sys.__unraisablehook__(found)
+
+    def printed(self, kind: type[BaseException], problem: BaseException, trace: TracebackType | None) -> None:
+        if isinstance(problem, KeyboardInterrupt):
+            self._send_later(problem)
+        else:
+            sys.__excepthook__(kind, problem, trace)
+
+    def cancel(self) -> None:
+        """Everything has been left: nothing is to be stopped any more."""
+        for timer in self._waiting:
+            timer.cancel()
+
+    def _send_later(self, problem: KeyboardInterrupt) -> None:
+        once_more = threading.Timer(0.05, _send, [signal.Signals(getattr(problem, "number", signal.SIGINT))])
         once_more.daemon = True
         once_more.start()
-    elif _debugging():
-        sys.__unraisablehook__(found)
+        self._waiting.append(once_more)
 
 
 def _send(number: signal.Signals) -> None:
