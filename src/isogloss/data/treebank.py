@@ -247,8 +247,8 @@ class Treebank(Rows[Sentence]):
             )
         return array.astype(np.int32)
 
-    def with_misc(self, key: str, values: Sequence[str]) -> Treebank:
-        """Set ``key=value`` in MISC, beside what stands there already.
+    def with_misc(self, key: str, values: Sequence[str | None]) -> Treebank:
+        """Set ``key=value`` in MISC, beside what stands there already; None leaves a word as it is.
 
         Examples
         --------
@@ -263,7 +263,10 @@ class Treebank(Rows[Sentence]):
         for text in column.vocabulary:
             entries = [entry for entry in text.split("|") if text != "_" and entry.partition("=")[0] != key]
             kept.append("|".join([*entries, ""]) if entries else "")
-        merged = [f"{kept[number]}{key}={value}" for number, value in zip(column.ids.tolist(), values, strict=True)]
+        merged = [
+            column.vocabulary[number] if value is None else f"{kept[number]}{key}={value}"
+            for number, value in zip(column.ids.tolist(), values, strict=True)
+        ]
         return self.with_columns(misc=merged)
 
     # Looking ---------------------------------------------------------------------------------------------------------

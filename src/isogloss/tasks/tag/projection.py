@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from isogloss.data.tag_dictionary import TagDictionary
 
 __all__ = [
-    "Constraints", "Expectations", "Projected", "carried", "constraints", "expectations", "first_words", "type_counts",
-    "type_sets",
+    "Constraints", "Expectations", "Projected", "carried", "check_links", "constraints", "expectations", "first_words",
+    "type_counts", "type_sets",
 ]  # fmt: skip
 
 Floats = NDArray[np.float64]
@@ -79,7 +79,7 @@ def carried(bitext: Bitext, links: Links, source: Treebank, tags: tuple[str, ...
     column : str
         Of the treebank.
     """
-    _check_links(bitext, links)
+    check_links(bitext, links)
     first = first_words(bitext, source)
     ids, vocabulary = source.columns[column]
     numbers = Vocabulary(tags).encode(vocabulary)[ids] if len(ids) else np.zeros(0, np.int32)
@@ -145,11 +145,13 @@ def _folded(form: str) -> str:
     return unicodedata.normalize("NFC", form.casefold())
 
 
-def _check_links(bitext: Bitext, links: Links) -> None:
+def check_links(bitext: Bitext, links: Links) -> None:
+    """`LinksError` unless there is a row for each pair, and all links lie within their sentences."""
     if len(links) != len(bitext):
         raise LinksError(f"{len(links):,} rows of links for {len(bitext):,} pairs: are the links of this text?")
     outside = links.source >= bitext.source.ids.lengths[links.pair]
     outside |= links.target >= bitext.target.ids.lengths[links.pair]
+    outside |= (links.source < 0) | (links.target < 0)
     if outside.any():
         pair = int(links.pair[np.flatnonzero(outside)[0]])
         raise LinksError(f"pair {pair + 1}: a link goes past the end of the sentence. Are the links of this text?")
