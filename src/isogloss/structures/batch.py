@@ -226,6 +226,12 @@ class Batch(ABC, Generic[Y]):
             found.append(self._named(s, one.k_best, k))
         return found
 
+    def best_scores(self) -> Array:
+        """float64[n_sentences]: the log score of the best structure of each, not normalised."""
+        used = self.parts(self.argmax())
+        each = (float(scores[held > 0].sum()) for held, scores in zip(used, self.scores, strict=True))
+        return np.fromiter(each, np.float64, len(self))
+
     def clamp(self, structures: Sequence[Any]) -> Self:
         """The distributions in which these structures alone are allowed, one for each sentence."""
         used = self.parts(structures).values > 0
@@ -282,6 +288,12 @@ class ProgramBatch(Batch[Y]):
         values, grad = self._sweep(MAX, np.empty(0), np.zeros(len(self) + 1, np.int64))
         self._refuse_infeasible(values)
         return self._structures(grad)
+
+    def best_scores(self) -> Array:
+        """float64[n_sentences]: the log score of the best structure of each, not normalised."""
+        values, _ = self._sweep(MAX, np.empty(0), np.zeros(len(self) + 1, np.int64))
+        self._refuse_infeasible(values)
+        return values
 
     def sample(self, rng: np.random.Generator) -> Sequence[Y]:
         """One structure for each sentence; the same numbers are drawn as by one sentence after the other."""

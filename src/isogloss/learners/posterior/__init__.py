@@ -2,8 +2,10 @@
 
 `project` and `regularise` work on the dual, for constraints and for penalties with a known conjugate; `exponentiated`
 takes any convex differentiable penalty. `Together` makes one structure of many, so that both work on a whole text.
+`conserve` asks of each structure of a batch that it keeps a share of some parts, all at once.
 """
 
+from isogloss.learners.posterior.conserved import Conserved, PartSets, attainable_shares, conserve
 from isogloss.learners.posterior.edges import edge_types
 from isogloss.learners.posterior.exponentiated import Tilted, exponentiated
 from isogloss.learners.posterior.features import Features, label_features
@@ -15,6 +17,7 @@ from isogloss.learners.posterior.together import Together
 
 __all__ = [
     "AtMost",
+    "Conserved",
     "Exactly",
     "Features",
     "GraphLaplacian",
@@ -24,14 +27,17 @@ __all__ = [
     "Norm",
     "Outcome",
     "Pair",
+    "PartSets",
     "Penalty",
     "Projection",
     "Quadratic",
     "Smooth",
     "Tilted",
     "Together",
+    "attainable_shares",
     "bijective",
     "capped",
+    "conserve",
     "edge_types",
     "exponentiated",
     "label_features",

@@ -144,6 +144,13 @@ class ProjectedEdges:
         """float64[n_words]: the probabilities of all edges of each word, added up."""
         return np.bincount(self.word, self.probability, minlength=self.n_words).astype(np.float64)
 
+    def conserved(self, heads: ArrayLike) -> NDArray[np.bool_]:
+        """bool[n_edges]: whether trees, given as the heads of all words, have each edge."""
+        given = np.asarray(heads)
+        if given.shape != (self.n_words,):
+            raise ParameterError(f"ProjectedEdges: {self.n_words} heads are needed, not {list(given.shape)}")
+        return np.asarray(given[self.word] == self.head)
+
     # --- choosing
 
     def keep(self, chosen: NDArray[np.bool_]) -> ProjectedEdges:

@@ -1,0 +1,122 @@
+"""Parsers that keep a share of projected edges in expectation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from isogloss.data.treebank import Treebank
+from isogloss.errors import ParameterError
+from isogloss.features import KeyTable
+from isogloss.learners.loglinear import Likelihood
+from isogloss.learners.runner import run
+from isogloss.learners.stochastic import AdaGrad
+from isogloss.structures.tree_parts import Candidates
+from isogloss.tasks.parse.inference import Shape, best_trees
+from isogloss.tasks.parse.labelled import LabelledTrees
+from isogloss.tasks.parse.scoring import FeatureSet, PartScorer, count_keys
+from isogloss.tasks.parse.training import FLOOR, TreeModel
+from isogloss.tasks.parse.words import columns_of, encode
+from isogloss.tasks.transfer.conserving import ConservedEdges
+from isogloss.tasks.transfer.edges import ProjectedEdges
+
+
+def model_of(treebank: Treebank, shape: Shape | None = None, labels: bool = False) -> TreeModel:
+    columns = columns_of(treebank)
+    words, every = encode(treebank, columns), Candidates.all(treebank.lengths)
+    features = FeatureSet.of(columns, (shape or Shape()).families)
+    table = KeyTable.of(count_keys(words, features, every, (), treebank.heads, support="all"))
+    scorer = PartScorer(features, table, np.zeros(0, np.float32))
+    model = TreeModel(scorer, words, every, shape or Shape(), np.arange(len(treebank)))
+    if labels:
+        found = LabelledTrees.of(model, treebank, columns, treebank.heads)
+        assert found is not None
+        return found
+    return model
+
+
+def noisy(treebank: Treebank, seed: int, kept: float = 0.5, wrong: float = 0.3) -> ProjectedEdges:
+    """Some of the gold links, and a share of others in their place."""
+    rng = np.random.default_rng(seed)
+    word = np.flatnonzero(rng.random(treebank.n_words) < kept)
+    length = np.repeat(treebank.lengths, treebank.lengths)[word]
+    own = word - np.repeat(treebank.offsets[:-1], treebank.lengths)[word] + 1
+    other = rng.integers(0, length + 1)
+    other = np.where(other == own, 0, other)
+    head = np.where(rng.random(len(word)) < wrong, other, treebank.heads[word])
+    return ProjectedEdges.of(treebank.offsets, word, head, rng.random(len(word)))
+
+
+@pytest.mark.parametrize("projective", [True, False])
+@pytest.mark.parametrize("labels", [True, False])
+@pytest.mark.parametrize("weighted", [True, False])
+def test_the_gradient_is_the_derivative_of_the_divergence(
+    trees: Treebank, projective: bool, labels: bool, weighted: bool
+) -> None:
+    few = trees.part(0, 4)
+    model = model_of(few, Shape("projective" if projective else "tree"), labels)
+    edges = noisy(few, 1, kept=0.9)
+    target = ConservedEdges(edges, model.sentences, 0.9, weighted=weighted, tolerance=1e-9)
+    raised, items = Likelihood(model, target=target), np.arange(4)
+    rng = np.random.default_rng(0)
+    weights = rng.normal(scale=0.2, size=model.n_weights).astype(np.float32)
+    value, gradient = raised.gradient(weights, items)
+    assert (target.gains > 0).sum() >= 3
+    places, much = gradient.merged()
+    if not labels:
+        kept = target.kept(items, model.batch(weights, items))
+        assert value == pytest.approx(-kept.divergence.sum())
+    for at in np.argsort(-np.abs(much))[[0, 1, 5, 20, 100]].tolist():
+        found = []
+        for step in (0.03125, -0.03125):
+            moved = weights.copy()
+            moved[places[at]] += np.float32(step)
+            found.append((float(moved[places[at]]), raised.gradient(moved, items)[0]))
+        slope = (found[0][1] - found[1][1]) / (found[0][0] - found[1][0])
+        assert much[at] == pytest.approx(slope, abs=2e-3)
+
+
+def test_what_is_asked_for_is_kept_and_nothing_is_asked_without_edges(trees: Treebank) -> None:
+    model = model_of(trees)
+    edges = noisy(trees, 2, wrong=0.0).take(np.arange(len(trees)))
+    edges = edges.keep(edges.sentence != 3)
+    target = ConservedEdges(edges, model.sentences, 0.9, tolerance=1e-6)
+    items = np.array([3, 0, 7])
+    batch = model.batch(np.zeros(model.n_weights, np.float32), items)
+    wanted = target.wanted(items, batch)
+    per_link, own = batch.layout.link_offsets, batch.marginals().values
+    assert np.array_equal(wanted.parts[: per_link[1]], own[: per_link[1]])
+    assert wanted.values[0] == batch.log_partition()[0]
+    for k, s in ((1, 0), (2, 7)):
+        here = slice(per_link[k], per_link[k + 1])
+        links = zip(batch.layout.head[here].tolist(), batch.layout.child[here].tolist(), strict=True)
+        chance = dict(zip(links, wanted.parts[here].tolist(), strict=True))
+        of_edges = edges.take([s])
+        kept = [chance[h, c] for h, c in zip(of_edges.head.tolist(), of_edges.child.tolist(), strict=True)]
+        assert np.mean(kept) == pytest.approx(0.9, abs=1e-5)
+
+
+def test_larger_parts_are_refused(trees: Treebank) -> None:
+    model = model_of(trees, Shape(families=("grand",)))
+    target = ConservedEdges(noisy(trees, 2), model.sentences)
+    with pytest.raises(ParameterError, match="order=1"):
+        target.wanted(np.arange(2), model.batch(np.zeros(model.n_weights, np.float32), np.arange(2)))
+    with pytest.raises(ParameterError, match="from 0 to 1"):
+        ConservedEdges(noisy(trees, 2), model.sentences, 1.2)
+
+
+@pytest.mark.parametrize("warm", [True, False])
+def test_parsers_learn_from_noisy_edges(trees: Treebank, warm: bool) -> None:
+    model, edges = model_of(trees), noisy(trees, 3)
+    target = ConservedEdges(edges, model.sentences, 0.9, warm=warm)
+    learner = AdaGrad(
+        Likelihood(model, target=target, least=1e-3), rate=0.1, batch=8, damping=0.0, floor=FLOOR, in_place=True
+    )
+    found = run(learner, learner.init(), iterations=12)
+    heads = best_trees(model.batch(found.state.weights, np.arange(len(trees))), "mbr")
+    assert found.trace[-1] > found.trace[0]
+    assert edges.conserved(heads).mean() > 0.7
+    known = np.zeros(trees.n_words, np.bool_)
+    known[edges.word[edges.head == trees.heads[edges.word]]] = True
+    right = heads == trees.heads
+    assert right[~known].mean() > 0.35  # of words that no right edge speaks for; one in eight or so by chance
