@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         Vocabulary,
         features_of,
     )
+    from isogloss.data.contractions import Contractions, split_bitext, split_text
     from isogloss.data.formats import (
         BitextLike,
         as_bitext,
@@ -78,6 +79,7 @@ prepare()
 _NAMES = {
     "isogloss": "errors metrics samples show",
     "isogloss.data": "Alignment Bitext Links Ragged Sentence TagDictionary Text Treebank Vocabulary features_of",
+    "isogloss.data.contractions": "Contractions split_bitext split_text",
     "isogloss.data.formats": "BitextLike as_bitext read_bitext read_links stream_bitext write_bitext write_links",
     "isogloss.errors": "IsoglossError",
     "isogloss.metrics": "breakdown_trees compare compare_trees confusion score_links score_tags score_trees",
@@ -94,14 +96,14 @@ _NAMES = {
 _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
 
 __all__ = [
-    "Alignment", "AnalysisDictionary", "Bitext", "BitextLike", "Correspondence", "CrfTagger", "DependencyParser",
-    "DictionaryTagger", "GraphTagger", "HMMAligner", "IsoglossError", "ItgAligner", "JointMorphologyParser",
+    "Alignment", "AnalysisDictionary", "Bitext", "BitextLike", "Contractions", "Correspondence", "CrfTagger",
+    "DependencyParser", "DictionaryTagger", "GraphTagger", "HMMAligner", "IsoglossError", "ItgAligner", "JointMorphologyParser",
     "Lexicon", "Links", "MatchingAligner", "Model1Aligner", "Model2Aligner", "ProjectedTagger", "QuadraticAligner",
     "Ragged", "Sentence", "TagDictionary", "Tagger", "Text", "Treebank", "Vocabulary", "__version__", "as_bitext",
     "breakdown_trees", "choose_aligner", "compare", "compare_trees", "confusion", "cross_validate", "errors",
     "extract_phrases", "features_of", "jackknife", "learning_curve", "lexicon_from_links", "load", "metrics",
-    "read_bitext", "read_links", "samples", "score_links", "score_tags", "score_trees", "show", "stream_bitext",
-    "suggest", "transfer_markup", "write_bitext", "write_links",
+    "read_bitext", "read_links", "samples", "score_links", "score_tags", "score_trees", "show", "split_bitext",
+    "split_text", "stream_bitext", "suggest", "transfer_markup", "write_bitext", "write_links",
 ]  # fmt: skip
 
 

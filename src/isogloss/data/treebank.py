@@ -22,7 +22,7 @@ from isogloss.errors import ParameterError, TreebankError
 if TYPE_CHECKING:
     from isogloss.data.formats.conllu import PlainSource, Source
 
-__all__ = ["Column", "Sentence", "Treebank", "bundle_of", "features_of"]
+__all__ = ["Column", "Ranges", "Sentence", "Treebank", "bundle_of", "features_of"]
 
 _ORDER = ("form", "upos", "head", "deprel", "lemma", "xpos", "feats", "misc")
 
@@ -48,6 +48,27 @@ class Column(NamedTuple):
         numbers: dict[str, int] = {}
         ids = [numbers.setdefault(text, len(numbers)) for text in strings]
         return cls(np.array(ids, np.int32), Vocabulary(numbers))
+
+
+class Ranges(NamedTuple):
+    """Multiword tokens: surface words that are several words of the trees, as Italian `della` is `di la`.
+
+    Parameters
+    ----------
+    first, stop : int64[n_ranges]
+        The first word of each among all words of the treebank, and the one behind its last.
+    forms, misc : tuple of str
+        The surface word, and what its line has in MISC.
+    """
+
+    first: NDArray[np.int64]
+    stop: NDArray[np.int64]
+    forms: tuple[str, ...] = ()
+    misc: tuple[str, ...] = ()
+
+    def rows(self) -> list[tuple[int, int, str]]:
+        """First word, the one behind the last, and form."""
+        return list(zip(self.first.tolist(), self.stop.tolist(), self.forms, strict=True))
 
 
 def bundle_of(features: Mapping[str, str]) -> str:
@@ -149,6 +170,23 @@ class Treebank(Rows[Sentence]):
         from isogloss.data.formats.conllu import plain_treebank
 
         return plain_treebank(text)
+
+    @classmethod
+    def from_split(cls, text: Text, words: Text, surface: NDArray[np.int64]) -> Treebank:
+        """As `from_text`, of the words that a text was split into; those of one surface word are a multiword token.
+
+        Parameters
+        ----------
+        text : Text
+            As it is written.
+        words : Text
+            The words, in as many sentences.
+        surface : int64[n_words]
+            Of which word of all in `text` each is a part; it never falls, and no word is left out.
+        """
+        from isogloss.data.formats.conllu import split_treebank
+
+        return split_treebank(text, words, surface)
 
     def _with_empty(self, lengths: Sequence[int]) -> Treebank:
         """The same words in sentences of these lengths, of which those of length 0 are missing here."""
@@ -344,6 +382,19 @@ class Treebank(Rows[Sentence]):
     def parallel_ids(self) -> tuple[str, ...]:
         """``# parallel_id``, by which sentences of different languages are paired."""
         return self.comments("parallel_id")
+
+    @cached_property
+    def ranges(self) -> Ranges:
+        """The multiword tokens, in order.
+
+        Examples
+        --------
+        >>> from isogloss.data.contractions import Contractions, split_text
+        >>> trees = split_text(Text.of(["Am Haus"]), Contractions.of_language("de"))
+        >>> trees.words(0), trees.ranges.rows()
+        (('An', 'dem', 'Haus'), [(0, 2, 'Am')])
+        """
+        return self.source.ranges(self.offsets)
 
     def part(self, start: int, stop: int) -> Treebank:
         """Sentences start..stop-1, sharing arrays, vocabularies and text."""

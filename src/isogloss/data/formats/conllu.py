@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 from isogloss.data.bitext import Text
 from isogloss.data.formats.files import PathOrName, name_of, read_bytes, read_whole
 from isogloss.data.tokenise import spaces_after
-from isogloss.data.treebank import Column, Treebank
+from isogloss.data.treebank import Column, Ranges, Treebank
 from isogloss.data.vocabulary import Vocabulary
 from isogloss.errors import ParameterError, TreebankError
 
 __all__ = [
     "LAYOUTS", "Layout", "PlainSource", "Source", "format_treebank", "layout_named", "parse_treebank", "plain_treebank",
-    "read_treebank",
+    "read_treebank", "split_treebank",
 ]  # fmt: skip
 
 COLUMNS = ("form", "lemma", "upos", "xpos", "feats", "deprel", "deps", "misc")
@@ -39,6 +39,7 @@ _UNFIT = re.compile("[\t\n\r]")
 _PREDICTED = re.compile(rb"^#[ \t]*isogloss_predicted[ \t]*=[ \t]*([^\r\n]*)", re.MULTILINE)
 _COMMENTS = re.compile(rb"\s*(?:#[^\n]*(?:\n|\Z))*")
 _GLOBAL = re.compile(rb"\s*(?:#[ \t]*global\.[^\n]*\n)*")  # CoNLL-U Plus wants these first
+_RANGE = re.compile(rb"^(\d+)-(\d+)\t([^\t\r\n]*)(?:\t([^\t\r\n]*))*", re.MULTILINE)  # the last group is MISC
 _SENT_ID = re.compile(rb"^#[ \t]*sent_id[ \t]*=[ \t]*([^\r\n]*?)[ \t]*\r?$", re.MULTILINE)
 
 
@@ -177,6 +178,24 @@ class Source:
             for at, stop in zip(first.tolist(), stops, strict=True)
         ]
 
+    def ranges(self, offsets: NDArray[np.int64]) -> Ranges:
+        """The multiword tokens of sentences whose words start at these places."""
+        if not self.layout.groups:
+            return Ranges(np.zeros(0, np.int64), np.zeros(0, np.int64))
+        found = list(_RANGE.finditer(self.data))
+        places = np.array([match.start() for match in found], np.int64)
+        within = np.searchsorted(places, self.blocks)
+        filled = within[:, 0] < within[:, 1]
+        first, stop, forms, misc = [], [], [], []
+        for sentence in np.flatnonzero(filled).tolist():
+            start = int(offsets[sentence])
+            for match in found[slice(*within[sentence].tolist())]:
+                first.append(start + int(match[1]) - 1)
+                stop.append(start + int(match[2]))
+                forms.append(match[3].decode())
+                misc.append((match[4] or b"_").decode())
+        return Ranges(np.array(first, np.int64), np.array(stop, np.int64), tuple(forms), tuple(misc))
+
     def comment_lines(self, sentence: int) -> list[str]:
         """The comments of one sentence, without their line ends."""
         start, stop = self.blocks[sentence].tolist()
@@ -200,6 +219,8 @@ class PlainSource:
         The same for each word.
     changed, predicted
         As in `Source`.
+    surface : int64[n_words], optional
+        Where words were split: the number of the token, among all of the text, that each word is of.
     """
 
     text: Text
@@ -207,16 +228,19 @@ class PlainSource:
     rows: NDArray[np.int64]
     changed: frozenset[str] = field(default_factory=frozenset)
     predicted: frozenset[str] = field(default_factory=frozenset)
+    surface: NDArray[np.int64] | None = None
     layout: ClassVar[Layout] = LAYOUTS[0]
     line_end: ClassVar[bytes] = b"\n"
 
     def part(self, sentences: slice, words: slice) -> PlainSource:
         """Neighbouring sentences and their words."""
-        return replace(self, sentences=self.sentences[sentences], rows=self.rows[words])
+        surface = None if self.surface is None else self.surface[words]
+        return replace(self, sentences=self.sentences[sentences], rows=self.rows[words], surface=surface)
 
     def take(self, sentences: NDArray[np.int64], words: NDArray[np.int64]) -> PlainSource:
         """Those sentences, in that order."""
-        return replace(self, sentences=self.sentences[sentences], rows=self.rows[words])
+        surface = None if self.surface is None else self.surface[words]
+        return replace(self, sentences=self.sentences[sentences], rows=self.rows[words], surface=surface)
 
     def line_of(self, word: int) -> int:
         """The line of the text, from 1, of a word."""
@@ -231,6 +255,27 @@ class PlainSource:
         """What ``# key = ...`` will say before each sentence; empty for sentences without words."""
         filled = self.text.ids.lengths > 0
         return [self._comment(key, sentence) if filled[sentence] else "" for sentence in self.sentences.tolist()]
+
+    def ranges(self, offsets: NDArray[np.int64]) -> Ranges:
+        """The multiword tokens: neighbours in a sentence that are of one token."""
+        if self.surface is None or not len(self.surface):
+            return Ranges(np.zeros(0, np.int64), np.zeros(0, np.int64))
+        fresh = np.ones(len(self.surface) + 1, bool)
+        fresh[1:-1] = np.diff(self.surface) != 0
+        fresh[offsets] = True  # a sentence may stand behind itself
+        first = np.flatnonzero(fresh)
+        several = np.diff(first) > 1
+        first, stop = first[:-1][several], first[1:][several]
+        types, ids = self.text.vocabulary.types, self.text.ids
+        forms, misc = [], []
+        gaps: dict[int, list[str]] = {}
+        for token, sentence in zip(self.surface[first].tolist(), self.rows[first].tolist(), strict=True):
+            if sentence not in gaps:
+                gaps = {sentence: spaces_after(self.text, sentence)[1]}
+            start = int(ids.offsets[sentence] - ids.offsets[0])
+            forms.append(types[int(ids.flat[token])])
+            misc.append(gaps[sentence][token - start])
+        return Ranges(first, stop, tuple(forms), tuple(misc))
 
     def comment_lines(self, sentence: int) -> list[str]:
         """The comments of one sentence."""
@@ -481,11 +526,22 @@ def _written_anew(treebank: Treebank, layout: Layout) -> bytes:
             numbers, types = treebank.columns[column].ids, list(treebank.columns[column].vocabulary.types)
         cells[place] = map(types.__getitem__, numbers.tolist())
     rows = list(map("\t".join, zip(*cells, strict=False)))
+    if layout.groups:
+        _put_ranges(rows, treebank, within, layout)
     lines: list[str] = []
     for sentence, (start, stop) in enumerate(pairwise(treebank.offsets.tolist())):
         if start < stop:
             lines += [*treebank.source.comment_lines(sentence), *rows[start:stop], ""]
     return "".join(f"{line}\n" for line in lines).encode()
+
+
+def _put_ranges(rows: list[str], treebank: Treebank, within: NDArray[np.int64], layout: Layout) -> None:
+    """Write the line of each multiword token before that of its first word."""
+    ranges = treebank.ranges
+    for (first, stop, form), misc in zip(ranges.rows(), ranges.misc, strict=True):
+        cells = [f"{within[first]}-{within[stop - 1]}"] + [NOTHING] * (layout.n_fields - 1)
+        cells[layout.places["form"]], cells[layout.places["misc"]] = form, misc
+        rows[first] = "\t".join(cells) + "\n" + rows[first]
 
 
 def plain_treebank(text: Text) -> Treebank:
@@ -501,6 +557,28 @@ def plain_treebank(text: Text) -> Treebank:
     sentences = np.arange(len(text))
     source = PlainSource(text, sentences, np.repeat(sentences, lengths))
     return Treebank(offsets, columns, np.full(text.n_words, -1, np.int32), text.name, source, text.form)
+
+
+def split_treebank(text: Text, words: Text, surface: NDArray[np.int64]) -> Treebank:
+    """The words that a text was split into as a treebank, see `Treebank.from_split`."""
+    lengths = words.ids.lengths
+    starts = text.ids.offsets - text.ids.offsets[0]
+    of_token = np.repeat(np.arange(len(text)), np.diff(starts))
+    fits = len(words) == len(text) and len(surface) == words.n_words
+    if not fits or not np.array_equal(np.unique(surface), np.arange(text.n_words)) or (np.diff(surface) < 0).any():
+        raise ParameterError("from_split: every word of the text should have its parts, in order and in as many lines")
+    rows = np.repeat(np.arange(len(words)), lengths)
+    if not np.array_equal(of_token[surface], rows):
+        raise ParameterError("from_split: the parts of a word should stand in its sentence")
+    plain, whole = plain_treebank(text), plain_treebank(words)
+    several = np.bincount(surface, minlength=text.n_words)[surface] > 1
+    ids, vocabulary = plain.columns["misc"]
+    nothing = vocabulary.index_of(NOTHING)
+    types = vocabulary.types if nothing >= 0 else [*vocabulary.types, NOTHING]
+    misc = np.where(several, nothing if nothing >= 0 else len(types) - 1, ids[surface]).astype(np.int32)
+    source = PlainSource(text, np.arange(len(text)), rows, surface=surface)
+    columns = {**whole.columns, "misc": Column(misc, Vocabulary(types))}
+    return Treebank(whole.offsets, columns, whole.heads, text.name, source, text.form)
 
 
 def _forms(text: Text) -> Column:
