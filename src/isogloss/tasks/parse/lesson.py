@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,6 +73,8 @@ class Lesson:
         Other sentences, with the same kind of tags, on which the number of passes is chosen.
     tagger : Tagger, optional
         Where tags are predicted.
+    target : callable, optional
+        What trees should be like, see `DependencyParser.fit`.
     """
 
     parser: DependencyParser
@@ -79,14 +82,20 @@ class Lesson:
     seen: Treebank
     held_out: Treebank | None
     tagger: Tagger | None
+    target: Callable[[NDArray[np.int64]], Any] | None = None
 
     @classmethod
     def of(
-        cls, parser: DependencyParser, treebank: Treebank, dev: Treebank | None, progress: Progress
-    ) -> Lesson:  # fmt: skip
+        cls,
+        parser: DependencyParser,
+        treebank: Treebank,
+        dev: Treebank | None,
+        progress: Progress,
+        target: Callable[[NDArray[np.int64]], Any] | None = None,
+    ) -> Lesson:
         """With tags as they are given, or as they are predicted for sentences that a tagger has not seen."""
         if parser.tags == "gold":
-            return cls(parser, treebank, treebank, dev, None)
+            return cls(parser, treebank, treebank, dev, None, target)
         from isogloss.tasks.tag import Tagger, jackknife
 
         found = columns_of(treebank)
@@ -95,7 +104,7 @@ class Lesson:
         folds = min(5, max(2, len(treebank)))
         seen = jackknife(treebank, tagger, folds, progress=progress, threads=parser.threads)
         tagger.fit(treebank, None, progress)
-        return cls(parser, treebank, seen, None if dev is None else tagger.predict(dev), tagger)
+        return cls(parser, treebank, seen, None if dev is None else tagger.predict(dev), tagger, target)
 
     def learn(self, shape: Shape, progress: Progress, keeping: Keeping) -> tuple[Fitted, Curves]:
         """Relations of a second stage, which links to look at, and weights of parts; in this order.
@@ -138,7 +147,7 @@ class Lesson:
         shape: Shape,
         chosen: LinkFilter | None,
         progress: Progress,
-    ) -> tuple[TreeModel, KnownHeads]:
+    ) -> tuple[TreeModel, Any]:
         """Features of the parts of candidate links, and what trees should be like."""
         parser = self.parser
         candidates = _candidates(chosen, words, heads)
@@ -151,13 +160,13 @@ class Lesson:
         scorer = PartScorer(features, table, np.zeros(0, np.float32))  # the learner has the weights
         sentences = known_sentences(heads, words.lengths)
         model = TreeModel(scorer, words, candidates, shape, sentences)
-        known = KnownHeads(heads, candidates.offsets, sentences)
+        known = KnownHeads(heads, candidates.offsets, sentences) if self.target is None else self.target(sentences)
         if parser.labelling == "joint":
             model = LabelledTrees.of(model, self.treebank, columns, heads) or model
         return model, known
 
     def _tuned(
-        self, model: TreeModel, known: KnownHeads, columns: Columns, chosen: LinkFilter | None, progress: Progress
+        self, model: TreeModel, known: Any, columns: Columns, chosen: LinkFilter | None, progress: Progress
     ) -> Tuned:
         """How weights are learnt, and tried on held-out sentences if there are any."""
         parser = self.parser

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from os import PathLike
 from typing import Any, ClassVar, Self
@@ -172,6 +172,7 @@ class DependencyParser(DependencyOptions):
         *,
         checkpoint: str | PathLike[str] | None = None,
         resume: bool = False,
+        target: Callable[[NDArray[np.int64]], Any] | None = None,
     ) -> Self:
         """Learn the trees of a treebank.
 
@@ -186,6 +187,9 @@ class DependencyParser(DependencyOptions):
             Where Ctrl-C leaves what has been learnt of links so far; see `isogloss.learners.runner.run`.
         resume : bool
             Go on from there, to the bit as if nothing had happened.
+        target : callable, optional
+            What trees should be like, where that is not to have the known heads: given the numbers of sentences, a
+            target of likelihood over `TreeModel`. Heads of the treebank then only say which features there are.
         """
         self.check_params()
         progress = progress or QuietProgress()
@@ -196,7 +200,7 @@ class DependencyParser(DependencyOptions):
                 f"{treebank.name}: no word has a head, so there is nothing to learn. Is it the right file?"
             )
         keeping = Keeping.of(checkpoint, resume, self.options_, [treebank, held_out])
-        lesson = Lesson.of(self, treebank, held_out, progress)  # taggers have threads of their own
+        lesson = Lesson.of(self, treebank, held_out, progress, target)  # taggers have threads of their own
         try:
             with using_threads(self.threads):
                 self._fitted, curves = lesson.learn(self._shape(treebank), progress, keeping)
@@ -399,11 +403,20 @@ class DependencyParser(DependencyOptions):
 
     @classmethod
     def _from_saved(cls, saved: store.Saved) -> Self:
-        meta = saved.meta
         with store.reading("the saved parser"):
-            parser = cls(**saved.options)
-            parser.check_params()
-            parser._fitted = Fitted.from_parts(saved.arrays, meta, parser.link_templates)
-            parser.trace_, parser.tuning_ = vector(meta["trace"], "trace"), vector(meta["tuning"], "tuning")
-            parser.reading_ = Reading.from_meta(meta)
+            parser = cls.from_parts(saved.options, saved.arrays, saved.meta)
+            trace, tuning = saved.meta["trace"], saved.meta["tuning"]
+            parser.trace_, parser.tuning_ = vector(trace, "trace"), vector(tuning, "tuning")
+        return parser
+
+    @classmethod
+    def from_parts(
+        cls, options: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]
+    ) -> Self:
+        """A parser of its options and of what `Fitted.to_parts` gave, for models that have one inside."""
+        parser = cls(**options)
+        parser.check_params()
+        parser._fitted = Fitted.from_parts(arrays, meta, parser.link_templates)
+        parser.trace_, parser.tuning_ = np.zeros(0), np.zeros(0)
+        parser.reading_ = Reading.from_meta(meta)
         return parser

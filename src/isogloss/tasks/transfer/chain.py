@@ -1,0 +1,354 @@
+"""From a bitext and a treebank of its source language to a tagger and a parser of the target language, in stages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from os import PathLike
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isogloss import store
+from isogloss.data.bitext import Bitext
+from isogloss.data.contractions import Contractions, SplitBitext, split_bitext
+from isogloss.data.links import Links
+from isogloss.data.treebank import Column, Treebank
+from isogloss.data.vocabulary import Vocabulary
+from isogloss.errors import BitextError, TreebankError
+from isogloss.progress import Progress
+from isogloss.structures.batch import Stack
+from isogloss.tasks.parse import DependencyParser
+from isogloss.tasks.tag import CrfTagger, ProjectedTagger
+from isogloss.tasks.tag.base import ColumnTagger
+from isogloss.tasks.transfer.completing import Completed, complete_trees, shared_links
+from isogloss.tasks.transfer.conserving import ConservedEdges
+from isogloss.tasks.transfer.edges import ProjectedEdges, density_of, project_posteriors
+from isogloss.tasks.transfer.stages import Stages
+from isogloss.tasks.transfer.views import universal, without_words
+
+if TYPE_CHECKING:
+    from isogloss.tasks.transfer.parser import TransferredParser
+
+__all__ = ["Chain", "Given"]
+
+TAGGING_PAIRS = 20_000
+"""Pairs that the target tagger is learnt from, at most; more did not make it better."""
+SOURCE_PASSES = 6
+DENSE, RUN = 0.8, 5
+"""Method "density" begins with sentences in which so large a share of words, and so many in a row, have a head."""
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """What there is to learn from; see `TransferredParser.fit`."""
+
+    bitext: Bitext
+    treebank: Treebank
+    source: Treebank | None = None
+    target: Treebank | None = None
+    links: Links | None = None
+    trees: Treebank | None = None
+
+    def hash(self) -> str:
+        """Tells one set of texts from another."""
+        parts: list[Any] = []
+        for text in (self.bitext.source, self.bitext.target):
+            parts += [text.ids, text.vocabulary]
+        for trees in (self.treebank, self.source, self.target, self.trees):
+            parts.append(None if trees is None else trees.to_bytes())
+        if self.links is not None:
+            parts += [self.links.offsets, self.links.source, self.links.target, self.links.probability]
+        return store.data_hash(*parts)
+
+
+class Projected(NamedTuple):
+    """What arrived at the target sentences that may be learnt from."""
+
+    edges: ProjectedEdges
+    text: Treebank
+    """The same sentences, with tags."""
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """The stages of learning, each of which needs those before.
+
+    Parameters
+    ----------
+    options : TransferredParser
+        Says how.
+    given : Given
+    split : SplitBitext
+        The bitext in words as treebanks have them.
+    contractions : Contractions, optional
+        Those of the target language.
+    stages : Stages
+        Where what was made is kept.
+    progress : Progress
+    """
+
+    options: TransferredParser
+    given: Given
+    split: SplitBitext
+    contractions: Contractions | None
+    stages: Stages
+    progress: Progress
+
+    @classmethod
+    def of(
+        cls,
+        options: TransferredParser,
+        given: Given,
+        progress: Progress,
+        checkpoint: str | PathLike[str] | None,
+        resume: bool,
+    ) -> Chain:
+        """With what is given checked, as far as that can be done before the work."""
+        bitext = given.bitext
+        if not bitext.target.n_words or not bitext.source.n_words:
+            raise BitextError(
+                f"{bitext.source.name}, {bitext.target.name}: there are no words, so there is nothing to learn from. "
+                "Are they the right files?"
+            )
+        if not (given.treebank.heads >= 0).any():
+            raise TreebankError(f"{given.treebank.name}: no word has a head. Give a treebank of the source language")
+        contractions = Contractions.choose(options.contractions, bitext.target)
+        own = None if given.source is not None else Contractions.choose("auto", bitext.source)
+        split = split_bitext(bitext, own, contractions)
+        fingerprint = {} if checkpoint is None else {"options": options.options_, "texts": given.hash()}
+        return cls(options, given, split, contractions, Stages(checkpoint, resume, fingerprint), progress)
+
+    def learn(self) -> tuple[Contractions | None, ColumnTagger, DependencyParser, dict[str, Any]]:
+        """What is split, the tagger, the parser, and a report."""
+        if self.options.method == "delexicalised":
+            tagger = self.target_tagger
+            return self.contractions, tagger, self.delexicalised, self._report(None, None)
+        projected = self._projected()
+        parser, chosen = self._parser(projected)
+        return self.contractions, self.target_tagger, parser, self._report(projected, chosen)
+
+    # --- the source side
+
+    @cached_property
+    def treebank(self) -> Treebank:
+        """The treebank as languages share it."""
+        return universal(self.given.treebank)
+
+    @cached_property
+    def source(self) -> tuple[Treebank, Stack | None]:
+        """The source side with trees and, if we parsed it, the posteriors of its links."""
+        if self.given.source is not None:
+            return universal(self.given.source), None
+        tagger = self.stages.model("source-tagger", self._source_tagger)
+        parser = self.stages.model("source-parser", self._source_parser)
+        self.progress.start("Parsing the source side", 1)
+        tagged = self._with_threads(tagger).predict(self.split.bitext.source)
+        parsed = self._with_threads(parser).predict(tagged)
+        return parsed, parser.predict_proba(tagged)
+
+    def _source_tagger(self) -> CrfTagger:
+        made = CrfTagger(seed=self.options.seed, threads=self.options.threads)
+        return made.fit(self.treebank, None, self.progress, **self.stages.keeping("source-tagger"))
+
+    def _source_parser(self) -> DependencyParser:
+        made = self._new_parser(1, SOURCE_PASSES)
+        return made.fit(self.treebank, None, self.progress, **self.stages.keeping("source-parser"))
+
+    @cached_property
+    def links(self) -> Links:
+        """Links of the split words."""
+        if self.given.links is not None:
+            return self.split.split_links(self.given.links)
+        from isogloss.tasks.align import HMMAligner
+
+        made = HMMAligner(threads=self.options.threads)
+        return self.stages.links(
+            self.split.bitext, lambda: made.fit_predict(self.split.bitext, progress=self.progress)
+        )  # fmt: skip
+
+    # --- the target side
+
+    @cached_property
+    def target_tagger(self) -> ColumnTagger:
+        """Learnt from tagged text if there is some, otherwise from what links carry."""
+        return self._with_threads(self.stages.model("target-tagger", self._target_tagger))
+
+    def _target_tagger(self) -> ColumnTagger:
+        options = self.options
+        if self.given.target is not None:
+            made = CrfTagger(seed=options.seed, threads=options.threads)
+            return made.fit(universal(self.given.target), None, self.progress, **self.stages.keeping("target-tagger"))
+        words = None if options.dictionary is None else options.dictionary.mapped("ud17")
+        pairs = min(len(self.split.bitext), TAGGING_PAIRS)
+        tagger = ProjectedTagger(words, soft=True, seed=options.seed, threads=options.threads)
+        source = self.source[0]
+        return tagger.fit(
+            self.split.bitext.part(0, pairs), source.part(0, _sentences(self.split.bitext, source, pairs)),
+            links=self.links.part(0, pairs), progress=self.progress,
+        )  # fmt: skip
+
+    @cached_property
+    def delexicalised(self) -> DependencyParser:
+        """A parser of the source treebank that looks at tags alone."""
+        return self._with_threads(self.stages.model("delexicalised", self._delexicalised))
+
+    def _delexicalised(self) -> DependencyParser:
+        made = self._new_parser(1, self.options.iterations)
+        text = without_words(self.treebank)
+        return made.fit(text, None, self.progress, **self.stages.keeping("delexicalised"))
+
+    def _projected(self) -> Projected:
+        """Edges that arrive at sentences which are not too long, and these sentences with tags."""
+        bitext, (source, posteriors) = self.split.bitext, self.source
+        lengths = bitext.target.ids.lengths
+        usable = np.flatnonzero((lengths > 1) & (lengths <= self.options.longest) & (bitext.source.ids.lengths > 0))
+        if not len(usable):
+            raise BitextError(
+                f"{bitext.target.name}: no sentence has from 2 to {self.options.longest} words, so there is nothing to "
+                "learn trees from. Give other sentences, or a larger `longest`"
+            )
+        self.progress.start("Projecting trees", 1)
+        certain = _certain(source) if posteriors is None else posteriors
+        edges = project_posteriors(certain, source, bitext, shared_links(self.links)).take(usable)
+        text = Treebank.from_text(bitext.target).take(usable)
+        return Projected(edges, universal(self.target_tagger.predict(text)))
+
+    # --- the parser
+
+    def _parser(self, projected: Projected) -> tuple[DependencyParser, Completed | None]:
+        method = self.options.method
+        if method == "posterior":
+            return self._keeping_edges(projected), None
+        if method == "hard":
+            heads = projected.edges.heads()
+            whole = density_of(heads, projected.edges.offsets).share == 1
+            return self._learnt_from(projected.edges.as_treebank(projected.text).take(whole)), None
+        if method == "random":
+            from isogloss.tasks.transfer.baselines import random_trees
+
+            heads = random_trees(projected.edges, seed=self.options.seed)
+            return self._learnt_from(projected.text.with_columns(heads=heads)), None
+        prior = self.delexicalised if method == "complete" else self._dense(projected)
+        view = without_words(projected.text) if method == "complete" else projected.text
+        for turn in range(self.options.rounds):
+            self.progress.start("Completing trees", 1)
+            found = complete_trees(projected.edges, prior.predict_proba(view))
+            trees = self._chosen(projected, found, prior.predict(view))
+            last = turn + 1 == self.options.rounds
+            prior, view = self._learnt_from(trees, "target-parser" if last else ""), projected.text
+        return prior, found
+
+    def _chosen(self, projected: Projected, found: Completed, parsed: Treebank) -> Treebank:
+        """The sentences whose trees are most probable and most of which was projected, with relations."""
+        edges = projected.edges
+        rows = np.repeat(np.arange(len(edges)), edges.lengths)
+        worth = np.bincount(rows, found.confidence) * np.bincount(rows, np.minimum(edges.totals(), 1.0))
+        best = np.sort(np.argsort(-worth / edges.lengths**2.0, kind="stable")[: self.options.sentences])
+        relations = _relations(edges, found.heads, parsed)
+        return projected.text.with_columns(heads=found.heads, deprel=relations).take(best)
+
+    def _dense(self, projected: Projected) -> DependencyParser:
+        """A parser of the sentences that were projected densely; what they lack it leaves open."""
+        found = projected.edges.as_treebank(projected.text, 0.5)
+        density = density_of(found.heads, projected.edges.offsets)
+        dense = (density.share >= DENSE) & (density.run >= np.minimum(RUN, projected.edges.lengths))
+        if not dense.any():
+            raise BitextError(
+                f"{projected.text.name}: no sentence has {DENSE:.0%} of its tree projected, so method='density' has "
+                "nothing to begin with. Take method='complete'"
+            )
+        return self._learnt_from(found.take(dense))
+
+    def _keeping_edges(self, projected: Projected) -> DependencyParser:
+        """A parser that keeps a share of projected links in expectation."""
+        edges = projected.edges.keep(projected.edges.probability >= 0.5)
+        some = np.flatnonzero(np.diff(edges.starts) > 0)[: self.options.sentences]
+        edges, text = edges.take(some), edges.as_treebank(projected.text).take(some)
+
+        def target(sentences: NDArray[np.int64]) -> ConservedEdges:
+            return ConservedEdges(edges, sentences, self.options.share)
+
+        made = self._new_parser(1, self.options.iterations)
+        return made.fit(text, None, self.progress, target=target)
+
+    def _learnt_from(self, trees: Treebank, stage: str = "") -> DependencyParser:
+        """The target parser of some trees, and of those that are given."""
+        if self.given.trees is not None:
+            trees = _joined(trees, universal(self.given.trees))
+        if not len(trees):
+            raise BitextError("no whole tree was projected, so method='hard' has nothing to learn from. Take another")
+        made = self._new_parser(self.options.order, self.options.iterations)
+        keeping = self.stages.keeping(stage) if stage else {}
+        return made.fit(trees, None, self.progress, **keeping)
+
+    def _new_parser(self, order: int, iterations: int) -> DependencyParser:
+        options = self.options
+        return DependencyParser(
+            order=order, iterations=iterations, projective=True, seed=options.seed, threads=options.threads
+        )
+
+    def _with_threads(self, model: Any) -> Any:
+        model.threads = self.options.threads  # one that was kept does not know
+        return model
+
+    # --- what was done
+
+    def _report(self, projected: Projected | None, found: Completed | None) -> dict[str, Any]:
+        bitext = self.split.bitext
+        said: dict[str, Any] = {
+            "pairs": len(bitext), "source_words": bitext.source.n_words, "target_words": bitext.target.n_words,
+            "language": None if self.contractions is None else self.contractions.language or None,
+            "split": bitext.target.n_words - self.split.surface.target.n_words,
+            "tags": "given" if self.given.target is not None else "projected",
+        }  # fmt: skip
+        if projected is not None:
+            known = projected.edges.totals()
+            said |= {"links": len(self.links.source), "projected": float(known.sum() / max(1, len(known)))}
+        if found is not None:
+            said["confidence"] = float(found.confidence.mean())
+            said["sentences"] = min(self.options.sentences, len(projected.edges) if projected else 0)
+        return said
+
+
+def _sentences(bitext: Bitext, source: Treebank, pairs: int) -> int:
+    """How many sentences of the source belong to the first pairs; it may lack sentences for empty lines."""
+    if len(source) == len(bitext):
+        return pairs
+    return int(np.count_nonzero(bitext.source.ids.lengths[:pairs]))
+
+
+def _certain(source: Treebank) -> Stack:
+    """Posteriors of trees that are known: 1 for each link; a parser's ``Confidence`` counts."""
+    from isogloss.tasks.transfer.edges import confidences
+
+    sizes = np.asarray(source.lengths) + 1
+    offsets = np.concatenate([[0], np.cumsum(sizes * sizes)]).astype(np.int64)
+    values = np.zeros(offsets[-1])
+    sentence = np.repeat(np.arange(len(source)), source.lengths)
+    child = np.arange(source.n_words) - source.offsets[sentence] + 1
+    known = source.heads >= 0
+    at = offsets[sentence] + source.heads.astype(np.int64) * sizes[sentence] + child
+    values[at[known]] = confidences(source)[known]
+    return Stack(values, offsets, np.stack([sizes, sizes], axis=1))
+
+
+def _relations(edges: ProjectedEdges, heads: NDArray[np.int32], parsed: Treebank) -> Column:
+    """The relation that was projected with each word's head, otherwise the one that the other parser gives the word."""
+    ids, vocabulary = parsed.columns["deprel"]
+    names = dict.fromkeys([*vocabulary, *edges.names, "root", "_"])
+    numbers = Vocabulary(names)
+    own = numbers.encode(vocabulary)[ids]
+    kept = edges.conserved(heads) & (edges.relation >= 0)
+    of_edges = numbers.encode(edges.names) if edges.names else np.zeros(0, np.int32)
+    own[edges.word[kept]] = of_edges[edges.relation[kept]] if len(of_edges) else own[edges.word[kept]]
+    root = numbers.index_of("root")
+    own[(own == root) & (heads > 0)] = numbers.index_of("_")
+    own[heads == 0] = root
+    return Column(own.astype(np.int32), numbers)
+
+
+def _joined(first: Treebank, second: Treebank) -> Treebank:
+    """The sentences of both."""
+    return Treebank.from_bytes(first.to_bytes() + second.to_bytes(), first.name)

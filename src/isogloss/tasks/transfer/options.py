@@ -1,0 +1,45 @@
+"""Options of parsers that learn from translations, for Python and for the command line.
+
+Help is made of them, so this module imports nothing that is heavy.
+"""
+
+from __future__ import annotations
+
+from isogloss.estimator import THREADS, Estimator, option
+
+__all__ = ["METHODS", "TransferOptions"]
+
+METHODS = ("complete", "posterior", "density", "hard", "random", "delexicalised")
+"""How trees of the target are found from those of the source; see `TransferredParser`."""
+
+
+class TransferOptions(Estimator):
+    """Options of `TransferredParser`, but for its dictionary."""
+
+    method: str = option(
+        default="complete", choices=METHODS,
+        help="How target trees are found: completed by a parser that looks at tags alone (complete), kept in "
+        "expectation (posterior), from dense sentences on (density), whole projected trees only (hard), completed at "
+        "random (random), or not projected at all (delexicalised).",
+    )  # fmt: skip
+    order: int = option(
+        default=1, choices=(1, 2), help="Order of the target parser: links one by one (1), or with others (2)."
+    )
+    iterations: int = option(default=4, least=1, help="Passes of the target parser over its sentences.")
+    rounds: int = option(
+        default=1, least=1, most=10,
+        help="How often trees are completed and learnt, from the second time on with what was learnt before.",
+    )  # fmt: skip
+    sentences: int = option(
+        default=10_000, least=1, help="Sentences to learn from at most: those whose trees are most probable."
+    )
+    longest: int = option(default=30, least=1, most=250, help="Longer sentences of the bitext are not learnt from.")
+    share: float = option(
+        default=0.9, least=0, most=1, help="Projected links to keep in expectation, with method='posterior'."
+    )
+    contractions: str = option(
+        default="auto",
+        help="What is split into several words: a language, a file, none, or auto for the language of the text.",
+    )  # fmt: skip
+    seed: int = option(default=0, least=0, help="Seed of the order of sentences.")
+    threads: int | None = option(default=None, kind=int, least=1, kept=False, help=THREADS)

@@ -1,0 +1,292 @@
+"""`TransferredParser`: a tagger and parser for a language without a treebank, from a translation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isogloss import store
+from isogloss.data.bitext import Bitext, Text
+from isogloss.data.contractions import Contractions, split_text
+from isogloss.data.formats import as_gold
+from isogloss.data.links import Links
+from isogloss.data.reading import Reading, check_reading
+from isogloss.data.tag_dictionary import TagDictionary
+from isogloss.data.treebank import Treebank
+from isogloss.errors import ParameterError, TreebankError, UsageError
+from isogloss.estimator import option
+from isogloss.metrics.parsing import ParseScore, score_trees
+from isogloss.progress import Progress, QuietProgress
+from isogloss.structures.batch import Stack
+from isogloss.tasks.parse import DependencyParser
+from isogloss.tasks.tag.base import ColumnTagger
+from isogloss.tasks.transfer.chain import Chain, Given
+from isogloss.tasks.transfer.options import TransferOptions
+from isogloss.tasks.transfer.views import universal, without_words
+
+__all__ = ["TransferredParser"]
+
+
+@dataclass(frozen=True, eq=False)
+class _Fitted:
+    """What was learnt: how words are split, tagged and parsed."""
+
+    contractions: Contractions | None
+    tagger: ColumnTagger
+    parser: DependencyParser
+    report: dict[str, Any]
+
+
+class TransferredParser(TransferOptions):
+    r"""Tags and parses a language without a treebank, from its translation into one that has a treebank.
+
+    A tagger and a parser of the source language are learnt from the treebank and applied to the source side of a
+    bitext; words are linked; a tagger of the target language is learnt from what tags the links carry
+    (`ProjectedTagger`). Then trees are carried over: the posterior of a target link is
+
+    .. math:: \pi(h' \to c') = \sum_{h, c} P(h \sim h')\, P(c \sim c')\, P(h \to c)
+
+    and what it leaves open is filled by a parser that was learnt from the source treebank without its words
+    (`isogloss.tasks.transfer.completing`). The sentences whose trees are most probable teach the target parser, which
+    knows words, and does not need the translation any more. Contractions (`zum`, `della`) are split into the words that
+    Universal Dependencies has for them.
+
+    Parameters
+    ----------
+    dictionary : TagDictionary, optional
+        Tags that words of the target language may have.
+    method : str
+        ``complete``, as said above. ``posterior``: trees are not completed; the parser is asked to keep a `share` of
+        projected links in expectation [1]_. ``density``: the parser that fills gaps is learnt from sentences which were
+        projected densely [2]_, in place of the source treebank. ``hard``: only sentences whose whole tree was projected
+        are learnt from. ``random``: trees are completed at random. ``delexicalised``: nothing is projected; the source
+        treebank is learnt from without its words. The last three are there for comparison.
+    order : 1 or 2
+        Of the target parser.
+    iterations, rounds, sentences, longest, share
+        See the help of each option.
+    contractions : str
+        "auto", "none", a language, or a file; see `isogloss.data.contractions.Contractions.choose`.
+    seed : int
+    threads : int, optional
+        All cores if not given; the result is the same.
+
+    Attributes
+    ----------
+    tagger_ : ColumnTagger
+        Of the target language.
+    parser_ : DependencyParser
+        Of the target language; it takes words with tags.
+    contractions_ : Contractions or None
+        What is split.
+    report_ : dict
+        What was done, and how sure it is: pairs, links, how much was projected, how many sentences were learnt from,
+        and how probable their trees are.
+
+    References
+    ----------
+    .. [1] Ganchev, Gillenwater and Taskar, Dependency Grammar Induction via Bitext Projection Constraints, ACL 2009.
+    .. [2] Rasooli and Collins, Density-Driven Cross-Lingual Transfer of Dependency Parsers, EMNLP 2015.
+
+    Examples
+    --------
+    >>> from isogloss import samples
+    >>> trees = Treebank.from_bytes(samples.trees("en-de", "source").encode())
+    >>> parser = TransferredParser(iterations=2).fit(samples.bitext("en-de"), trees)
+    >>> found = parser.predict(Text.of(["Die Frau liest ein Buch ."]))
+    >>> found.words(0), len(found.heads)
+    (('Die', 'Frau', 'liest', 'ein', 'Buch', '.'), 6)
+    """
+
+    _kind: ClassVar[str] = "parse.transferred"
+    dictionary: TagDictionary | None = option(
+        default=None, kind=TagDictionary, kw_only=False, kept=False, help="The tags that words may have, beside links."
+    )
+
+    def check_params(self) -> None:
+        """`ParameterError` for an option that makes no sense."""
+        super().check_params()
+        if self.method == "posterior" and self.order == 2:
+            raise ParameterError(
+                "TransferredParser: links are kept in expectation by parsers of order 1. Take order=1, or another "
+                "method than 'posterior'"
+            )
+
+    # --- learning
+
+    def fit(
+        self,
+        bitext: Bitext,
+        treebank: Treebank,
+        *,
+        source: Treebank | None = None,
+        target: Treebank | None = None,
+        links: Links | None = None,
+        trees: Treebank | None = None,
+        progress: Progress | None = None,
+        checkpoint: str | PathLike[str] | None = None,
+        resume: bool = False,
+    ) -> Self:
+        """Learn from a bitext, and a treebank of its source language.
+
+        Parameters
+        ----------
+        bitext : Bitext
+            The language that has a treebank first. A sentence a line; words as the treebank has them, but for
+            contractions, which are split.
+        treebank : Treebank
+            Trees of the source language, of any text, with UPOS.
+        source : Treebank, optional
+            The source side of the bitext with trees, if they are known; otherwise they are found by a parser that is
+            learnt from `treebank`.
+        target : Treebank, optional
+            Tagged sentences of the target language: its tagger is learnt from them, in place of what links carry.
+        links : Links, optional
+            Of the bitext as it is given, with probabilities; otherwise those that `HMMAligner` finds.
+        trees : Treebank, optional
+            Trees of the target language, if there are a few: they are learnt from as well.
+        progress : Progress, optional
+        checkpoint : path, optional
+            A folder that keeps what each stage has made, until `fit` ends.
+        resume : bool
+            Go on from there.
+        """
+        self.check_params()
+        given = Given(bitext, as_gold(treebank), source, target, links, trees)
+        chain = Chain.of(self, given, progress or QuietProgress(), checkpoint, resume)
+        self._fitted = _Fitted(*chain.learn())
+        self.reading_ = Reading.of(chain.split.bitext.target, frequent=True)
+        chain.stages.discard()
+        return self
+
+    # --- predicting
+
+    def predict(
+        self, treebank: Treebank | Text, *, tags: str = "predicted", confidence: bool = False
+    ) -> Treebank:  # fmt: skip
+        """The text with tags, heads and relations.
+
+        Parameters
+        ----------
+        treebank : Treebank or Text
+            Contractions of a text are split, and written as multiword tokens; the words of a treebank are taken as they
+            are.
+        tags : "predicted" or "given"
+            Whether the words are tagged, or have their tags.
+        confidence : bool
+            As in `DependencyParser.predict`.
+        """
+        tagged = self._tagged(treebank, tags)
+        found = self._learnt.parser.predict(self._view(tagged), confidence=confidence)
+        return tagged.with_predictions(
+            heads=found.heads, deprel=found.columns["deprel"], **({"misc": found.columns["misc"]} if confidence else {})
+        )
+
+    def predict_proba(self, treebank: Treebank | Text, *, tags: str = "predicted") -> Stack:
+        """The posterior of each link: float64[n + 1, n + 1] for each sentence, as (head, child), the root first."""
+        return self._learnt.parser.predict_proba(self._view(self._tagged(treebank, tags)))
+
+    def score(self, treebank: Treebank, *, tags: str = "predicted") -> ParseScore:
+        """UAS, LAS, CLAS and the rest of `isogloss.metrics.score_trees`, in percent."""
+        gold = as_gold(treebank)
+        return score_trees(self.predict(gold, tags=tags), gold)
+
+    def _tagged(self, given: Treebank | Text, tags: str) -> Treebank:
+        learnt = self._learnt
+        if tags not in ("predicted", "given"):
+            raise ParameterError(f"TransferredParser: tags should be 'predicted' or 'given', not {tags!r}")
+        text = given if isinstance(given, Treebank) else split_text(given, learnt.contractions)
+        check_reading(self.reading_, text)
+        if tags == "predicted":
+            return learnt.tagger.predict(text)
+        universal(text)  # which refuses words without tags
+        return text
+
+    def _view(self, tagged: Treebank) -> Treebank:
+        """What the parser looks at."""
+        return without_words(tagged) if self.method == "delexicalised" else tagged
+
+    @property
+    def tagger_(self) -> ColumnTagger:
+        """The tagger of the target language."""
+        return self._learnt.tagger
+
+    @property
+    def parser_(self) -> DependencyParser:
+        """The parser of the target language."""
+        return self._learnt.parser
+
+    @property
+    def contractions_(self) -> Contractions | None:
+        """What is split into several words."""
+        return self._learnt.contractions
+
+    @property
+    def report_(self) -> dict[str, Any]:
+        """What was done in learning."""
+        return self._learnt.report
+
+    @property
+    def _learnt(self) -> _Fitted:
+        fitted: _Fitted | None = vars(self).get("_fitted")
+        if fitted is None:
+            raise UsageError("this TransferredParser has learnt nothing yet: call fit first, or load a saved model")
+        for part in (fitted.tagger, fitted.parser):
+            part.threads = self.threads
+        return fitted
+
+    # --- keeping
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write a folder with tagger, parser and contractions; see `isogloss.store`."""
+        learnt = self._learnt
+        arrays, parser = learnt.parser._fitted.to_parts()
+        arrays = store.prefixed("parser.", arrays) | store.prefixed("tagger.", learnt.tagger.to_arrays())
+        table = None if learnt.contractions is None else learnt.contractions.to_bytes().decode()
+        meta = {
+            "parser": {"options": learnt.parser.options_, "meta": parser, "trace": learnt.parser.trace_.tolist()},
+            "tagger": {"kind": learnt.tagger._kind, "options": learnt.tagger.options_, "meta": learnt.tagger.all_meta()},
+            "contractions": table,
+            "report": learnt.report,
+            **Reading.to_meta(self.reading_),
+        }
+        store.save(path, kind=self._kind, options=self.options_, arrays=arrays, meta=meta)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """What `save` wrote; `ModelError` names the folder if that cannot be read."""
+        saved = store.read(path, kind=cls._kind)
+        with store.named(path):
+            return cls._from_saved(saved)
+
+    @classmethod
+    def _from_saved(cls, saved: store.Saved) -> Self:
+        meta = saved.meta
+        with store.reading("the saved parser"):
+            made = cls(**saved.options)
+            made.check_params()
+            table = meta["contractions"]
+            contractions = None if table is None else Contractions.from_bytes(str(table).encode(), "contractions")
+            tagger = _tagger_of(meta["tagger"], store.unprefixed("tagger.", saved.arrays))
+            parser = DependencyParser.from_parts(
+                meta["parser"]["options"], store.unprefixed("parser.", saved.arrays), meta["parser"]["meta"]
+            )
+            parser.trace_ = np.asarray(meta["parser"]["trace"], np.float64)
+            made._fitted = _Fitted(contractions, tagger, parser, dict(meta["report"]))
+            made.reading_ = Reading.from_meta(meta)
+        return made
+
+
+def _tagger_of(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> ColumnTagger:
+    """The saved tagger, of one of the two kinds that are made."""
+    from isogloss.tasks.tag import CrfTagger, ProjectedTagger
+
+    kinds = {kind._kind: kind for kind in (CrfTagger, ProjectedTagger)}
+    if meta["kind"] not in kinds:
+        raise ValueError(f"its tagger is of kind {meta['kind']!r}")
+    return kinds[meta["kind"]].from_parts(meta["options"], arrays, meta["meta"])
