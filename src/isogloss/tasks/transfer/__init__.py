@@ -1,4 +1,4 @@
-"""What is known of one side, carried to the other through links: markup, tags, trees, and parsers that learn from it."""
+"""What is known of one side, carried across links: markup, tags, trees, and parsers that learn from them."""
 
 from __future__ import annotations
 

@@ -173,7 +173,8 @@ class Chain:
     @cached_property
     def target_tagger(self) -> ColumnTagger:
         """Learnt from tagged text if there is some, otherwise from what links carry."""
-        return self._with_threads(self.stages.model("target-tagger", self._target_tagger))
+        made: ColumnTagger = self._with_threads(self.stages.model("target-tagger", self._target_tagger))
+        return made
 
     def _target_tagger(self) -> ColumnTagger:
         options = self.options
@@ -192,7 +193,8 @@ class Chain:
     @cached_property
     def delexicalised(self) -> DependencyParser:
         """A parser of the source treebank that looks at tags alone."""
-        return self._with_threads(self.stages.model("delexicalised", self._delexicalised))
+        made: DependencyParser = self._with_threads(self.stages.model("delexicalised", self._delexicalised))
+        return made
 
     def _delexicalised(self) -> DependencyParser:
         made = self._new_parser(1, self.options.iterations)

@@ -18,7 +18,7 @@ from isogloss.data.links import Links
 from isogloss.data.reading import Reading, check_reading
 from isogloss.data.tag_dictionary import TagDictionary
 from isogloss.data.treebank import Treebank
-from isogloss.errors import ParameterError, TreebankError, UsageError
+from isogloss.errors import ParameterError, UsageError
 from isogloss.estimator import option
 from isogloss.metrics.parsing import ParseScore, score_trees
 from isogloss.progress import Progress, QuietProgress
@@ -245,12 +245,17 @@ class TransferredParser(TransferOptions):
     def save(self, path: str | PathLike[str]) -> None:
         """Write a folder with tagger, parser and contractions; see `isogloss.store`."""
         learnt = self._learnt
+        tagger = learnt.tagger
         arrays, parser = learnt.parser._fitted.to_parts()
-        arrays = store.prefixed("parser.", arrays) | store.prefixed("tagger.", learnt.tagger.to_arrays())
+        arrays = store.prefixed("parser.", arrays) | store.prefixed("tagger.", tagger.to_arrays())
         table = None if learnt.contractions is None else learnt.contractions.to_bytes().decode()
         meta = {
             "parser": {"options": learnt.parser.options_, "meta": parser, "trace": learnt.parser.trace_.tolist()},
-            "tagger": {"kind": learnt.tagger._kind, "options": learnt.tagger.options_, "meta": learnt.tagger.all_meta()},
+            "tagger": {
+                "kind": learnt.tagger._kind,
+                "options": learnt.tagger.options_,
+                "meta": learnt.tagger.all_meta(),
+            },
             "contractions": table,
             "report": learnt.report,
             **Reading.to_meta(self.reading_),

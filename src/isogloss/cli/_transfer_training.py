@@ -1,0 +1,226 @@
+"""`isogloss transfer train` and `isogloss transfer apply`: a tagger and parser for a language without a treebank."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from isogloss.cli._common import (
+    Encoding,
+    Errors,
+    Json,
+    Output,
+    Quiet,
+    Resume,
+    SourceEncoding,
+    TargetEncoding,
+    Threads,
+    Tokenise,
+    check_output,
+    compiling,
+    progress_for,
+    say,
+    write_json,
+    write_result,
+)
+from isogloss.cli._models import header_of, load_parser
+from isogloss.cli._options import with_options
+from isogloss.cli._treebanks import InFormat, SaveFolder, read_either, read_treebank, standard_input_once
+from isogloss.cli.dictionary import DictionaryFormat, DictionaryTagset, UnknownTags
+from isogloss.errors import UsageError
+from isogloss.tasks.transfer.options import TransferOptions
+
+if TYPE_CHECKING:
+    from isogloss.tasks.transfer import TransferredParser
+
+__all__ = ["apply", "train"]
+
+EVIDENCE = "What to learn from"
+LEARNING = "Learning"
+
+BitextFiles = Annotated[
+    tuple[str, str],
+    typer.Option(
+        "--bitext", metavar="SOURCE TARGET", help="Text in the language that has a treebank, and its translation."
+    ),
+]
+SourceTreebank = Annotated[
+    str,
+    typer.Option("--source-treebank", metavar="TRAIN", help="Trees of the language of SOURCE, in CoNLL-U; any text."),
+]
+DictionaryFile = Annotated[
+    str | None,
+    typer.Option(
+        "--dictionary", metavar="DICT", rich_help_panel=EVIDENCE,
+        help="Words of the target language with the tags they may have, a pair a line.",
+    ),
+]  # fmt: skip
+LinksFile = Annotated[
+    str | None,
+    typer.Option(
+        "--links", metavar="FILE", rich_help_panel=EVIDENCE,
+        help="Links of the bitext (align --scores); found anew without it.",
+    ),
+]  # fmt: skip
+SourceTrees = Annotated[
+    str | None,
+    typer.Option(
+        "--source-trees", metavar="FILE", rich_help_panel=EVIDENCE,
+        help="SOURCE in CoNLL-U with tags and trees; parsed anew without it.",
+    ),
+]  # fmt: skip
+TargetTags = Annotated[
+    str | None,
+    typer.Option(
+        "--target-tags", metavar="FILE", rich_help_panel=EVIDENCE,
+        help="Tagged sentences of the target language, in CoNLL-U: its tagger is learnt from them.",
+    ),
+]  # fmt: skip
+TargetTrees = Annotated[
+    str | None,
+    typer.Option(
+        "--target-trees", metavar="FILE", rich_help_panel=EVIDENCE,
+        help="Trees of the target language, if there are a few: they are learnt from as well.",
+    ),
+]  # fmt: skip
+
+
+@with_options(
+    TransferOptions, "sentences", "longest", "iterations", "rounds", "share", "seed", panel=LEARNING,
+    first=("method", "order", "contractions"),
+)  # fmt: skip
+def train(
+    bitext: BitextFiles,
+    source_treebank: SourceTreebank,
+    save: SaveFolder,
+    threads: Threads = None,
+    json: Json = False,
+    quiet: Quiet = False,
+    resume: Resume = False,
+    dictionary: DictionaryFile = None,
+    links: LinksFile = None,
+    source_trees: SourceTrees = None,
+    target_tags: TargetTags = None,
+    target_trees: TargetTrees = None,
+    dictionary_format: DictionaryFormat = "auto",
+    tagset: DictionaryTagset = "auto",
+    unknown: UnknownTags = "error",
+    tokenise: Tokenise = None,
+    encoding: Encoding = "utf-8",
+    source_encoding: SourceEncoding = None,
+    target_encoding: TargetEncoding = None,
+    errors: Errors = "strict",
+    *,
+    options: dict[str, Any],
+) -> None:
+    """Learn a tagger and a parser for the language of TARGET, which has no treebank.
+
+    A tagger and a parser are learnt from TRAIN and applied to SOURCE; words are linked; tags and trees are carried to
+    TARGET; and what arrives there teaches a tagger and a parser, which need no translation any more. `isogloss transfer
+    apply` then tags and parses new text. See docs/transfer.md.
+    """
+    from isogloss import store
+
+    began = time.perf_counter()
+    swallowed = [name for name in bitext if name.startswith("--")]
+    if swallowed:
+        raise UsageError(f"--bitext needs two files, SOURCE and TARGET; {swallowed[0]} is an option")
+    standard_input_once(*bitext, source_treebank, dictionary, links, source_trees, target_tags, target_trees)
+    store.check_place(save)  # before the work
+    TransferOptions(**options).check_params()
+    reading: dict[str, Any] = {"encoding": encoding, "errors": errors}
+    with compiling(f"transfer-train-{options['method']}-{options['order']}", quiet, "3 minutes"):
+        from isogloss.data.bitext import Bitext
+        from isogloss.data.formats import read_links
+        from isogloss.data.tag_dictionary import TagDictionary
+        from isogloss.tasks.transfer import TransferredParser
+
+        sides: dict[str, Any] = {"source_encoding": source_encoding, "target_encoding": target_encoding}
+        pairs = Bitext.read(bitext[0], bitext[1], tokenise=tokenise or "space", **reading, **sides)
+        words = None
+        if dictionary is not None:
+            lookup = {"format": dictionary_format, "tagset": tagset, "unknown": unknown}
+            words = TagDictionary.read(dictionary, **lookup, **reading)
+        trees = {
+            name: None if path is None else read_treebank(path, encoding, errors)
+            for name, path in (("source", source_trees), ("target", target_tags), ("trees", target_trees))
+        }
+        parser = TransferredParser(words, threads=threads, **options)
+        parser.fit(
+            pairs, read_treebank(source_treebank, encoding, errors), **trees,
+            links=None if links is None else read_links(links, bitext=pairs), progress=progress_for(quiet),
+            checkpoint=save.rstrip("/") + ".checkpoint", resume=resume,
+        )  # fmt: skip
+    parser.save(save)
+    seconds = time.perf_counter() - began
+    for line in _described(parser):
+        say(line, quiet)
+    say(f"saved in {save}, {seconds:.1f} s", quiet)
+    if json:
+        write_json(parser.report_ | {"model": save, "seconds": seconds})
+
+
+def _described(parser: TransferredParser) -> list[str]:
+    """What was done, and how sure it is."""
+    found = parser.report_
+    lines = [f"{found['pairs']:,} pairs, {found['target_words']:,} words of the target language"]
+    if found["split"]:
+        of = f" of {found['language']}" if found["language"] else ""
+        lines.append(f"{found['split']:,} of them by splitting contractions{of}")
+    lines.append(f"{len(parser.tagger_.labels_)} tags, {found['tags']}")
+    if "projected" in found:
+        lines.append(f"{100 * found['projected']:.0f}% of the trees came through {found['links']:,} links")
+    if "confidence" in found:
+        lines.append(
+            f"{found['sentences']:,} trees were learnt from; of a hundred of all links about "
+            f"{100 * found['confidence']:.0f} should be as meant"
+        )
+    return lines
+
+
+def apply(
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL", show_default=False, help="A folder by `isogloss transfer train`.")
+    ],
+    text: Annotated[
+        str,
+        typer.Argument(
+            metavar="IN", show_default=False, help="Plain text, a sentence a line; or CoNLL-U, whose words stay."
+        ),
+    ],
+    output: Output = None,
+    keep_tags: Annotated[bool, typer.Option("--keep-tags", help="Parse with the UPOS that CoNLL-U has.")] = False,
+    confidence: Annotated[
+        bool, typer.Option("--confidence", help="Write the probability of each link into MISC: Confidence=0.98.")
+    ] = False,
+    threads: Threads = None,
+    quiet: Quiet = False,
+    format: InFormat = "auto",
+    tokenise: Tokenise = None,
+    encoding: Encoding = "utf-8",
+    errors: Errors = "strict",
+) -> None:
+    """Tag and parse text. Contractions of plain text are split and written as multiword tokens.
+
+    CoNLL-U keeps its words, and what stood in UPOS, HEAD and DEPREL is replaced.
+    """
+    from isogloss.data.treebank import Treebank
+
+    began = time.perf_counter()
+    check_output(output, [text])
+    header_of(model, "parse")  # a wrong model is refused before anything is compiled for it
+    with compiling("transfer-apply", quiet):
+        from isogloss.tasks.transfer import TransferredParser
+
+        parser = load_parser(model, threads)
+        if not isinstance(parser, TransferredParser):
+            raise UsageError(f"{model}: this parser was not transferred. Use `isogloss parse apply`")
+        given = read_either(text, format, encoding=encoding, errors=errors, tokenise=tokenise or "space")
+        if keep_tags and not isinstance(given, Treebank):
+            raise UsageError(f"{text}: --keep-tags needs CoNLL-U with tags, and this is plain text")
+        parsed = parser.predict(given, tags="given" if keep_tags else "predicted", confidence=confidence)
+        write_result(output, parsed.to_bytes())
+    seconds = time.perf_counter() - began
+    say(f"{len(parsed):,} sentences, {parsed.n_words:,} words parsed, {seconds:.1f} s", quiet)
