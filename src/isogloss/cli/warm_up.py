@@ -81,6 +81,7 @@ LINES = (
     f"parse apply first {_TREES} --confidence -o parsed.conllu",
     "parse apply crossing en-de.en.txt --confidence -o parsed.conllu",
     "parse apply joint en-de.en.txt -o parsed.conllu",
+    f"parse complete {_TREES} --parser parser -o completed.conllu",
     "parse score parsed.conllu parsed.conllu -o trees.txt",
 )
 """Command lines that use every kernel, on the bundled sample; each may use what those before it wrote."""
