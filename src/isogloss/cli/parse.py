@@ -24,7 +24,7 @@ from isogloss.cli._common import (
     write_result,
 )
 from isogloss.cli._memory import say_if_strange
-from isogloss.cli._models import header_of, load_parser
+from isogloss.cli._models import header_of, load_dependency_parser, load_parser
 from isogloss.cli._options import with_options
 from isogloss.cli._treebanks import (
     Breakdown,
@@ -40,7 +40,6 @@ from isogloss.cli._treebanks import (
     score_files,
     standard_input_once,
 )
-from isogloss.errors import UsageError
 from isogloss.tasks.parse.options import DependencyOptions, JointOptions
 
 if TYPE_CHECKING:
@@ -243,22 +242,11 @@ def complete(
     Sentences without gaps are written as they are, to the byte. Heads that no tree of the parser can have together
     (cycles, two roots, links that cross where the parser's do not) are refused with their line.
     """
-    from isogloss import store
-
     began = time.perf_counter()
     check_output(output, [partial])
-    header = header_of(model, "parse")
-    if header["kind"] == "parse.joint":
-        raise UsageError(
-            f"{model}: this parser finds tags and trees together, and cannot take heads as given. Train one with "
-            "`isogloss parse train`"
-        )
+    header_of(model, "parse")  # a wrong model is refused before anything is compiled for it
     with compiling("parse-complete", quiet):
-        from isogloss.tasks.parse import DependencyParser
-
-        parser = store.load(model)
-        assert isinstance(parser, DependencyParser)
-        parser.threads = threads
+        parser = load_dependency_parser(model, threads)
         given = read_treebank(partial, encoding, errors)
         say_if_strange(parser.reading_, given)
         found = parser.complete(given, confidence=confidence)
