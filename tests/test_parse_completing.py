@@ -76,6 +76,15 @@ def test_it_is_the_best_tree_with_these_heads(trees: Treebank, parsers: dict) ->
                 assert float(misc["Confidence"]) == pytest.approx(np.exp(np.logaddexp.reduce(same) - total), abs=2e-4)
 
 
+def test_a_few_sentences_at_a_time_are_all_at_once(
+    trees: Treebank, parsers: dict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    partial, parser = with_gaps(trees), parsers[2, True]
+    whole = parser.complete(partial)
+    monkeypatch.setattr("isogloss.tasks.parse.inference.CELLS", 200)
+    assert parser.complete(partial).to_bytes() == whole.to_bytes()
+
+
 def test_without_given_heads_it_is_predict(trees: Treebank, parsers: dict) -> None:
     parser = parsers[2, True]
     bare = trees.with_columns(heads=np.full(trees.n_words, -1), deprel=["_"] * trees.n_words)

@@ -97,8 +97,8 @@ class LinkFilter:
             best, beliefs = best_trees(trees, "mbr"), trees.marginals().values
             here = gold[offsets[sentences[0]] : offsets[sentences[-1] + 1]]
             kept = np.zeros(every.n_links, np.bool_)
-            given = (every.offsets, every.starts, every.heads, beliefs, best, here, self.threshold, MOST)
-            run_sentences(choose, len(sentences), *given, kept)
+            links = (every.offsets, every.starts, every.heads, beliefs, best, here, self.threshold, MOST)
+            run_sentences(choose, len(sentences), *links, kept)
             counts.append(count(every.starts, kept))
             found.append(every.heads[kept])
         starts = np.concatenate([[0], np.cumsum(np.concatenate(counts))]).astype(np.int64)

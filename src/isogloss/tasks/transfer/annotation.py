@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -150,7 +150,8 @@ def project_columns(
         ids = own.ids.copy()
         ids[held] = of_source[other.ids[partners.word[held]]] if len(held) else 0
         carried[held] = True
-        found = found.with_predictions(**{column: Column(ids, Vocabulary(names))})
+        fresh: dict[str, Any] = {column: Column(ids, Vocabulary(names))}
+        found = found.with_predictions(**fresh)
     return _with_provenance(found, partners, carried, "TagProj")
 
 
