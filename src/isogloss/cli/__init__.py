@@ -51,6 +51,9 @@ COMMANDS = {
     "dictionary": Command("isogloss.cli.dictionary", "Say what a dictionary of tags covers, and how well it fits."),
     "parse": Command("isogloss.cli.parse", "Parse sentences: train on a treebank, apply to new text, score."),
     "doctor": Command("isogloss.cli.doctor", "Say what is odd about a corpus, what to do, and what it will cost."),
+    "transfer": Command(
+        "isogloss.cli.transfer", "Carry trees, tags, names or markup from one language to another, along links."
+    ),
     "transfer-markup": Command("isogloss.cli.transfer_markup", "Carry inline tags of the source into the target."),
     "sample": Command("isogloss.cli.sample", "Write the files of a bundled corpus, to try the other commands on."),
     "warm-up": Command("isogloss.cli.warm_up", "Compile all kernels now, so that no command has to later."),

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from isogloss.tasks.parse import DependencyParser, JointMorphologyParser
     from isogloss.tasks.tag import Tagger
 
-__all__ = ["USES", "Use", "header_of", "load_aligner", "load_parser", "load_tagger"]
+__all__ = ["USES", "Use", "header_of", "load_aligner", "load_dependency_parser", "load_parser", "load_tagger"]
 
 
 class Use(NamedTuple):
@@ -67,6 +67,18 @@ def load_aligner(path: str, threads: int | None = None) -> Any:
 def load_parser(path: str, threads: int | None = None) -> DependencyParser | JointMorphologyParser:
     """A saved parser of either kind."""
     parser: DependencyParser | JointMorphologyParser = _load(path, "parse")
+    parser.threads = threads
+    return parser
+
+
+def load_dependency_parser(path: str, threads: int | None = None) -> DependencyParser:
+    """A saved parser that can take heads as given; one of tags and trees together is refused."""
+    if header_of(path, "parse")["kind"] == "parse.joint":
+        raise UsageError(
+            f"{path}: this parser finds tags and trees together, and cannot take heads as given. Train one with "
+            "`isogloss parse train`"
+        )
+    parser: DependencyParser = _load(path, "parse")
     parser.threads = threads
     return parser
 

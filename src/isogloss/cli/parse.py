@@ -23,7 +23,8 @@ from isogloss.cli._common import (
     write_json,
     write_result,
 )
-from isogloss.cli._models import header_of, load_parser
+from isogloss.cli._memory import say_if_strange
+from isogloss.cli._models import header_of, load_dependency_parser, load_parser
 from isogloss.cli._options import with_options
 from isogloss.cli._treebanks import (
     Breakdown,
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from isogloss.data.treebank import Treebank
     from isogloss.tasks.parse import DependencyParser
 
-__all__ = ["COMMANDS", "apply", "score", "train", "train_joint"]
+__all__ = ["COMMANDS", "apply", "complete", "score", "train", "train_joint"]
 
 LEARNING = "Learning"
 MEASURES = ("uas", "las", "clas", "upos", "xpos", "ufeats")
@@ -213,6 +214,47 @@ def apply(
     say(f"{len(given):,} sentences, {given.n_words:,} words parsed, {seconds:.1f} s", quiet)
 
 
+def complete(
+    partial: Annotated[
+        str,
+        typer.Argument(
+            metavar="PARTIAL", show_default=False, help="CoNLL-U in which some heads or relations are _ (not known)."
+        ),
+    ],
+    model: Annotated[
+        str, typer.Option("--parser", metavar="MODEL", help="A folder by `isogloss parse train`, which fills them in.")
+    ],
+    output: Output = None,
+    confidence: Annotated[
+        bool,
+        typer.Option(
+            "--confidence/--no-confidence",
+            help="Write the probability of what was filled in into MISC: Confidence=0.98.",
+        ),
+    ] = True,
+    threads: Threads = None,
+    quiet: Quiet = False,
+    encoding: Encoding = "utf-8",
+    errors: Errors = "strict",
+) -> None:
+    """Fill in the heads and relations that a treebank lacks; those that it has stay, and shape the rest of the tree.
+
+    Sentences without gaps are written as they are, to the byte. Heads that no tree of the parser can have together
+    (cycles, two roots, links that cross where the parser's do not) are refused with their line.
+    """
+    began = time.perf_counter()
+    check_output(output, [partial])
+    header_of(model, "parse")  # a wrong model is refused before anything is compiled for it
+    with compiling("parse-complete", quiet):
+        parser = load_dependency_parser(model, threads)
+        given = read_treebank(partial, encoding, errors)
+        say_if_strange(parser.reading_, given)
+        found = parser.complete(given, confidence=confidence)
+        write_result(output, found.to_bytes())
+    filled, seconds = int((given.heads < 0).sum()), time.perf_counter() - began
+    say(f"{filled:,} of {given.n_words:,} heads filled in, in {len(given):,} sentences, {seconds:.1f} s", quiet)
+
+
 def score(
     found: Found,
     gold: Gold,
@@ -234,5 +276,5 @@ def score(
     )
 
 
-COMMANDS = {"train": train, "train-joint": train_joint, "apply": apply, "score": score}
+COMMANDS = {"train": train, "train-joint": train_joint, "apply": apply, "complete": complete, "score": score}
 """The commands of this group: ``isogloss parse train`` and so on."""

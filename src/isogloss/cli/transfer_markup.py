@@ -1,4 +1,4 @@
-"""`isogloss transfer-markup`: inline tags and placeholders of the source, placed in the target."""
+"""`isogloss transfer-markup`, or `transfer markup`: tags and placeholders of the source, placed in the target."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from isogloss.data import Bitext, Links
     from isogloss.tasks.transfer import Tag
 
-__all__ = ["command"]
+__all__ = ["command", "linker"]
 
 _STREAMED = 10_000
 
@@ -98,7 +98,7 @@ def command(
     assert target is not None
     with compiling("transfer-markup" if links is not None else "align", quiet, "10 s" if links is not None else "30 s"):
         blocks = work.blocks((source, target), encodings, None if model is None else _STREAMED)
-        linked = _linker(links, model, threads, quiet)
+        linked = linker(links, model, threads, quiet)
         write_result(output, work.placed(blocks, (f"{source} (without markup)", target), linked))
     if report is not None:
         write_result(report, "".join(f"{line}\t{tag}\t{reason}\n" for line, tag, reason in work.guesses))
@@ -107,7 +107,7 @@ def command(
     say(f"{work.tags:,} tags placed in {work.marked:,} lines{where}", quiet)
 
 
-def _linker(links: str | None, model: str | None, threads: int | None, quiet: bool) -> Callable[[Bitext], Links]:
+def linker(links: str | None, model: str | None, threads: int | None, quiet: bool) -> Callable[[Bitext], Links]:
     """What finds the links of a bitext."""
     if links is not None:
         from isogloss.data.formats import read_links

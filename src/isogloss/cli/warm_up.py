@@ -52,6 +52,7 @@ LINES = (
     f"filter {_TEXTS} --model hmm --scores kept.txt",
     f"doctor {_TEXTS} hmm.txt -o doctor.txt",
     f"transfer-markup {_TEXTS} hmm.txt -o markup.txt",
+    f"transfer markup {_TEXTS} hmm.txt -o markup.txt",
     f"tag train {_TREES} --dev {_TREES} --iterations 2 --save tagger",
     f"tag train {_TREES} --order 2 --decoder viterbi --iterations 2 --save second",
     f"tag train {_TREES} --adapt en-de.en.txt --iterations 2 --save adapted",
@@ -81,6 +82,8 @@ LINES = (
     f"parse apply first {_TREES} --confidence -o parsed.conllu",
     "parse apply crossing en-de.en.txt --confidence -o parsed.conllu",
     "parse apply joint en-de.en.txt -o parsed.conllu",
+    f"parse complete {_TREES} --parser parser -o completed.conllu",
+    f"transfer project --bitext {_TEXTS} --source-trees parsed.conllu --links hmm.txt --fill -o carried.conllu",
     "parse score parsed.conllu parsed.conllu -o trees.txt",
 )
 """Command lines that use every kernel, on the bundled sample; each may use what those before it wrote."""

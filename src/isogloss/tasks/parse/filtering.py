@@ -74,8 +74,14 @@ class LinkFilter:
         found = run(learner, learner.init(), iterations=PASSES, progress=progress, name="Choosing links")
         return cls(PartScorer.packed(features, table.keys, found.state.average), first, threshold)
 
-    def candidates(self, words: Words, heads: NDArray[np.int32] | None = None) -> Candidates:
-        """The links to look at; with `heads`, those to gold heads as well, whatever their posterior."""
+    def candidates(
+        self, words: Words, heads: NDArray[np.int32] | None = None, *, given: NDArray[np.int32] | None = None
+    ) -> Candidates:  # fmt: skip
+        """The links to look at; with `heads`, those to gold heads as well, whatever their posterior.
+
+        With `given` (−1 where any will do), posteriors are those among the trees that have these heads, and there must
+        be such: words whose head is given then have no other candidate, and the others still make a tree.
+        """
         from isogloss.tasks.parse._numba.filtering import choose, count
 
         plain = words.without_features()
@@ -86,11 +92,13 @@ class LinkFilter:
             every = Candidates.all(words.lengths[sentences])
             parts = TreeParts.of(every)
             trees = self.shape.trees(parts, self.scorer.scores(plain, sentences, parts))
+            if given is not None:
+                trees = trees.having(given[offsets[sentences[0]] : offsets[sentences[-1] + 1]])
             best, beliefs = best_trees(trees, "mbr"), trees.marginals().values
             here = gold[offsets[sentences[0]] : offsets[sentences[-1] + 1]]
             kept = np.zeros(every.n_links, np.bool_)
-            given = (every.offsets, every.starts, every.heads, beliefs, best, here, self.threshold, MOST)
-            run_sentences(choose, len(sentences), *given, kept)
+            links = (every.offsets, every.starts, every.heads, beliefs, best, here, self.threshold, MOST)
+            run_sentences(choose, len(sentences), *links, kept)
             counts.append(count(every.starts, kept))
             found.append(every.heads[kept])
         starts = np.concatenate([[0], np.cumsum(np.concatenate(counts))]).astype(np.int64)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from isogloss import store
@@ -47,9 +48,9 @@ class Fitted:
         """What scores trees: parts, with labels summed out of links if they are joint."""
         return self.scorer if self.joint is None else JointScorer(self.scorer, self.joint)
 
-    def candidates(self, words: Words) -> Candidates:
-        """The links that are looked at."""
-        return Candidates.all(words.lengths) if self.filter is None else self.filter.candidates(words)
+    def candidates(self, words: Words, given: NDArray[np.int32] | None = None) -> Candidates:
+        """The links that are looked at; `given` are heads that are known, −1 elsewhere."""
+        return Candidates.all(words.lengths) if self.filter is None else self.filter.candidates(words, given=given)
 
     # --- keeping
 

@@ -24,6 +24,7 @@ from isogloss.progress import Progress, QuietProgress
 from isogloss.structures.batch import Stack
 from isogloss.structures.loopy import LoopyTrees
 from isogloss.structures.tree_parts import FAMILIES
+from isogloss.tasks.parse.completing import complete
 from isogloss.tasks.parse.cutting import cut, joined
 from isogloss.tasks.parse.explaining import explain
 from isogloss.tasks.parse.features import LINK_ROLES, LINK_TEMPLATES, templates_for
@@ -253,6 +254,28 @@ class DependencyParser(DependencyOptions):
                 parsed = parsed.with_misc("LabelConfidence", [f"{p:.4f}" for p in sure.tolist()])
         return parsed
 
+    def complete(self, treebank: Treebank, *, confidence: bool = True) -> Treebank:
+        """Fill in the heads and relations that a treebank lacks; those that it has stay.
+
+        The trees are the best among those that have the given heads, and posteriors are those among them. With
+        `confidence`, MISC of a word whose head was filled in gets ``Confidence``, and of one whose relation was,
+        ``LabelConfidence``. Nothing else is written: sentences without gaps, tags and features stay as they are.
+
+        Raises
+        ------
+        TreebankError
+            No tree of this parser's kind has the given heads; the message names the word.
+
+        Examples
+        --------
+        >>> trees = Treebank.of([[("she", "PRON", 2, "nsubj"), ("sleeps", "VERB", 0, "root")]] * 5)
+        >>> parser = DependencyParser(iterations=3).fit(trees)
+        >>> found = parser.complete(Treebank.of([[("he", "PRON"), ("eats", "VERB", 1, "dep")]]))
+        >>> found.heads.tolist(), found.strings("deprel", 0), found.strings("misc", 0)[1]
+        ([0, 1], ('root', 'dep'), '_')
+        """
+        return complete(self, as_treebank(treebank), confidence)
+
     def predict_proba(self, treebank: Treebank | Text) -> Stack:
         """The posterior of each link: float64[n + 1, n + 1] for each sentence, as (head, child), the root first."""
         _, _, words = self._seen(treebank)
@@ -348,10 +371,10 @@ class DependencyParser(DependencyOptions):
             )
         return learnt, treebank
 
-    def _trees(self, words: Words) -> Iterator[LoopyTrees]:
-        """Distributions over the trees of all sentences, some at a time."""
+    def _trees(self, words: Words, given: NDArray[np.int32] | None = None) -> Iterator[LoopyTrees]:
+        """Distributions over the trees of all sentences, or those that have the given heads, some at a time."""
         learnt = self._learnt
-        return all_trees(learnt.tree_scorer, words, learnt.candidates(words), learnt.shape)
+        return all_trees(learnt.tree_scorer, words, learnt.candidates(words, given), learnt.shape)
 
     @property
     def labels_(self) -> tuple[str, ...]:

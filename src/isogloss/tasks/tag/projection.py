@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from isogloss.data.tag_dictionary import TagDictionary
 
 __all__ = [
-    "Constraints", "Expectations", "Projected", "carried", "check_links", "constraints", "expectations", "first_words",
-    "type_counts", "type_sets",
+    "Constraints", "Expectations", "Projected", "best_links", "carried", "check_links", "constraints", "expectations",
+    "first_words", "type_counts", "type_sets",
 ]  # fmt: skip
 
 Floats = NDArray[np.float64]
@@ -83,18 +83,29 @@ def carried(bitext: Bitext, links: Links, source: Treebank, tags: tuple[str, ...
     first = first_words(bitext, source)
     ids, vocabulary = source.columns[column]
     numbers = Vocabulary(tags).encode(vocabulary)[ids] if len(ids) else np.zeros(0, np.int32)
-    starts = bitext.target.ids.offsets - bitext.target.ids.offsets[0]  # a part of a text begins anywhere
-    used = np.ones(len(links.source), np.bool_) if links.possible is None else ~links.possible
-    pair = links.pair[used]
-    chances = np.ones(len(links.source)) if links.probability is None else links.probability.astype(np.float64)
-    chances, tag = chances[used], numbers[first[pair] + links.source[used]]
-    word = starts[pair] + links.target[used]
-    # The last written wins: by word, then probability; of equals, the first link of the row.
-    order = np.lexsort((-np.arange(len(word)), chances, word))
-    labels, best = np.full(int(starts[-1]), -1, np.int32), np.zeros(int(starts[-1]))
-    labels[word[order]], best[word[order]] = tag[order], chances[order]
+    link = best_links(bitext, links)
+    labels, best = np.full(len(link), -1, np.int32), np.zeros(len(link))
+    held, at = link >= 0, link[link >= 0]
+    labels[held] = numbers[first[links.pair[at]] + links.source[at]]
+    best[held] = 1.0 if links.probability is None else links.probability[at].astype(np.float64)
     best[labels < 0] = 0.0
     return Projected(labels, best)
+
+
+def best_links(bitext: Bitext, links: Links) -> NDArray[np.int64]:
+    """int64[n_words]: the number of the most probable link of each target word, −1 for words without.
+
+    Without probabilities, and of equals, the first link of the row. Possible links of gold do not count.
+    """
+    starts = bitext.target.ids.offsets - bitext.target.ids.offsets[0]  # a part of a text begins anywhere
+    used = np.arange(len(links.source)) if links.possible is None else np.flatnonzero(~links.possible)
+    chances = np.ones(len(used)) if links.probability is None else links.probability[used].astype(np.float64)
+    word = starts[links.pair[used]] + links.target[used]
+    # The last written wins: by word, then probability; of equals, the first link of the row.
+    order = np.lexsort((-used, chances, word))
+    best = np.full(int(starts[-1]), -1, np.int64)
+    best[word[order]] = used[order]
+    return best
 
 
 def first_words(bitext: Bitext, source: Treebank) -> NDArray[np.int64]:
