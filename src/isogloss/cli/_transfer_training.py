@@ -47,9 +47,12 @@ BitextFiles = Annotated[
     ),
 ]
 SourceTreebank = Annotated[
-    str,
-    typer.Option("--source-treebank", metavar="TRAIN", help="Trees of the language of SOURCE, in CoNLL-U; any text."),
-]
+    str | None,
+    typer.Option(
+        "--source-treebank", metavar="TRAIN", show_default=False,
+        help="Trees of the language of SOURCE, in CoNLL-U, of any text; not needed with --source-trees.",
+    ),
+]  # fmt: skip
 DictionaryFile = Annotated[
     str | None,
     typer.Option(
@@ -93,8 +96,8 @@ TargetTrees = Annotated[
 )  # fmt: skip
 def train(
     bitext: BitextFiles,
-    source_treebank: SourceTreebank,
     save: SaveFolder,
+    source_treebank: SourceTreebank = None,
     threads: Threads = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -124,14 +127,19 @@ def train(
     from isogloss import store
 
     began = time.perf_counter()
+    if source_treebank is None and source_trees is None:
+        raise UsageError(
+            "give --source-treebank: trees of the language of SOURCE; or --source-trees: SOURCE with trees"
+        )
     swallowed = [name for name in bitext if name.startswith("--")]
     if swallowed:
         raise UsageError(f"--bitext needs two files, SOURCE and TARGET; {swallowed[0]} is an option")
     standard_input_once(*bitext, source_treebank, dictionary, links, source_trees, target_tags, target_trees)
     store.check_place(save)  # before the work
-    TransferOptions(**options).check_params()
+    told = TransferOptions(**options)
+    told.check_params()
     reading: dict[str, Any] = {"encoding": encoding, "errors": errors}
-    with compiling(f"transfer-train-{options['method']}-{options['order']}", quiet, "3 minutes"):
+    with compiling(f"transfer-train-{told.method}-{told.order}", quiet, "3 minutes"):
         from isogloss.data.bitext import Bitext
         from isogloss.data.formats import read_links
         from isogloss.data.tag_dictionary import TagDictionary
@@ -145,12 +153,15 @@ def train(
             words = TagDictionary.read(dictionary, **lookup, **reading)
         trees = {
             name: None if path is None else read_treebank(path, encoding, errors)
-            for name, path in (("source", source_trees), ("target", target_tags), ("trees", target_trees))
-        }
+            for name, path in (
+                ("treebank", source_treebank), ("source", source_trees), ("target", target_tags),
+                ("trees", target_trees),
+            )
+        }  # fmt: skip
+        known = None if links is None else read_links(links, bitext=pairs)
         parser = TransferredParser(words, threads=threads, **options)
         parser.fit(
-            pairs, read_treebank(source_treebank, encoding, errors), **trees,
-            links=None if links is None else read_links(links, bitext=pairs), progress=progress_for(quiet),
+            pairs, **trees, links=known, progress=progress_for(quiet),
             checkpoint=save.rstrip("/") + ".checkpoint", resume=resume,
         )  # fmt: skip
     parser.save(save)

@@ -122,7 +122,7 @@ class TransferredParser(TransferOptions):
     def fit(
         self,
         bitext: Bitext,
-        treebank: Treebank,
+        treebank: Treebank | None = None,
         *,
         source: Treebank | None = None,
         target: Treebank | None = None,
@@ -139,8 +139,9 @@ class TransferredParser(TransferOptions):
         bitext : Bitext
             The language that has a treebank first. A sentence a line; words as the treebank has them, but for
             contractions, which are split.
-        treebank : Treebank
-            Trees of the source language, of any text, with UPOS.
+        treebank : Treebank, optional
+            Trees of the source language, of any text, with UPOS. Needed unless `source` is given, which then stands for
+            it.
         source : Treebank, optional
             The source side of the bitext with trees, if they are known; otherwise they are found by a parser that is
             learnt from `treebank`.
@@ -157,7 +158,10 @@ class TransferredParser(TransferOptions):
             Go on from there.
         """
         self.check_params()
-        given = Given(bitext, as_gold(treebank), source, target, links, trees)
+        known = treebank if treebank is not None else source
+        if known is None:
+            raise UsageError("TransferredParser: give a treebank of the source language, or trees of the source side")
+        given = Given(bitext, as_gold(known), source, target, links, trees)
         chain = Chain.of(self, given, progress or QuietProgress(), checkpoint, resume)
         self._fitted = _Fitted(*chain.learn())
         self.reading_ = Reading.of(chain.split.bitext.target, frequent=True)
