@@ -22,6 +22,7 @@ from isogloss.structures.batch import Stack
 from isogloss.tasks.parse import DependencyParser
 from isogloss.tasks.tag import CrfTagger, ProjectedTagger
 from isogloss.tasks.tag.base import ColumnTagger
+from isogloss.tasks.tag.projection import carried
 from isogloss.tasks.transfer.completing import Completed, complete_trees, shared_links
 from isogloss.tasks.transfer.conserving import ConservedEdges
 from isogloss.tasks.transfer.edges import ProjectedEdges, density_of, project_posteriors
@@ -35,6 +36,9 @@ __all__ = ["Chain", "Given"]
 
 TAGGING_PAIRS = 20_000
 """Pairs that the target tagger is learnt from, at most; more did not make it better."""
+CERTAIN = 0.7
+"""Tags that a link at least this probable carries are those that trees are learnt with: they are more often right than
+the tagger's, and of one mind with the tree that is carried."""
 SOURCE_PASSES = 6
 DENSE, RUN = 0.8, 5
 """Method "density" begins with sentences in which so large a share of words, and so many in a row, have a head."""
@@ -214,8 +218,18 @@ class Chain:
         self.progress.start("Projecting trees", 1)
         certain = _certain(source) if posteriors is None else posteriors
         edges = project_posteriors(certain, source, bitext, shared_links(self.links)).take(usable)
-        text = Treebank.from_text(bitext.target).take(usable)
-        return Projected(edges, universal(self.target_tagger.predict(text)))
+        return Projected(edges, universal(self._tagged().take(usable)))
+
+    def _tagged(self) -> Treebank:
+        """The target side with tags: those that links carry with some certainty, otherwise those of the tagger."""
+        bitext, tagger = self.split.bitext, self.target_tagger
+        tagged = tagger.predict(Treebank.from_text(bitext.target))
+        if self.given.target is not None:  # a tagger that has seen tagged text knows better
+            return tagged
+        names = tagger.labels_
+        carried_tags = carried(bitext, self.links, self.source[0], names)
+        ids = np.where(carried_tags.sure(CERTAIN), carried_tags.labels, tagged.columns["upos"].ids)
+        return tagged.with_columns(upos=Column(ids.astype(np.int32), Vocabulary(names)))
 
     # --- the parser
 
