@@ -57,6 +57,8 @@ COLUMNS = (
 )  # fmt: skip
 KEY = ("language", "part", "method", "tags")
 PAGE = Path("docs/transfer.md")
+ENGLISH: dict[str, Any] = {}
+"""What chains of all languages have in common: the parsed source side, and the delexicalised parser."""
 
 
 def results() -> rows.Rows:
@@ -74,16 +76,9 @@ def chain(language: str) -> Chain:
     bitext = Bitext.read(texts / "en.txt.gz", texts / f"{language}.txt.gz")
     given = Given(bitext, treebank("en-ewt/train"))
     made = Chain.of(TransferredParser(), given, QuietProgress(), None, False)
-    if chain.cache_info().currsize:  # English was parsed for another language
-        vars(made)["source"], vars(made)["delexicalised"] = english()
-    else:
-        english.first = made.source, made.delexicalised  # type: ignore[attr-defined]
+    vars(made).update(ENGLISH)
+    ENGLISH.update(source=made.source, delexicalised=made.delexicalised)
     return made
-
-
-def english() -> Any:
-    """The parsed source side and the delexicalised parser."""
-    return english.first  # type: ignore[attr-defined]
 
 
 def learnt(language: str, method: str) -> TransferredParser:

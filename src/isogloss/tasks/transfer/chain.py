@@ -23,6 +23,7 @@ from isogloss.tasks.parse import DependencyParser
 from isogloss.tasks.tag import CrfTagger, ProjectedTagger
 from isogloss.tasks.tag.base import ColumnTagger
 from isogloss.tasks.tag.projection import carried
+from isogloss.tasks.transfer.baselines import determined_sentences, random_trees
 from isogloss.tasks.transfer.completing import Completed, complete_trees, shared_links
 from isogloss.tasks.transfer.conserving import ConservedEdges
 from isogloss.tasks.transfer.edges import ProjectedEdges, density_of, project_posteriors
@@ -40,6 +41,8 @@ CERTAIN = 0.7
 """Tags that a link at least this probable carries are those that trees are learnt with: they are more often right than
 the tagger's, and of one mind with the tree that is carried."""
 SOURCE_PASSES = 6
+HARD = 0.5
+"""Projected links that are at least this probable are there, where they are not counted by their probabilities."""
 DENSE, RUN = 0.8, 5
 """Method "density" begins with sentences in which so large a share of words, and so many in a row, have a head."""
 
@@ -237,15 +240,8 @@ class Chain:
         method = self.options.method
         if method == "posterior":
             return self._keeping_edges(projected), None
-        if method == "hard":
-            heads = projected.edges.heads()
-            whole = density_of(heads, projected.edges.offsets).share == 1
-            return self._learnt_from(projected.edges.as_treebank(projected.text).take(whole)), None
-        if method == "random":
-            from isogloss.tasks.transfer.baselines import random_trees
-
-            heads = random_trees(projected.edges, seed=self.options.seed)
-            return self._learnt_from(projected.text.with_columns(heads=heads)), None
+        if method in ("hard", "random"):
+            return self._learnt_from(self._baseline(projected)), None
         prior = self.delexicalised if method == "complete" else self._dense(projected)
         view = without_words(projected.text) if method == "complete" else projected.text
         for turn in range(self.options.rounds):
@@ -255,6 +251,16 @@ class Chain:
             last = turn + 1 == self.options.rounds
             prior, view = self._learnt_from(trees, "target-parser" if last else ""), projected.text
         return prior, found
+
+    def _baseline(self, projected: Projected) -> Treebank:
+        """Trees by hard projection: those that are whole, or those of the first sentences completed at random."""
+        edges = projected.edges.keep(projected.edges.probability >= HARD)
+        if self.options.method == "hard":
+            return edges.as_treebank(projected.text).take(determined_sentences(edges))
+        some = np.arange(min(len(edges), self.options.sentences))
+        edges, text = edges.take(some), projected.text.take(some)
+        heads = random_trees(edges, seed=self.options.seed)
+        return text.with_columns(heads=heads, deprel=_relations(edges, heads, text))
 
     def _chosen(self, projected: Projected, found: Completed, parsed: Treebank) -> Treebank:
         """The sentences whose trees are most probable and most of which was projected, with relations."""
@@ -267,7 +273,7 @@ class Chain:
 
     def _dense(self, projected: Projected) -> DependencyParser:
         """A parser of the sentences that were projected densely; what they lack it leaves open."""
-        found = projected.edges.as_treebank(projected.text, 0.5)
+        found = projected.edges.as_treebank(projected.text, HARD)
         density = density_of(found.heads, projected.edges.offsets)
         dense = (density.share >= DENSE) & (density.run >= np.minimum(RUN, projected.edges.lengths))
         if not dense.any():
@@ -279,7 +285,7 @@ class Chain:
 
     def _keeping_edges(self, projected: Projected) -> DependencyParser:
         """A parser that keeps a share of projected links in expectation."""
-        edges = projected.edges.keep(projected.edges.probability >= 0.5)
+        edges = projected.edges.keep(projected.edges.probability >= HARD)
         some = np.flatnonzero(np.diff(edges.starts) > 0)[: self.options.sentences]
         edges, text = edges.take(some), edges.as_treebank(projected.text).take(some)
 
