@@ -124,7 +124,7 @@ def measure(language: str, part: str, method: str, against: dict[str, list[Treeb
         other = against.get(f"{MAIN}, {tags}")
         if other is not None and method != MAIN and len(gold) == 1:
             compared = compare_trees(other[0], found[0], gold[0], measure="uas")
-            row["difference"], row["p"] = compared.difference, f"{compared.p:.2g}"
+            row["difference"], row["p"] = compared.delta, f"{compared.p_value:.2g}"
         made.append(row)
         print(
             f"{language} {part} {method}, {tags} tags: UAS {row['uas']:.2f}, LAS {row['las']:.2f}, {seconds:.0f} CPU s",

@@ -1,0 +1,198 @@
+"""`TransferredParser`: the laws of estimators, its methods, its stages, and what it refuses."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import isogloss as ig
+from isogloss import samples
+from isogloss.data import Bitext, Text, Treebank
+from isogloss.errors import BitextError, LinksError, ParameterError, TreebankError, UsageError
+from isogloss.progress import QuietProgress
+from isogloss.tasks.transfer import TransferredParser
+from isogloss.tasks.transfer.options import METHODS
+from isogloss.tasks.transfer.views import universal, without_words
+from isogloss.testing import check_estimator
+
+SOURCE = Treebank.from_bytes(samples.trees("en-de", "source").encode())
+GOLD = Treebank.from_bytes(samples.trees("en-de", "target").encode())
+PAIRS = samples.bitext("en-de").part(0, len(SOURCE))
+LINKS = samples.gold("en-de")[: len(SOURCE)]
+MAKE = partial(TransferredParser, iterations=2)
+
+
+def saved(parser: TransferredParser, folder: Path) -> list[bytes]:
+    parser.save(folder)
+    return [(folder / name).read_bytes() for name in ("model.json", "model.safetensors")]
+
+
+def test_it_keeps_the_laws_of_estimators() -> None:
+    check_estimator(
+        MAKE,
+        lambda e: e.fit(PAIRS, source=SOURCE, links=LINKS),
+        Text.of(["Die Frau liest im Garten .", "Unerhört !"]),
+        empty=Text.of([]),
+        other_fit=lambda e: e.fit(PAIRS[:12], source=SOURCE[:12], links=LINKS[:12]),
+        score=lambda e: e.score(GOLD),
+    )
+
+
+@pytest.fixture(scope="module")
+def scores() -> dict[str, float]:
+    """UAS of each method with the right tags, on the sentences whose translations were learnt from."""
+    found = {}
+    for method in METHODS:
+        parser = MAKE(method=method).fit(PAIRS, source=SOURCE, links=LINKS)
+        found[method] = parser.score(GOLD, tags="given").uas
+    return found
+
+
+def test_every_method_learns(scores: dict[str, float]) -> None:
+    assert set(scores) == set(METHODS)
+    assert min(scores.values()) > 60, scores
+
+
+def test_completing_trees_is_better_than_completing_them_at_random(scores: dict[str, float]) -> None:
+    assert scores["complete"] > scores["random"]
+    assert scores["complete"] > 80
+
+
+def test_the_whole_chain_from_a_treebank_of_the_source_language() -> None:
+    parser = MAKE().fit(samples.bitext("en-de"), SOURCE)
+    assert parser.score(GOLD).uas > 55
+    report = parser.report_
+    assert report["pairs"] == 50 and report["language"] == "de" and report["split"] > 0
+    assert 0 < report["projected"] < 1 and 0 < report["confidence"] <= 1
+
+
+def test_contractions_are_split_in_text_and_left_in_treebanks() -> None:
+    parser = MAKE().fit(PAIRS, source=SOURCE, links=LINKS)
+    found = parser.predict(Text.of(["Die Frau liest im Garten ."]))
+    assert found.words(0) == ("Die", "Frau", "liest", "in", "dem", "Garten", ".")
+    assert found.ranges.rows() == [(3, 5, "im")]
+    as_it_is = parser.predict(Treebank.of([[("im", "X"), ("Garten", "X")]]))
+    assert as_it_is.words(0) == ("im", "Garten")
+
+
+def test_tags_that_are_given_stay() -> None:
+    parser = MAKE().fit(PAIRS, source=SOURCE, links=LINKS)
+    odd = Treebank.of([[("Frau", "INTJ"), ("liest", "VERB")]])
+    assert parser.predict(odd, tags="given").strings("upos", 0) == ("INTJ", "VERB")
+    with pytest.raises(TreebankError, match="no word has a tag"):
+        parser.predict(Treebank.of([[("Frau",), ("liest",)]]), tags="given")
+    with pytest.raises(ParameterError, match="'predicted' or 'given'"):
+        parser.predict(odd, tags="gold")
+
+
+class Stopping(QuietProgress):
+    """Stops the work when a stage begins."""
+
+    def __init__(self, stage: str) -> None:
+        self.stage = stage
+
+    def start(self, name: str, total: float | None = None) -> None:
+        if name == self.stage:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("stage", ["Parsing the source side", "Projecting trees", "Completing trees"])
+def test_a_run_that_was_stopped_goes_on_to_the_same_bytes(stage: str, tmp_path: Path) -> None:
+    folder = tmp_path / "checkpoint"
+    whole = saved(MAKE().fit(PAIRS, SOURCE), tmp_path / "whole")
+    with pytest.raises(KeyboardInterrupt):
+        MAKE().fit(PAIRS, SOURCE, progress=Stopping(stage), checkpoint=folder)
+    assert (folder / "source-parser").exists()
+    again = MAKE().fit(PAIRS, SOURCE, checkpoint=folder, resume=True)
+    assert saved(again, tmp_path / "again") == whole
+    assert not folder.exists()
+
+
+def test_stages_of_another_run_are_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "checkpoint"
+    with pytest.raises(KeyboardInterrupt):
+        MAKE().fit(PAIRS, SOURCE, progress=Stopping("Projecting trees"), checkpoint=folder)
+    with pytest.raises(UsageError, match="other options or other texts"):
+        MAKE(seed=1).fit(PAIRS, SOURCE, checkpoint=folder, resume=True)
+    other = tmp_path / "mine"
+    other.mkdir()
+    (other / "letter.txt").write_text("dear")
+    with pytest.raises(UsageError, match="it has other files"):
+        MAKE().fit(PAIRS, SOURCE, checkpoint=other)
+    assert (other / "letter.txt").read_text() == "dear"
+
+
+def test_what_cannot_be_learnt_from_is_said() -> None:
+    with pytest.raises(UsageError, match="give a treebank of the source language"):
+        MAKE().fit(PAIRS)
+    with pytest.raises(BitextError, match="there are no words"):
+        MAKE().fit(Bitext.of([]), SOURCE)
+    with pytest.raises(TreebankError, match="no word has a head"):
+        MAKE().fit(PAIRS, Treebank.of([[("she", "PRON"), ("sleeps", "VERB")]]))
+    with pytest.raises(TreebankError, match="no word has a tag in column upos"):
+        MAKE().fit(PAIRS, Treebank.of([[("she", "_", 2, "nsubj"), ("sleeps", "_", 0, "root")]]))
+    with pytest.raises(BitextError, match="no sentence has from 2 to 1 words"):
+        MAKE(longest=1).fit(PAIRS, source=SOURCE, links=LINKS)
+    with pytest.raises(LinksError):
+        MAKE().fit(PAIRS, source=SOURCE, links=LINKS[:3])
+    with pytest.raises(ParameterError, match="order 1"):
+        MAKE(method="posterior", order=2).fit(PAIRS, source=SOURCE, links=LINKS)
+
+
+def test_tagged_text_and_trees_of_the_target_language_are_learnt_from() -> None:
+    parser = MAKE().fit(PAIRS, source=SOURCE, links=LINKS, target=GOLD, trees=GOLD)
+    assert parser.report_["tags"] == "given"
+    alone = MAKE().fit(PAIRS, source=SOURCE, links=LINKS)
+    assert parser.score(GOLD).uas > alone.score(GOLD).uas
+
+
+def test_a_dictionary_of_tags_helps_the_tagger() -> None:
+    words = ig.TagDictionary.of_treebank(GOLD)
+    with_words = MAKE(words).fit(PAIRS, source=SOURCE, links=LINKS)
+    without = MAKE().fit(PAIRS, source=SOURCE, links=LINKS)
+    assert with_words.score(GOLD).upos > without.score(GOLD).upos
+
+
+def test_views() -> None:
+    trees = Treebank.of([[("it", "PRON", 2, "expl:impers", "it", "PRP", "Case=Nom"), ("rains", "VERB", 0, "root")]])
+    seen = universal(trees)
+    assert seen.strings("deprel", 0) == ("expl", "root")
+    assert {seen.strings(name, 0) for name in ("lemma", "xpos", "feats")} == {("_", "_")}
+    assert without_words(seen).words(0) == ("_", "_")
+    np.testing.assert_array_equal(without_words(seen).heads, trees.heads)
+
+
+def command(*arguments: Any) -> int:
+    from isogloss.cli import main
+
+    return main([str(one) for one in arguments])
+
+
+def test_commands(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    names = {name: samples.path("en-de", name) for name in ("source", "target", "source-trees", "target-trees")}
+    model, out = tmp_path / "model", tmp_path / "out.conllu"
+    given = ("--bitext", names["source"], names["target"])
+    assert command("transfer", "train", *given, "--source-treebank", names["source-trees"], "--save", model,
+                   "--iterations", 2) == 0  # fmt: skip
+    said = capfd.readouterr().err
+    assert "50 pairs" in said and "splitting contractions of de" in said and "trees were learnt from" in said
+    assert not (tmp_path / "model.checkpoint").exists()
+    assert command("transfer", "apply", model, names["target"], "-o", out) == 0
+    found = Treebank.read(out)
+    assert len(found) == 50 and (found.heads >= 0).all() and found.predicted == {"upos", "head", "deprel"}
+    assert command("parse", "apply", model, names["target-trees"], "-o", out) == 0
+    assert command("transfer", "apply", model, names["target-trees"], "--keep-tags", "-o", out) == 0
+    assert Treebank.read(out).predicted == {"head", "deprel"}
+    capfd.readouterr()
+    for arguments, words in (
+        (("transfer", "train", *given, "--save", model), "give --source-treebank"),
+        (("transfer", "apply", model, names["target"], "--keep-tags"), "this is plain text"),
+        (("transfer", "apply", tmp_path / "none", names["target"]), "there is no such saved model"),
+        (("tag", "apply", model, names["target"]), "this is a parser"),
+    ):
+        assert command(*arguments) == 2, words
+        assert words in capfd.readouterr().err
