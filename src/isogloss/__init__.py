@@ -97,13 +97,13 @@ _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()
 
 __all__ = [
     "Alignment", "AnalysisDictionary", "Bitext", "BitextLike", "Contractions", "Correspondence", "CrfTagger",
-    "DependencyParser", "DictionaryTagger", "GraphTagger", "HMMAligner", "IsoglossError", "ItgAligner", "JointMorphologyParser",
-    "Lexicon", "Links", "MatchingAligner", "Model1Aligner", "Model2Aligner", "ProjectedTagger", "QuadraticAligner",
-    "Ragged", "Sentence", "TagDictionary", "Tagger", "Text", "Treebank", "Vocabulary", "__version__", "as_bitext",
-    "breakdown_trees", "choose_aligner", "compare", "compare_trees", "confusion", "cross_validate", "errors",
-    "extract_phrases", "features_of", "jackknife", "learning_curve", "lexicon_from_links", "load", "metrics",
-    "read_bitext", "read_links", "samples", "score_links", "score_tags", "score_trees", "show", "split_bitext",
-    "split_text", "stream_bitext", "suggest", "transfer_markup", "write_bitext", "write_links",
+    "DependencyParser", "DictionaryTagger", "GraphTagger", "HMMAligner", "IsoglossError", "ItgAligner",
+    "JointMorphologyParser", "Lexicon", "Links", "MatchingAligner", "Model1Aligner", "Model2Aligner", "ProjectedTagger",
+    "QuadraticAligner", "Ragged", "Sentence", "TagDictionary", "Tagger", "Text", "Treebank", "Vocabulary",
+    "__version__", "as_bitext", "breakdown_trees", "choose_aligner", "compare", "compare_trees", "confusion",
+    "cross_validate", "errors", "extract_phrases", "features_of", "jackknife", "learning_curve", "lexicon_from_links",
+    "load", "metrics", "read_bitext", "read_links", "samples", "score_links", "score_tags", "score_trees", "show",
+    "split_bitext", "split_text", "stream_bitext", "suggest", "transfer_markup", "write_bitext", "write_links",
 ]  # fmt: skip
 
 
