@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conftest import Call
 from isogloss.data import Bitext, Links, Text, Treebank
 from isogloss.data.contractions import (
     LANGUAGES,
@@ -493,3 +494,40 @@ def quality(rules: Contractions, gold: Treebank) -> tuple[float, float]:
             wanted += len(theirs) > 1
             right += len(ours) > 1 and [w.lower() for w in ours] == [w.lower() for w in theirs]
     return 100 * right / found, 100 * right / wanted
+
+
+# The command ---------------------------------------------------------------------------------------------------------
+
+
+def test_command(isogloss: Call, tmp_path: Path) -> None:
+    (tmp_path / "text.it").write_text("La porta della casa .\n\n" + f"{SAID['it']}\n" * 8, encoding="utf-8")
+    answer = isogloss("split", tmp_path / "text.it", "-o", tmp_path / "out.conllu")
+    assert answer.status == 0 and "split as those of it" in answer.err and "1 empty line has no place" in answer.err
+    assert "10 sentences, 181 words, of which 9 were split: 190 words of trees" in answer.err
+    trees = Treebank.read(tmp_path / "out.conllu")
+    assert trees.words(0) == ("La", "porta", "di", "la", "casa", ".") and trees.ranges.forms[0] == "della"
+    assert trees.comments("text")[0] == "La porta della casa ."
+    kept = isogloss("split", tmp_path / "text.it", "--contractions", "none", "-q")
+    assert kept.status == 0 and "1-2" not in kept.out and "3\tdella\t" in kept.out
+    german = isogloss("split", tmp_path / "text.it", "--contractions", "de", "-q")
+    assert "della" in german.out and "3-4" not in german.out
+
+
+def test_command_with_a_treebank_to_learn_from(isogloss: Call, tmp_path: Path) -> None:
+    (tmp_path / "train.conllu").write_bytes(conllu("1-2:della 1:di 2:la").to_bytes())
+    (tmp_path / "text.txt").write_text("della del\n", encoding="utf-8")
+    answer = isogloss("split", tmp_path / "text.txt", "--contractions", tmp_path / "train.conllu", "-q")
+    assert "1-2\tdella" in answer.out and "3\tdel\t" in answer.out
+
+
+def test_command_that_is_wrong(isogloss: Call, tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text("della del\n", encoding="utf-8")
+    unsure = isogloss("split", tmp_path / "text.txt")
+    assert unsure.status == 0 and "in none of the languages" in unsure.err and "1\tdella" in unsure.out
+    unknown = isogloss("split", tmp_path / "text.txt", "--contractions", "nl")
+    assert unknown.status == 2 and "there is no list of 'nl', but of ca, cs" in unknown.err
+    missing = isogloss("split", tmp_path / "text.txt", "--contractions", tmp_path / "no.tsv")
+    assert missing.status == 2 and "no such file" in missing.err
+    (tmp_path / "trees.conllu").write_bytes(conllu("1:a").to_bytes())
+    treebank = isogloss("split", tmp_path / "trees.conllu")
+    assert treebank.status == 2 and "says itself what a word is" in treebank.err

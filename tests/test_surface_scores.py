@@ -155,7 +155,7 @@ def test_texts_that_differ() -> None:
     assert "has 'dellacasa'" in str(told.value) and "1-2 della" in str(told.value)
     with pytest.raises(TreebankError, match="goes on with nothing where"):
         score_trees(trees("a/X/0/root"), gold, words="surface")
-    with pytest.raises(TreebankError, match="goes on with 'adellacasa' where .* has 'a'"):
+    with pytest.raises(TreebankError, match=r"goes on with 'adellacasa' where .* has 'a'"):
         score_trees(gold, trees("a/X/0/root"), words="surface")
     with pytest.raises(ParameterError, match="words should be 'gold' or 'surface', not 'system'"):
         score_trees(gold, gold, words="system")

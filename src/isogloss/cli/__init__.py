@@ -50,6 +50,7 @@ COMMANDS = {
     "tag": Command("isogloss.cli.tag", "Tag words: train on a treebank, apply to new text, score."),
     "dictionary": Command("isogloss.cli.dictionary", "Say what a dictionary of tags covers, and how well it fits."),
     "parse": Command("isogloss.cli.parse", "Parse sentences: train on a treebank, apply to new text, score."),
+    "split": Command("isogloss.cli.split", "Split contractions as trees do: Italian `della` is `di la`."),
     "doctor": Command("isogloss.cli.doctor", "Say what is odd about a corpus, what to do, and what it will cost."),
     "transfer-markup": Command("isogloss.cli.transfer_markup", "Carry inline tags of the source into the target."),
     "sample": Command("isogloss.cli.sample", "Write the files of a bundled corpus, to try the other commands on."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import unicodedata
 from collections import Counter
@@ -130,17 +131,22 @@ class Contractions(Shown, Mapping[str, tuple[str, ...]]):
         ----------
         option : str
             "auto" for the list of the language that `text` seems to be in, if it has one; "none" for nothing; the code
-            of a language; otherwise a file.
+            of a language; otherwise a file: a table, or CoNLL-U, by its name, to learn from.
         text : Text
         """
         from isogloss.data.contractions.languages import LANGUAGES, guess_language
+        from isogloss.data.formats.conllu import layout_of_name
 
         if option == "none":
             return None
         if option == "auto":
             language = guess_language(text)
             return None if language is None else cls.of_language(language)
-        return cls.of_language(option) if option in LANGUAGES else cls.read(option)
+        code = option.isalpha() and len(option) <= 3 and not os.path.exists(option)
+        if option in LANGUAGES or code:
+            return cls.of_language(option)
+        layout = layout_of_name(option)
+        return cls.read(option) if layout is None or not layout.groups else cls.learn(Treebank.read(option))
 
     @classmethod
     def learn(cls, treebank: Treebank, language: str = "", *, min_share: float = 0.5) -> Contractions:
