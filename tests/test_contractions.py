@@ -322,6 +322,16 @@ def test_ranges_of_some_sentences() -> None:
     assert trees.take([2, 0, 0]).to_bytes() == read.take([2, 0, 0]).to_bytes()
 
 
+def test_ranges_of_a_slice_of_text() -> None:
+    text = tokenise_text(["la casa", "della casa.", "a b del"])[1:]
+    trees = split_text(text, ITALIAN)
+    assert trees.ranges.rows() == [(0, 2, "della"), (6, 8, "del")] and trees.comments("text") == (
+        "della casa.",
+        "a b del",
+    )
+    assert Treebank.from_bytes(trees.to_bytes()).ranges.rows() == trees.ranges.rows()
+
+
 def test_predictions_stand_in_the_lines_of_words() -> None:
     trees = split_text(Text.of(["della casa"]), ITALIAN)
     tagged = trees.with_predictions(upos=["ADP", "DET", "NOUN"], heads=[3, 3, 0])
