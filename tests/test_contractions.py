@@ -114,6 +114,9 @@ def test_portuguese_pronouns(word: str, parts: str) -> None:
         ("cs", "kdybych", "když bych"),
         ("pl", "wyprodukowalibyśmy", "wyprodukowali by śmy"),
         ("pl", "kapitałem", "kapitałem"),
+        ("pl", "przyszedłem", "przyszedł em"),
+        ("pl", "byłam", "była m"),
+        ("pl", "żebyśmy", "żeby śmy"),
         ("fi", "miksen", "miksi en"),
         ("ca", "convertir-se", "convertir se"),
         ("el", "Στην", "Σ την"),
@@ -225,6 +228,8 @@ def test_a_neighbour_without_a_place() -> None:
         Contractions.from_bytes(table("form | parts | whole in", "zum | zu dem | avec"))
     with pytest.raises(ParameterError, match="'zum': '_' is no neighbour"):
         Contractions({"zum": Rule(("zu", "dem"), ("_",))})
+    with pytest.raises(ParameterError, match="a note is on one line"):
+        Contractions({"zum": Rule(("zu", "dem"), (), "a\tb")})
     for wrong in ("_!", "!!x_", "a*_", "_x_", "!_"):
         with pytest.raises(ParameterError, match="is no neighbour"):
             Contractions({"zum": Rule(("zu", "dem"), (wrong,))})
@@ -279,6 +284,24 @@ def test_learning_neighbours() -> None:
     assert rules.rule("dei").whole_in == ("^_", "con_")  # two uses or more; "!" means something else
     assert [len(rules.split(words)[-1]) for words in (["con", "dei"], ["ha", "dei"], ["Dei"])] == [1, 2, 1]
     assert Contractions.from_bytes(rules.to_bytes()) == rules
+
+
+ODD = st.text("aB'’*_!^#{}=-é", min_size=1, max_size=3)
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(ODD, st.lists(ODD, min_size=1, max_size=3)), min_size=1, max_size=6))
+def test_whatever_is_learnt_is_written_and_read_again(tokens: list[tuple[str, list[str]]]) -> None:
+    lines, number = [], 1
+    for surface, parts in tokens:
+        if len(parts) > 1:
+            lines.append("\t".join([f"{number}-{number + len(parts) - 1}", surface, *"_" * 8]))
+        for part in parts:
+            lines.append("\t".join([str(number), part, *"_" * 8]))
+            number += 1
+    rules = Contractions.learn(Treebank.from_bytes("".join(f"{line}\n" for line in [*lines, ""]).encode()))
+    assert Contractions.from_bytes(rules.to_bytes()) == rules
+    rules.split([surface for surface, _ in tokens])
 
 
 def test_learning_of_a_treebank_without_any() -> None:

@@ -324,7 +324,7 @@ class Contractions(Shown, Mapping[str, tuple[str, ...]]):
                 continue
             stem = unicodedata.normalize("NFC", word)[:-length]
             ordinary = word == word.lower() or word == word[:1] + word[1:].lower()
-            if len(rule.parts) < 2 or not ordinary or not stem[-1].isalpha():
+            if len(rule.parts) < 2 or not ordinary or not stem[-1:].isalpha():
                 return None
             parts = (rule.parts[0].replace(_WILD, stem), *rule.parts[1:])
             return _Match(_apostrophes(word, parts), rule.whole_in, word != word.lower())
@@ -387,6 +387,10 @@ def _problem(form: str, rule: Rule) -> str:
         return "a form is one word without spaces"
     if not rule.parts or any(not part or any(map(str.isspace, part)) for part in rule.parts):
         return "the parts are one word or several, and no word may be empty or have a space in it"
+    if set("{}") & set("".join([form, *rule.parts])):
+        return "braces are for tables, where they stand for alternatives"
+    if set("\t\r\n") & set(rule.note):
+        return "a note is on one line, without tabs"
     wild = [_WILD in form[1:], form.startswith(_WILD) and len(form) < 2, _WILD in "".join(rule.parts[1:])]
     if any(wild) or form.startswith(_WILD) != (rule.parts[0].count(_WILD) == 1) or rule.parts[0].count(_WILD) > 1:
         return "* may stand once, at the beginning of the form before other letters, and then in the first part"
