@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conftest import Call
 from isogloss.data import Bitext, Links, Text, Treebank
 from isogloss.data.contractions import (
     LANGUAGES,
@@ -113,6 +114,9 @@ def test_portuguese_pronouns(word: str, parts: str) -> None:
         ("cs", "kdybych", "když bych"),
         ("pl", "wyprodukowalibyśmy", "wyprodukowali by śmy"),
         ("pl", "kapitałem", "kapitałem"),
+        ("pl", "przyszedłem", "przyszedł em"),
+        ("pl", "byłam", "była m"),
+        ("pl", "żebyśmy", "żeby śmy"),
         ("fi", "miksen", "miksi en"),
         ("ca", "convertir-se", "convertir se"),
         ("el", "Στην", "Σ την"),
@@ -224,6 +228,8 @@ def test_a_neighbour_without_a_place() -> None:
         Contractions.from_bytes(table("form | parts | whole in", "zum | zu dem | avec"))
     with pytest.raises(ParameterError, match="'zum': '_' is no neighbour"):
         Contractions({"zum": Rule(("zu", "dem"), ("_",))})
+    with pytest.raises(ParameterError, match="a note is on one line"):
+        Contractions({"zum": Rule(("zu", "dem"), (), "a\tb")})
     for wrong in ("_!", "!!x_", "a*_", "_x_", "!_"):
         with pytest.raises(ParameterError, match="is no neighbour"):
             Contractions({"zum": Rule(("zu", "dem"), (wrong,))})
@@ -280,6 +286,24 @@ def test_learning_neighbours() -> None:
     assert Contractions.from_bytes(rules.to_bytes()) == rules
 
 
+ODD = st.text("aB'’*_!^#{}=-é", min_size=1, max_size=3)
+
+
+@settings(deadline=None)
+@given(st.lists(st.tuples(ODD, st.lists(ODD, min_size=1, max_size=3)), min_size=1, max_size=6))
+def test_whatever_is_learnt_is_written_and_read_again(tokens: list[tuple[str, list[str]]]) -> None:
+    lines, number = [], 1
+    for surface, parts in tokens:
+        if len(parts) > 1:
+            lines.append("\t".join([f"{number}-{number + len(parts) - 1}", surface, *"_" * 8]))
+        for part in parts:
+            lines.append("\t".join([str(number), part, *"_" * 8]))
+            number += 1
+    rules = Contractions.learn(Treebank.from_bytes("".join(f"{line}\n" for line in [*lines, ""]).encode()))
+    assert Contractions.from_bytes(rules.to_bytes()) == rules
+    rules.split([surface for surface, _ in tokens])
+
+
 def test_learning_of_a_treebank_without_any() -> None:
     assert len(Contractions.learn(Treebank.of([[("a", "X")]]))) == 0
 
@@ -319,6 +343,16 @@ def test_ranges_of_some_sentences() -> None:
         assert treebank.take([2, 0, 0]).ranges.rows() == [(2, 4, "del"), (4, 6, "della"), (7, 9, "della")]
         assert treebank[1:2].ranges.rows() == []
     assert trees.take([2, 0, 0]).to_bytes() == read.take([2, 0, 0]).to_bytes()
+
+
+def test_ranges_of_a_slice_of_text() -> None:
+    text = tokenise_text(["la casa", "della casa.", "a b del"])[1:]
+    trees = split_text(text, ITALIAN)
+    assert trees.ranges.rows() == [(0, 2, "della"), (6, 8, "del")] and trees.comments("text") == (
+        "della casa.",
+        "a b del",
+    )
+    assert Treebank.from_bytes(trees.to_bytes()).ranges.rows() == trees.ranges.rows()
 
 
 def test_predictions_stand_in_the_lines_of_words() -> None:
@@ -493,3 +527,40 @@ def quality(rules: Contractions, gold: Treebank) -> tuple[float, float]:
             wanted += len(theirs) > 1
             right += len(ours) > 1 and [w.lower() for w in ours] == [w.lower() for w in theirs]
     return 100 * right / found, 100 * right / wanted
+
+
+# The command ---------------------------------------------------------------------------------------------------------
+
+
+def test_command(isogloss: Call, tmp_path: Path) -> None:
+    (tmp_path / "text.it").write_text("La porta della casa .\n\n" + f"{SAID['it']}\n" * 8, encoding="utf-8")
+    answer = isogloss("split", tmp_path / "text.it", "-o", tmp_path / "out.conllu")
+    assert answer.status == 0 and "split as those of it" in answer.err and "1 empty line has no place" in answer.err
+    assert "10 sentences, 181 words, of which 9 were split: 190 words of trees" in answer.err
+    trees = Treebank.read(tmp_path / "out.conllu")
+    assert trees.words(0) == ("La", "porta", "di", "la", "casa", ".") and trees.ranges.forms[0] == "della"
+    assert trees.comments("text")[0] == "La porta della casa ."
+    kept = isogloss("split", tmp_path / "text.it", "--contractions", "none", "-q")
+    assert kept.status == 0 and "1-2" not in kept.out and "3\tdella\t" in kept.out
+    german = isogloss("split", tmp_path / "text.it", "--contractions", "de", "-q")
+    assert "della" in german.out and "3-4" not in german.out
+
+
+def test_command_with_a_treebank_to_learn_from(isogloss: Call, tmp_path: Path) -> None:
+    (tmp_path / "train.conllu").write_bytes(conllu("1-2:della 1:di 2:la").to_bytes())
+    (tmp_path / "text.txt").write_text("della del\n", encoding="utf-8")
+    answer = isogloss("split", tmp_path / "text.txt", "--contractions", tmp_path / "train.conllu", "-q")
+    assert "1-2\tdella" in answer.out and "3\tdel\t" in answer.out
+
+
+def test_command_that_is_wrong(isogloss: Call, tmp_path: Path) -> None:
+    (tmp_path / "text.txt").write_text("della del\n", encoding="utf-8")
+    unsure = isogloss("split", tmp_path / "text.txt")
+    assert unsure.status == 0 and "in none of the languages" in unsure.err and "1\tdella" in unsure.out
+    unknown = isogloss("split", tmp_path / "text.txt", "--contractions", "nl")
+    assert unknown.status == 2 and "there is no list of 'nl', but of ca, cs" in unknown.err
+    missing = isogloss("split", tmp_path / "text.txt", "--contractions", tmp_path / "no.tsv")
+    assert missing.status == 2 and "no such file" in missing.err
+    (tmp_path / "trees.conllu").write_bytes(conllu("1:a").to_bytes())
+    treebank = isogloss("split", tmp_path / "trees.conllu")
+    assert treebank.status == 2 and "says itself what a word is" in treebank.err

@@ -50,6 +50,7 @@ COMMANDS = {
     "tag": Command("isogloss.cli.tag", "Tag words: train on a treebank, apply to new text, score."),
     "dictionary": Command("isogloss.cli.dictionary", "Say what a dictionary of tags covers, and how well it fits."),
     "parse": Command("isogloss.cli.parse", "Parse sentences: train on a treebank, apply to new text, score."),
+    "split": Command("isogloss.cli.split", "Split contractions as trees do: Italian `della` is `di la`."),
     "doctor": Command("isogloss.cli.doctor", "Say what is odd about a corpus, what to do, and what it will cost."),
     "transfer": Command(
         "isogloss.cli.transfer", "Carry trees, tags, names or markup from one language to another, along links."

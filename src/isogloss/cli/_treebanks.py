@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from isogloss.data.treebank import Treebank
 
 __all__ = [
-    "Breakdown", "DevFile", "Found", "Gold", "InFormat", "SaveFolder", "ScoredColumns", "TrainFile", "breakdown_lines",
+    "Breakdown", "DevFile", "Found", "Gold", "InFormat", "SaveFolder", "ScoredColumns", "ScoredWords", "TrainFile",
+    "breakdown_lines",
     "breakdown_of", "read_either", "read_for", "read_treebank", "score_files", "standard_input_once", "table_lines",
 ]  # fmt: skip
 
@@ -46,6 +47,15 @@ ScoredColumns = Annotated[
         "--columns", metavar="A,B", help="Score these, as `upos,feats`; without it, those that OUT did not carry along."
     ),
 ]
+ScoredWords = Annotated[
+    str,
+    choice(
+        "gold",
+        "surface",
+        option="--words",
+        help="Both files have the same words, or only the same text: words are then paired by their characters.",
+    ),
+]
 InFormat = Annotated[
     str, choice("auto", "conllu", "conllx", "conll2009", "text", option="--format", panel=READING, help="What IN is.")
 ]
@@ -59,18 +69,22 @@ def standard_input_once(*paths: str | None) -> None:
 
 def score_files(
     found: str, gold: str, measures: Sequence[str], output: str | None, encoding: str, errors: str, *, json: bool,
-    quiet: bool, columns: str | None = None, breakdown: bool = False, tagset: str | None = None,
+    quiet: bool, columns: str | None = None, breakdown: bool = False, tagset: str | None = None, words: str = "gold",
 ) -> None:  # fmt: skip
     """Score one treebank against another, and write a line for each measure, or all as JSON."""
     standard_input_once(found, gold)
     check_output(output, [found, gold])
+    if breakdown and words == "surface":
+        raise UsageError(
+            "--breakdown is of the same words. Leave it out, or apply the model to the words of the gold file"
+        )
     with compiling("tag-score", quiet, "10 s"):
         predicted, right = (read_treebank(path, encoding, errors) for path in (found, gold))
         if not right.n_words:
             raise TreebankError(
                 f"{right.name}: there are no words, so there is nothing to score. Is it the right file?"
             )
-        scored = _scored(predicted, right, measures, columns, tagset)
+        scored = _scored(predicted, right, measures, columns, tagset, words)
         if "uas" in scored:
             _warn_of_no_trees(predicted, right)
         if tagset is None and "upos" in scored:
@@ -85,12 +99,13 @@ def score_files(
         write_json(scored, output)
         return
     lines = []
-    for name in measures:
+    width = 9 if words == "surface" else 7
+    for name in (*measures, "word_f1"):
         if name in scored:
             low, high = scored["intervals"].get(name, (scored[name], scored[name]))
-            lines.append(f"{name:<7}{scored[name]:6.2f}  ({low:.2f} to {high:.2f})")
+            lines.append(f"{name:<{width}}{scored[name]:6.2f}  ({low:.2f} to {high:.2f})")
     if columns is None:
-        lines += [f"{name:<7}not scored  ({reason})" for name, reason in scored["left_out"].items()]
+        lines += [f"{name:<{width}}not scored  ({reason})" for name, reason in scored["left_out"].items()]
     compared = "" if tagset is None else f", upos in {tagset}"
     lines.append(f"{right.n_words:,} words in {len(right):,} sentences{compared}")
     if breakdown:
@@ -99,7 +114,7 @@ def score_files(
 
 
 def _scored(
-    predicted: Treebank, gold: Treebank, measures: Sequence[str], columns: str | None, tagset: str | None
+    predicted: Treebank, gold: Treebank, measures: Sequence[str], columns: str | None, tagset: str | None, words: str
 ) -> dict[str, Any]:
     """What `score_trees` finds, of these measures."""
     from isogloss.metrics._written import columns_of
@@ -109,7 +124,7 @@ def _scored(
     chosen = None if columns is None else columns.lower().split(",")
     if chosen is not None and not set(chosen) <= set(allowed):
         raise UsageError(f"--columns {columns}: give some of {','.join(allowed)}")
-    score = score_trees(predicted, gold, tagset=tagset, columns=chosen)
+    score = score_trees(predicted, gold, tagset=tagset, columns=chosen, words=words)
     if not set(measures) & set(score.measures):
         reasons = "; ".join(dict.fromkeys(score.left_out[name] for name in measures))
         raise TreebankError(
@@ -118,7 +133,7 @@ def _scored(
         )
     scored = {name: value for name, value in score.as_dict().items() if name in measures or name not in MEASURES}
     for part in ("intervals", "left_out"):
-        scored[part] = {name: value for name, value in scored[part].items() if name in measures}
+        scored[part] = {name: value for name, value in scored[part].items() if name in (*measures, "word_f1")}
     return scored
 
 

@@ -34,6 +34,7 @@ from isogloss.cli._treebanks import (
     InFormat,
     SaveFolder,
     ScoredColumns,
+    ScoredWords,
     TrainFile,
     read_for,
     read_treebank,
@@ -259,6 +260,7 @@ def score(
     found: Found,
     gold: Gold,
     columns: ScoredColumns = None,
+    words: ScoredWords = "gold",
     output: Output = None,
     json: Json = False,
     breakdown: Breakdown = False,
@@ -268,12 +270,13 @@ def score(
 ) -> None:
     """Score trees against gold: UAS, LAS and CLAS, and the tags as well, in percent.
 
-    They are those of the CoNLL 2018 shared task for the same words: relations without subtypes, punctuation counted
-    except in CLAS. Columns that the parser did not write are left out.
+    They are those of the CoNLL 2018 shared task: relations without subtypes, punctuation counted except in CLAS.
+    Columns that the parser did not write are left out. With `--words surface` they are F over the words of both.
     """
     score_files(
-        found, gold, MEASURES, output, encoding, errors, json=json, quiet=quiet, columns=columns, breakdown=breakdown
-    )
+        found, gold, MEASURES, output, encoding, errors, json=json, quiet=quiet, columns=columns, breakdown=breakdown,
+        words=words,
+    )  # fmt: skip
 
 
 COMMANDS = {"train": train, "train-joint": train_joint, "apply": apply, "complete": complete, "score": score}

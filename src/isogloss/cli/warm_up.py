@@ -68,6 +68,7 @@ LINES = (
     "tag apply projected en-de.de.txt --confidence -o projected.conllu",
     "tag score tagged.conllu tagged.conllu -o tags.txt",
     f"dictionary stats tags.tsv {_TREES} -o dictionary.txt",
+    f"split en-de.de.txt --contractions {_TREES} -o split.conllu",
     f"parse train {_TREES} --dev {_TREES} --iterations 2 --save parser",
     f"parse train {_TREES} --order 1 --projective --labels second --iterations 2 --save first",
     f"parse train {_TREES} --nonprojective --tags predicted --decoder map --iterations 2 --save crossing",

@@ -15,6 +15,7 @@ from isogloss.data.tagsets import retagged
 from isogloss.data.treebank import Column, Treebank
 from isogloss.errors import ParameterError, TreebankError
 from isogloss.metrics._resampling import Difference, paired
+from isogloss.metrics._surface import paired_words
 from isogloss.metrics._written import NEEDS, SCORED, left_out
 from isogloss.metrics.scores import Sample, Score
 
@@ -71,7 +72,9 @@ class ParseScore(Score):
     upos, xpos, ufeats : float
         Words with the right universal tag, language-specific tag, and bundle of universal features.
     words, heads : int
-        Words scored, and words whose head gold knows: `uas`, `las` and `clas` are of these.
+        Words of gold, and those whose head it knows: `uas`, `las` and `clas` are of these.
+    word_f1 : float
+        F of the words themselves, if they were found in the surface text; not a number if both have the same words.
     left_out : mapping of str to str
         By measure, why it is not scored.
     """
@@ -84,12 +87,14 @@ class ParseScore(Score):
     ufeats: float
     words: int
     heads: int
+    word_f1: float = math.nan
     left_out: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property
     def measures(self) -> tuple[str, ...]:
         """Those that are scored."""
-        return tuple(name for name in MEASURES if name not in self.left_out)
+        found = tuple(name for name in MEASURES if name not in self.left_out)
+        return found if math.isnan(self.word_f1) else (*found, "word_f1")
 
     @property
     def headline(self) -> str:
@@ -111,8 +116,9 @@ def score_trees(
     seed: int = 0,
     tagset: str | None = None,
     columns: Sequence[str] | None = None,
+    words: str = "gold",
 ) -> ParseScore:
-    r"""Score tags and trees of the same words.
+    r"""Score tags and trees of the same words or, with ``words="surface"``, of the same text.
 
     With :math:`c(\cdot)` the words right, :math:`n` the words, and :math:`g, s` the content words by the relation of
     gold and by that of the prediction:
@@ -124,6 +130,13 @@ def score_trees(
     features alone, and punctuation counts as any word does, but for CLAS. Words whose head gold does not know are left
     out of the three. A measure of nothing is 0.
 
+    In surface text, a system may split other words than gold does. Words are then paired by their characters
+    (`isogloss.metrics._surface`), and with :math:`n_g, n_s` the words of both, all measures are F:
+
+    .. math:: F = \frac{2\,c(\cdot)}{n_g + n_s}
+
+    A head is right if it is paired with the head in gold. Sentences may differ as well.
+
     Only what the system wrote is scored: what it carried along from gold says nothing about it. Taggers and parsers
     remember what they predicted, and CoNLL-U keeps it in a comment; of other files all columns are scored that are not
     empty.
@@ -131,7 +144,7 @@ def score_trees(
     Parameters
     ----------
     predicted, gold : Treebank
-        The same words in the same sentences; white space within a word is not looked at.
+        The same words in the same sentences, or the same text; white space within a word is not looked at.
     bootstrap : int
         Resamples of sentences for the 95% percentile intervals; 0 for none.
     seed : int
@@ -140,11 +153,13 @@ def score_trees(
         Compare universal tags in this set, of both sides; a tag that it cannot hold is an error.
     columns : sequence of {"head", "deprel", "upos", "xpos", "feats"}, optional
         Score these, whoever wrote them.
+    words : {"gold", "surface"}
+        Whether both must have the same words, or only the same text.
 
     References
     ----------
     D. Zeman et al., CoNLL 2018 Shared Task: Multilingual Parsing from Raw Text to Universal Dependencies, section 4,
-    and its evaluation script, to which these are equal where the words are.
+    and its evaluation script, to which these are equal.
 
     Examples
     --------
@@ -158,7 +173,7 @@ def score_trees(
     predicted, gold = as_gold(predicted), as_gold(gold)
     if tagset is not None:
         predicted, gold = retagged(predicted, tagset), retagged(gold, tagset)
-    counts = _counts(predicted, gold)
+    counts = _counts(predicted, gold, words)
     omitted = left_out(predicted, gold, columns)
     if len(omitted) == len(MEASURES):
         reasons = "; ".join(dict.fromkeys(omitted.values()))
@@ -167,18 +182,24 @@ def score_trees(
         )
     sample = Sample(counts, _rates, bootstrap, seed)
     value = {name: math.nan if name in omitted else rate for name, rate in sample.percent().items()}
-    words, heads = (int(counts[:, place].sum()) for place in (_WORDS, _HEADS))
-    known = "" if words == heads else f"heads:{heads}"
+    if words == "gold":
+        value["word_f1"] = math.nan
+    n_words, heads = (int(counts[:, place].sum()) for place in (_WORDS, _HEADS))
+    known = "" if n_words == heads else f"heads:{heads}"
     tags = "" if tagset is None else f"tagset:{tagset}"
-    signature = sample.signed("punct:yes", "subtypes:no", f"n:{len(gold)}", f"words:{words}", known, tags)
+    paired_by = "" if words == "gold" else "paired:characters"
+    signature = sample.signed("punct:yes", "subtypes:no", paired_by, f"n:{len(gold)}", f"words:{n_words}", known, tags)
     return ParseScore(
-        **value, n=len(gold), words=words, heads=heads, signature=signature, sample=sample, left_out=omitted
+        **value, n=len(gold), words=n_words, heads=heads, signature=signature, sample=sample, left_out=omitted
     )
 
 
 # Counting ------------------------------------------------------------------------------------------------------------
 
-_WORDS, _HEADS, _ATTACHED, _LABELLED, _GOLD_CONTENT, _CONTENT, _CONTENT_RIGHT, _UPOS, _XPOS, _UFEATS = range(10)
+(
+    _WORDS, _FOUND_WORDS, _PAIRS, _HEADS, _FOUND_HEADS, _ATTACHED, _LABELLED,
+    _CONTENT, _FOUND_CONTENT, _CONTENT_RIGHT, _UPOS, _XPOS, _UFEATS,
+) = range(13)  # fmt: skip
 
 
 class _Words(NamedTuple):
@@ -246,42 +267,88 @@ def _right(predicted: Treebank, gold: Treebank) -> tuple[_Words, tuple[Ids, Ids,
     return _Words(known, attached, attached & (relations[0] == relations[1])), relations
 
 
-def _counts(predicted: Treebank, gold: Treebank) -> NDArray[np.int64]:
-    """What a score needs to know of each sentence: int64[n_sentences, 10]."""
-    right, (ours, theirs, names) = _right(predicted, gold)
+class _Pairs(NamedTuple):
+    """Words of a prediction and of gold that are the same: int64[n_pairs], and the sentence of gold of each word."""
+
+    ours: Ids
+    theirs: Ids
+    our_sentence: Ids
+    their_sentence: Ids
+
+
+def _pairs(predicted: Treebank, gold: Treebank, words: str) -> _Pairs:
+    if words not in ("gold", "surface"):
+        raise ParameterError(f"words should be 'gold' or 'surface', not {words!r}")
+    sentence = np.repeat(np.arange(len(gold)), gold.lengths)
+    if words == "gold":
+        _check_words(as_gold(predicted), as_gold(gold))
+        same = np.arange(gold.n_words)
+        return _Pairs(same, same, sentence, sentence)
+    ours, theirs, cover, gold_cover = paired_words(as_gold(predicted), as_gold(gold))
+    within = np.searchsorted(gold_cover.sentences, cover.start, side="right") - 1
+    return _Pairs(ours, theirs, np.minimum(within, len(gold) - 1), sentence)
+
+
+def _heads_among_all(treebank: Treebank) -> Ids:
+    """The number of each word's head among all words of the treebank; -1 for the root, -2 where it is not known."""
+    starts = np.repeat(treebank.offsets[:-1], treebank.lengths)
+    heads: Ids = np.where(treebank.heads > 0, starts + treebank.heads - 1, -1 - (treebank.heads < 0))
+    return heads
+
+
+def _counts(predicted: Treebank, gold: Treebank, words: str = "gold") -> NDArray[np.int64]:
+    """What a score needs to know of each sentence of gold: int64[n_sentences, 13]."""
+    pairs = _pairs(predicted, gold, words)
+    our_relations, their_relations, names = _in_common(predicted.columns["deprel"], gold.columns["deprel"], universal)
     content = np.array([name in CONTENT_RELATIONS for name in names], bool)
-    counted = [
-        np.ones(gold.n_words, bool),
-        right.known,
-        right.attached,
-        right.labelled,
-        right.known & content[theirs],
-        right.known & content[ours],
-        right.labelled & content[theirs],
-    ]
-    for column, form in (("upos", str), ("xpos", str), ("feats", _universal_features)):
+    known = gold.heads >= 0
+    counts_here = np.ones(predicted.n_words, bool)  # but for words whose head gold does not know
+    counts_here[pairs.ours] = known[pairs.theirs]
+    partner = np.full(predicted.n_words, -3)  # nobody's head
+    partner[pairs.ours] = pairs.theirs
+    heads, gold_heads = _heads_among_all(predicted), _heads_among_all(gold)
+    meant = np.where(heads >= 0, partner[heads], heads)[pairs.ours]
+    attached = known[pairs.theirs] & (meant == gold_heads[pairs.theirs])
+    labelled = attached & (our_relations[pairs.ours] == their_relations[pairs.theirs])
+    counts = np.zeros((len(gold), 13), np.int64)
+
+    def count(place: int, sentences: Ids, flags: Flags | None = None) -> None:
+        chosen = sentences if flags is None else sentences[flags]
+        counts[:, place] = np.bincount(chosen, minlength=len(gold))
+
+    of_pair = pairs.their_sentence[pairs.theirs]
+    count(_WORDS, pairs.their_sentence)
+    count(_FOUND_WORDS, pairs.our_sentence)
+    count(_PAIRS, of_pair)
+    count(_HEADS, pairs.their_sentence, known)
+    count(_FOUND_HEADS, pairs.our_sentence, counts_here)
+    count(_ATTACHED, of_pair, attached)
+    count(_LABELLED, of_pair, labelled)
+    count(_CONTENT, pairs.their_sentence, known & content[their_relations])
+    count(_FOUND_CONTENT, pairs.our_sentence, counts_here & content[our_relations])
+    count(_CONTENT_RIGHT, of_pair, labelled & content[their_relations][pairs.theirs])
+    for place, column, form in ((_UPOS, "upos", str), (_XPOS, "xpos", str), (_UFEATS, "feats", _universal_features)):
         first, second, _ = _in_common(predicted.columns[column], gold.columns[column], form)
-        counted.append(first == second)
-    sums = np.zeros((gold.n_words + 1, len(counted)), np.int64)
-    np.cumsum(np.stack(counted, axis=1), axis=0, out=sums[1:])
-    by_sentence: NDArray[np.int64] = np.diff(sums[gold.offsets], axis=0)
-    return by_sentence
+        count(place, of_pair, first[pairs.ours] == second[pairs.theirs])
+    return counts
 
 
 def _rates(counts: NDArray[Any]) -> dict[str, NDArray[np.float64]]:
-    """The measures of summed counts: float64[...] each, of array[..., 10]."""
+    """The measures of summed counts: float64[...] each, of array[..., 13]. Of the same words, F is accuracy."""
     c = np.moveaxis(np.asarray(counts, float), -1, 0)
 
-    def share(part: NDArray[Any], whole: NDArray[Any]) -> NDArray[np.float64]:
-        return np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), 0.0)
+    def balanced(right: int, gold: int, found: int) -> NDArray[np.float64]:
+        whole = c[gold] + c[found]
+        return np.where(whole > 0, 2 * c[right] / np.where(whole > 0, whole, 1.0), 0.0)
 
     return {
-        "uas": share(c[_ATTACHED], c[_HEADS]),
-        "las": share(c[_LABELLED], c[_HEADS]),
-        "clas": share(2 * c[_CONTENT_RIGHT], c[_GOLD_CONTENT] + c[_CONTENT]),
-        "upos": share(c[_UPOS], c[_WORDS]),
-        "xpos": share(c[_XPOS], c[_WORDS]),
-        "ufeats": share(c[_UFEATS], c[_WORDS]),
+        "uas": balanced(_ATTACHED, _HEADS, _FOUND_HEADS),
+        "las": balanced(_LABELLED, _HEADS, _FOUND_HEADS),
+        "clas": balanced(_CONTENT_RIGHT, _CONTENT, _FOUND_CONTENT),
+        "upos": balanced(_UPOS, _WORDS, _FOUND_WORDS),
+        "xpos": balanced(_XPOS, _WORDS, _FOUND_WORDS),
+        "ufeats": balanced(_UFEATS, _WORDS, _FOUND_WORDS),
+        "word_f1": balanced(_PAIRS, _WORDS, _FOUND_WORDS),
     }
 
 
@@ -303,15 +370,24 @@ class ParseComparison(Difference):
 
 
 def compare_trees(
-    a: Treebank, b: Treebank, gold: Treebank, *, measure: str = "las", resamples: int = 10_000, seed: int = 0
+    a: Treebank,
+    b: Treebank,
+    gold: Treebank,
+    *,
+    measure: str = "las",
+    resamples: int = 10_000,
+    seed: int = 0,
+    words: str = "gold",
 ) -> ParseComparison:
     """Is one set of trees better than another, or is it the choice of sentences?
 
-    Both are scored on the same resamples of sentences (Koehn 2004); the p-value is two-sided and never 0.
+    Both are scored on the same resamples of sentences (Koehn 2004); the p-value is two-sided and never 0. With
+    ``words="surface"``, words are paired by their characters, as in `score_trees`, and "word_f1" is a measure too.
     """
-    if measure not in MEASURES:
-        raise ParameterError(f"compare_trees: measure should be one of {', '.join(MEASURES)}, not {measure!r}")
-    counts = np.stack([_counts(a, gold), _counts(b, gold)], axis=1)  # [n_sentences, 2, 10]
+    measures = MEASURES if words == "gold" else (*MEASURES, "word_f1")
+    if measure not in measures:
+        raise ParameterError(f"compare_trees: measure should be one of {', '.join(measures)}, not {measure!r}")
+    counts = np.stack([_counts(a, gold, words), _counts(b, gold, words)], axis=1)  # [n_sentences, 2, 13]
     found = paired(counts, lambda summed: _rates(summed)[measure], resamples, seed, "compare_trees")
     return ParseComparison(**found, measure=measure)
 

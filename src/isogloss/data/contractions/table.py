@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import unicodedata
 from collections import Counter
@@ -130,17 +131,22 @@ class Contractions(Shown, Mapping[str, tuple[str, ...]]):
         ----------
         option : str
             "auto" for the list of the language that `text` seems to be in, if it has one; "none" for nothing; the code
-            of a language; otherwise a file.
+            of a language; otherwise a file: a table, or CoNLL-U, by its name, to learn from.
         text : Text
         """
         from isogloss.data.contractions.languages import LANGUAGES, guess_language
+        from isogloss.data.formats.conllu import layout_of_name
 
         if option == "none":
             return None
         if option == "auto":
             language = guess_language(text)
             return None if language is None else cls.of_language(language)
-        return cls.of_language(option) if option in LANGUAGES else cls.read(option)
+        code = option.isalpha() and len(option) <= 3 and not os.path.exists(option)
+        if option in LANGUAGES or code:
+            return cls.of_language(option)
+        layout = layout_of_name(option)
+        return cls.read(option) if layout is None or not layout.groups else cls.learn(Treebank.read(option))
 
     @classmethod
     def learn(cls, treebank: Treebank, language: str = "", *, min_share: float = 0.5) -> Contractions:
@@ -318,7 +324,7 @@ class Contractions(Shown, Mapping[str, tuple[str, ...]]):
                 continue
             stem = unicodedata.normalize("NFC", word)[:-length]
             ordinary = word == word.lower() or word == word[:1] + word[1:].lower()
-            if len(rule.parts) < 2 or not ordinary or not stem[-1].isalpha():
+            if len(rule.parts) < 2 or not ordinary or not stem[-1:].isalpha():
                 return None
             parts = (rule.parts[0].replace(_WILD, stem), *rule.parts[1:])
             return _Match(_apostrophes(word, parts), rule.whole_in, word != word.lower())
@@ -381,6 +387,10 @@ def _problem(form: str, rule: Rule) -> str:
         return "a form is one word without spaces"
     if not rule.parts or any(not part or any(map(str.isspace, part)) for part in rule.parts):
         return "the parts are one word or several, and no word may be empty or have a space in it"
+    if set("{}") & set("".join([form, *rule.parts])):
+        return "braces are for tables, where they stand for alternatives"
+    if set("\t\r\n") & set(rule.note):
+        return "a note is on one line, without tabs"
     wild = [_WILD in form[1:], form.startswith(_WILD) and len(form) < 2, _WILD in "".join(rule.parts[1:])]
     if any(wild) or form.startswith(_WILD) != (rule.parts[0].count(_WILD) == 1) or rule.parts[0].count(_WILD) > 1:
         return "* may stand once, at the beginning of the form before other letters, and then in the first part"
