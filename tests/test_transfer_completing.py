@@ -78,7 +78,7 @@ def test_words_say_what_arrived_and_leave_the_rest_to_the_other_parser() -> None
 
 
 def test_posteriors_of_other_sentences_are_refused() -> None:
-    edges, prior = some(np.random.default_rng(0), [3])
+    edges, _ = some(np.random.default_rng(0), [3])
     with pytest.raises(ParameterError, match="for the sentences of the edges"):
         complete_trees(edges, Stack.of([np.zeros((3, 3))], "prior", 2))
 

@@ -56,7 +56,7 @@ COLUMNS = (
     "sentences", "words", "uas", "las", "uas10", "upos", "difference", "p", "cpu_seconds",
 )  # fmt: skip
 KEY = ("language", "part", "method", "tags")
-PAGE = Path("docs/transfer.md")
+PAGE = Path("docs/parse-from-translations.md")
 ENGLISH: dict[str, Any] = {}
 """What chains of all languages have in common: the parsed source side, and the delexicalised parser."""
 

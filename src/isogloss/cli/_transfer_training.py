@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import astuple, dataclass
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -35,7 +36,7 @@ from isogloss.tasks.transfer.options import TransferOptions
 if TYPE_CHECKING:
     from isogloss.tasks.transfer import TransferredParser
 
-__all__ = ["apply", "train"]
+__all__ = ["Files", "Manner", "apply", "train", "transfer"]
 
 EVIDENCE = "What to learn from"
 LEARNING = "Learning"
@@ -122,54 +123,91 @@ def train(
 
     A tagger and a parser are learnt from TRAIN and applied to SOURCE; words are linked; tags and trees are carried to
     TARGET; and what arrives there teaches a tagger and a parser, which need no translation any more. `isogloss transfer
-    apply` then tags and parses new text. See docs/transfer.md.
+    apply` then tags and parses new text. See docs/parse-from-translations.md.
     """
-    from isogloss import store
-
-    began = time.perf_counter()
     if source_treebank is None and source_trees is None:
         raise UsageError(
             "give --source-treebank: trees of the language of SOURCE; or --source-trees: SOURCE with trees"
         )
-    swallowed = [name for name in bitext if name.startswith("--")]
-    if swallowed:
-        raise UsageError(f"--bitext needs two files, SOURCE and TARGET; {swallowed[0]} is an option")
-    standard_input_once(*bitext, source_treebank, dictionary, links, source_trees, target_tags, target_trees)
+    files = Files(bitext, source_treebank, source_trees, links, dictionary, target_tags, target_trees)
+    lookup = {"format": dictionary_format, "tagset": tagset, "unknown": unknown}
+    sides = {"source_encoding": source_encoding, "target_encoding": target_encoding, "tokenise": tokenise or "space"}
+    reading = {"encoding": encoding, "errors": errors}
+    transfer(files, save, options, reading, sides, lookup, Manner(threads, quiet, resume, json))
+
+
+@dataclass(frozen=True)
+class Files:
+    """What there is to learn from."""
+
+    bitext: tuple[str, str]
+    source_treebank: str | None = None
+    source_trees: str | None = None
+    links: str | None = None
+    dictionary: str | None = None
+    target_tags: str | None = None
+    target_trees: str | None = None
+
+    def check(self) -> None:
+        """Refuse what cannot be meant."""
+        swallowed = [name for name in self.bitext if name.startswith("--")]
+        if swallowed:
+            raise UsageError(f"--bitext needs two files, SOURCE and TARGET; {swallowed[0]} is an option")
+        _, *others = astuple(self)
+        standard_input_once(*self.bitext, *others)
+
+
+class Manner(NamedTuple):
+    """How a command goes about its work."""
+
+    threads: int | None
+    quiet: bool
+    resume: bool
+    json: bool
+
+
+def transfer(
+    files: Files,
+    save: str,
+    options: dict[str, Any],
+    reading: dict[str, Any],
+    sides: dict[str, Any],
+    lookup: dict[str, Any],
+    manner: Manner,
+) -> None:
+    """Learn a `TransferredParser` from files, save it, and say what was done."""
+    from isogloss import store
+
+    began = time.perf_counter()
+    files.check()
     store.check_place(save)  # before the work
     told = TransferOptions(**options)
     told.check_params()
-    reading: dict[str, Any] = {"encoding": encoding, "errors": errors}
-    with compiling(f"transfer-train-{told.method}-{told.order}", quiet, "3 minutes"):
+    with compiling(f"transfer-train-{told.method}-{told.order}", manner.quiet, "3 minutes"):
         from isogloss.data.bitext import Bitext
         from isogloss.data.formats import read_links
         from isogloss.data.tag_dictionary import TagDictionary
         from isogloss.tasks.transfer import TransferredParser
 
-        sides: dict[str, Any] = {"source_encoding": source_encoding, "target_encoding": target_encoding}
-        pairs = Bitext.read(bitext[0], bitext[1], tokenise=tokenise or "space", **reading, **sides)
-        words = None
-        if dictionary is not None:
-            lookup = {"format": dictionary_format, "tagset": tagset, "unknown": unknown}
-            words = TagDictionary.read(dictionary, **lookup, **reading)
-        trees = {
-            name: None if path is None else read_treebank(path, encoding, errors)
-            for name, path in (
-                ("treebank", source_treebank), ("source", source_trees), ("target", target_tags),
-                ("trees", target_trees),
-            )
+        pairs = Bitext.read(files.bitext[0], files.bitext[1], **reading, **sides)
+        words = None if files.dictionary is None else TagDictionary.read(files.dictionary, **lookup, **reading)
+        named = {
+            "treebank": files.source_treebank, "source": files.source_trees, "target": files.target_tags,
+            "trees": files.target_trees,
         }  # fmt: skip
-        known = None if links is None else read_links(links, bitext=pairs)
-        parser = TransferredParser(words, threads=threads, **options)
+        trees = {name: None if path is None else read_treebank(path, **reading) for name, path in named.items()}
+        links = None if files.links is None else read_links(files.links, bitext=pairs)
+        parser = TransferredParser(words, threads=manner.threads, **options)
         parser.fit(
-            pairs, **trees, links=known, progress=progress_for(quiet),
-            checkpoint=save.rstrip("/") + ".checkpoint", resume=resume,
+            pairs, **trees, links=links, progress=progress_for(manner.quiet),
+            checkpoint=save.rstrip("/") + ".checkpoint", resume=manner.resume,
         )  # fmt: skip
     parser.save(save)
     seconds = time.perf_counter() - began
     for line in _described(parser):
-        say(line, quiet)
-    say(f"saved in {save}, {seconds:.1f} s", quiet)
-    if json:
+        say(line, manner.quiet)
+    say(f"saved in {save}, {seconds:.1f} s", manner.quiet)
+    if manner.json:
         write_json(parser.report_ | {"model": save, "seconds": seconds})
 
 

@@ -17,6 +17,7 @@ from isogloss.cli._common import (
     Threads,
     Tokenise,
     check_output,
+    choice,
     compiling,
     progress_for,
     say,
@@ -26,6 +27,8 @@ from isogloss.cli._common import (
 from isogloss.cli._memory import say_if_strange
 from isogloss.cli._models import header_of, load_dependency_parser, load_parser
 from isogloss.cli._options import with_options
+from isogloss.cli._transfer_training import Files, Manner, transfer
+from isogloss.cli._transfer_training import apply as transfer_apply
 from isogloss.cli._treebanks import (
     Breakdown,
     DevFile,
@@ -41,7 +44,9 @@ from isogloss.cli._treebanks import (
     score_files,
     standard_input_once,
 )
+from isogloss.errors import UsageError
 from isogloss.tasks.parse.options import DependencyOptions, JointOptions
+from isogloss.tasks.transfer.options import METHODS, TransferOptions
 
 if TYPE_CHECKING:
     from isogloss.data.treebank import Treebank
@@ -50,6 +55,7 @@ if TYPE_CHECKING:
 __all__ = ["COMMANDS", "apply", "complete", "score", "train", "train_joint"]
 
 LEARNING = "Learning"
+TRANSLATED = "From a translation"
 MEASURES = ("uas", "las", "clas", "upos", "xpos", "ufeats")
 
 
@@ -59,26 +65,71 @@ MEASURES = ("uas", "las", "clas", "upos", "xpos", "ufeats")
     flags={"projective": "--projective/--nonprojective"},
 )  # fmt: skip
 def train(
-    treebank: TrainFile,
     save: SaveFolder,
+    treebank: Annotated[
+        str | None,
+        typer.Argument(metavar="[TRAIN]", show_default=False, help="A treebank in CoNLL-U (or CoNLL-X, CoNLL-2009)."),
+    ] = None,
     dev: DevFile = None,
     threads: Threads = None,
     json: Json = False,
     quiet: Quiet = False,
     resume: Resume = False,
+    bitext: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            "--bitext",
+            metavar="SOURCE TARGET",
+            rich_help_panel=TRANSLATED,
+            help="In place of TRAIN: learn to parse the language of TARGET, through links to SOURCE.",
+        ),
+    ] = None,
+    source_trees: Annotated[
+        str | None,
+        typer.Option(
+            "--source-trees", metavar="FILE", rich_help_panel=TRANSLATED, help="SOURCE in CoNLL-U, with tags and trees."
+        ),
+    ] = None,
+    links: Annotated[
+        str | None,
+        typer.Option(
+            "--links",
+            metavar="FILE",
+            rich_help_panel=TRANSLATED,
+            help="Links of the bitext (align --scores); found anew without it.",
+        ),
+    ] = None,
+    method: Annotated[
+        str | None,
+        choice(
+            *METHODS,
+            option="--method",
+            panel=TRANSLATED,
+            help="How target trees are found; see `isogloss transfer train`. [default: complete]",
+        ),
+    ] = None,
     encoding: Encoding = "utf-8",
     errors: Errors = "strict",
     *,
     options: dict[str, Any],
 ) -> None:
-    """Learn the trees and relations of a treebank.
+    """Learn the trees and relations of a treebank; or, with --bitext, of a translation.
 
     Nothing but the treebank is needed; words without a head (`_`) may be among the others. `isogloss parse apply` then
-    parses new text.
+    parses new text. `isogloss transfer train` has more to say where there is only a translation.
     """
     from isogloss import store
 
     began = time.perf_counter()
+    if bitext is not None or treebank is None:
+        _train_from_bitext(
+            treebank, bitext, source_trees, links, save, ({} if method is None else {"method": method}) | options,
+            {"encoding": encoding, "errors": errors}, Manner(threads, quiet, resume, json),
+        )  # fmt: skip
+        return
+    for flag, value in (("--source-trees", source_trees), ("--links", links), ("--method", method)):
+        if value is not None:
+            raise UsageError(f"{flag} needs --bitext SOURCE TARGET")
     standard_input_once(treebank, dev)
     store.check_place(save)  # before the work
     checkpoint = save.rstrip("/") + ".checkpoint"
@@ -98,6 +149,30 @@ def train(
     say(f"saved in {save}, {seconds:.1f} s", quiet)
     if json:
         write_json(_summary(parser, text, save, seconds))
+
+
+def _train_from_bitext(
+    treebank: str | None,
+    bitext: tuple[str, str] | None,
+    source_trees: str | None,
+    links: str | None,
+    save: str,
+    options: dict[str, Any],
+    reading: dict[str, Any],
+    manner: Manner,
+) -> None:
+    """A parser of the target language, as `isogloss transfer train` makes it."""
+    if bitext is None:
+        raise UsageError("give TRAIN, a treebank to learn from; or --bitext SOURCE TARGET and --source-trees")
+    if treebank is not None:
+        raise UsageError(f"{treebank}: give a treebank or --bitext. To learn from both: isogloss transfer train")
+    if source_trees is None:
+        raise UsageError("--bitext needs --source-trees: SOURCE in CoNLL-U with trees (isogloss parse apply)")
+    foreign = sorted(set(options) - set(TransferOptions._options))
+    if foreign:
+        raise UsageError(f"--{foreign[0].replace('_', '-')} cannot be chosen with --bitext; leave it out")
+    files = Files(bitext, source_trees=source_trees, links=links)
+    transfer(files, save, options, reading, {}, {}, manner)
 
 
 def _described(parser: DependencyParser, text: Treebank, dev: str | None) -> str:
@@ -205,7 +280,13 @@ def apply(
     """
     began = time.perf_counter()
     check_output(output, [text])
-    header_of(model, "parse")  # a wrong model is refused before anything is compiled for it
+    header = header_of(model, "parse")  # a wrong model is refused before anything is compiled for it
+    if header["kind"] == "parse.transferred":  # it splits words of plain text before it tags them
+        transfer_apply(
+            model, text, output, confidence=confidence, threads=threads, quiet=quiet, format=format, tokenise=tokenise,
+            encoding=encoding, errors=errors,
+        )  # fmt: skip
+        return
     with compiling("parse-apply", quiet):
         parser = load_parser(model, threads)
         given = read_for(parser, model, text, format, encoding, errors, tokenise)
