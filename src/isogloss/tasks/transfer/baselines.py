@@ -49,4 +49,4 @@ def determined_sentences(
     edges: ProjectedEdges, threshold: float = 0.0, *, single_root: bool = True
 ) -> NDArray[np.bool_]:
     """bool[n_sentences]: sentences in which every word has a projected head: hard projection keeps these alone."""
-    return edges.density(threshold, single_root=single_root).share == 1.0
+    return np.asarray(edges.density(threshold, single_root=single_root).share == 1.0)
