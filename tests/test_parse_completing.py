@@ -192,6 +192,15 @@ def test_the_command(trees: Treebank, parsers: dict, tmp_path: Path, capfd: pyte
     assert "bad.conllu, line 1: word 1 ('a') is its own head" in capfd.readouterr().err
 
 
+def test_a_format_without_misc(trees: Treebank, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    DependencyParser(iterations=1, order=1).fit(trees).save(tmp_path / "model")
+    with_gaps(trees).write(tmp_path / "in.conllx")
+    arguments = ["parse", "complete", str(tmp_path / "in.conllx"), "--parser", str(tmp_path / "model"), "-q"]
+    assert cli.main(arguments) == 2 and "CoNLL-X has no column for MISC" in capfd.readouterr().err
+    assert cli.main([*arguments, "--no-confidence", "-o", str(tmp_path / "out.conllx")]) == 0
+    assert (Treebank.read(tmp_path / "out.conllx").heads >= 0).all()
+
+
 def test_a_joint_parser_is_refused(trees: Treebank, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     JointMorphologyParser(iterations=1).fit(trees).save(tmp_path / "joint")
     trees.write(tmp_path / "in.conllu")

@@ -40,6 +40,7 @@ from isogloss.cli._treebanks import (
     score_files,
     standard_input_once,
 )
+from isogloss.errors import UsageError
 from isogloss.tasks.parse.options import DependencyOptions, JointOptions
 
 if TYPE_CHECKING:
@@ -249,6 +250,8 @@ def complete(
         parser = load_dependency_parser(model, threads)
         given = read_treebank(partial, encoding, errors)
         say_if_strange(parser.reading_, given)
+        if confidence and "misc" not in given.source.layout.places:
+            raise UsageError(f"{partial}: {given.source.layout.title} has no column for MISC. Add --no-confidence")
         found = parser.complete(given, confidence=confidence)
         write_result(output, found.to_bytes())
     filled, seconds = int((given.heads < 0).sum()), time.perf_counter() - began
