@@ -11,8 +11,8 @@ from isogloss import cli
 from isogloss.data import Treebank, features_of
 from isogloss.errors import TreebankError
 from isogloss.structures import ProjectiveTree, SpanningTree
-from isogloss.tasks.parse import DependencyParser, JointMorphologyParser
-from isogloss.tasks.parse.cutting import LONGEST
+from isogloss.tasks.parse import DependencyParser, JointMorphologyParser, cutting
+from isogloss.tasks.parse.completing import LONGEST
 from isogloss.testing.enumerate import trees as all_trees
 
 
@@ -162,6 +162,15 @@ def test_very_long_sentences_with_gaps_are_refused(parsers: dict) -> None:
     words = [("w", "NOUN", 0 if k == 0 else -1) for k in range(LONGEST + 1)]
     with pytest.raises(TreebankError, match=f"line 1: sentence 1 has {LONGEST + 1} words"):
         parsers[1, True].complete(Treebank.of([words]))
+
+
+def test_given_heads_of_long_sentences_stay_whole(parsers: dict) -> None:
+    n = cutting.LONGEST + 50  # what `predict` would cut in two
+    words = [("w", "NOUN", n if k == 0 else 0 if k == n - 1 else -1) for k in range(n)]
+    found = parsers[1, True].complete(Treebank.of([words]))
+    assert found.heads[0] == n and found.heads[-1] == 0
+    found.check_trees(complete=True)
+    assert not found.crossing.any()
 
 
 def test_a_parser_with_a_tagger_keeps_the_tags_that_are_given(trees: Treebank) -> None:

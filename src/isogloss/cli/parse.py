@@ -24,7 +24,7 @@ from isogloss.cli._common import (
     write_result,
 )
 from isogloss.cli._memory import say_if_strange
-from isogloss.cli._models import header_of, load_dependency_parser, load_parser
+from isogloss.cli._models import check_dependency_parser, header_of, load_dependency_parser, load_parser
 from isogloss.cli._options import with_options
 from isogloss.cli._treebanks import (
     Breakdown,
@@ -245,7 +245,7 @@ def complete(
     """
     began = time.perf_counter()
     check_output(output, [partial])
-    header_of(model, "parse")  # a wrong model is refused before anything is compiled for it
+    check_dependency_parser(model)  # a wrong model is refused before anything is compiled for it
     with compiling("parse-complete", quiet):
         parser = load_dependency_parser(model, threads)
         given = read_treebank(partial, encoding, errors)
