@@ -11,8 +11,8 @@ from isogloss import cli
 from isogloss.data import Treebank, features_of
 from isogloss.errors import TreebankError
 from isogloss.structures import ProjectiveTree, SpanningTree
-from isogloss.tasks.parse import DependencyParser, JointMorphologyParser
-from isogloss.tasks.parse.cutting import LONGEST
+from isogloss.tasks.parse import DependencyParser, JointMorphologyParser, cutting
+from isogloss.tasks.parse.completing import LONGEST
 from isogloss.testing.enumerate import trees as all_trees
 
 
@@ -164,6 +164,15 @@ def test_very_long_sentences_with_gaps_are_refused(parsers: dict) -> None:
         parsers[1, True].complete(Treebank.of([words]))
 
 
+def test_given_heads_of_long_sentences_stay_whole(parsers: dict) -> None:
+    n = cutting.LONGEST + 50  # what `predict` would cut in two
+    words = [("w", "NOUN", n if k == 0 else 0 if k == n - 1 else -1) for k in range(n)]
+    found = parsers[1, True].complete(Treebank.of([words]))
+    assert found.heads[0] == n and found.heads[-1] == 0
+    found.check_trees(complete=True)
+    assert not found.crossing.any()
+
+
 def test_a_parser_with_a_tagger_keeps_the_tags_that_are_given(trees: Treebank) -> None:
     parser = DependencyParser(iterations=2, order=1, tags="predicted").fit(trees)
     partial = with_gaps(trees).with_columns(upos=["X"] * trees.n_words)
@@ -190,6 +199,15 @@ def test_the_command(trees: Treebank, parsers: dict, tmp_path: Path, capfd: pyte
     bad.write_text("1\ta\t_\tX\t_\t_\t1\t_\t_\t_\n\n")
     assert cli.main(["parse", "complete", str(bad), "--parser", str(tmp_path / "model"), "-q"]) == 1
     assert "bad.conllu, line 1: word 1 ('a') is its own head" in capfd.readouterr().err
+
+
+def test_a_format_without_misc(trees: Treebank, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    DependencyParser(iterations=1, order=1).fit(trees).save(tmp_path / "model")
+    with_gaps(trees).write(tmp_path / "in.conllx")
+    arguments = ["parse", "complete", str(tmp_path / "in.conllx"), "--parser", str(tmp_path / "model"), "-q"]
+    assert cli.main(arguments) == 2 and "CoNLL-X has no column for MISC" in capfd.readouterr().err
+    assert cli.main([*arguments, "--no-confidence", "-o", str(tmp_path / "out.conllx")]) == 0
+    assert (Treebank.read(tmp_path / "out.conllx").heads >= 0).all()
 
 
 def test_a_joint_parser_is_refused(trees: Treebank, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -12,13 +15,17 @@ from isogloss.learners.loglinear import Likelihood
 from isogloss.learners.runner import run
 from isogloss.learners.stochastic import AdaGrad
 from isogloss.structures.tree_parts import Candidates
+from isogloss.tasks.parse.held_out import HeldOut
 from isogloss.tasks.parse.inference import Shape, best_trees
 from isogloss.tasks.parse.labelled import LabelledTrees
 from isogloss.tasks.parse.scoring import FeatureSet, PartScorer, count_keys
-from isogloss.tasks.parse.training import FLOOR, TreeModel
-from isogloss.tasks.parse.words import columns_of, encode
+from isogloss.tasks.parse.training import FLOOR, KnownHeads, TreeModel
+from isogloss.tasks.parse.words import Columns, columns_of, encode
+from isogloss.tasks.transfer.baselines import random_trees
 from isogloss.tasks.transfer.conserving import ConservedEdges
 from isogloss.tasks.transfer.edges import ProjectedEdges
+
+DATA = Path(os.environ.get("ISOGLOSS_DATA", "../shared/data")) / "treebanks"
 
 
 def model_of(treebank: Treebank, shape: Shape | None = None, labels: bool = False) -> TreeModel:
@@ -120,3 +127,28 @@ def test_parsers_learn_from_noisy_edges(trees: Treebank, warm: bool) -> None:
     known[edges.word[edges.head == trees.heads[edges.word]]] = True
     right = heads == trees.heads
     assert right[~known].mean() > 0.35  # of words that no right edge speaks for; one in eight or so by chance
+
+
+def uas_of(target: ConservedEdges | KnownHeads, model: TreeModel, dev: Treebank, columns: Columns) -> float:
+    learner = AdaGrad(
+        Likelihood(model, target=target, least=1e-3), rate=0.1, batch=16, damping=0.0, floor=FLOOR, in_place=True
+    )
+    found = run(learner, learner.init(), iterations=5)
+    held_out = HeldOut(encode(dev, columns), Candidates.all(dev.lengths), dev.heads)
+    return held_out.uas(model.scorer.with_weights(found.state.weights), model.shape, "mbr")
+
+
+@pytest.mark.data
+@pytest.mark.skipif(not DATA.exists(), reason="needs treebanks in ISOGLOSS_DATA")
+@pytest.mark.parametrize(("kept", "wrong"), [(0.5, 0.0), (1.0, 0.3), (0.5, 0.3)])
+def test_expectations_are_better_than_trees_completed_at_random(kept: float, wrong: float) -> None:
+    """Where edges are missing, where they are wrong, and where both is so."""
+    train, dev = (Treebank.read(DATA / f"partut/en.{part}.conllu.gz") for part in ("train", "dev"))
+    train = train.take(np.flatnonzero(train.lengths <= 15)[:250])
+    edges, columns = noisy(train, 1, kept, wrong), columns_of(train, lemma=False)
+    words, every, features = encode(train, columns), Candidates.all(train.lengths), FeatureSet.of(columns)
+    heads, sentences = random_trees(edges, seed=1), np.arange(len(train))
+    table = KeyTable.of(count_keys(words, features, every, (), heads, support="tags"))
+    model = TreeModel(PartScorer(features, table, np.zeros(0, np.float32)), words, every, Shape(), sentences)
+    by_chance = uas_of(KnownHeads(heads, train.offsets, sentences), model, dev, columns)
+    assert uas_of(ConservedEdges(edges, sentences, 0.9), model, dev, columns) > by_chance + 4, by_chance

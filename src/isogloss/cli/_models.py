@@ -10,7 +10,10 @@ if TYPE_CHECKING:
     from isogloss.tasks.parse import DependencyParser, JointMorphologyParser
     from isogloss.tasks.tag import Tagger
 
-__all__ = ["USES", "Use", "header_of", "load_aligner", "load_dependency_parser", "load_parser", "load_tagger"]
+__all__ = [
+    "USES", "Use", "check_dependency_parser", "header_of", "load_aligner", "load_dependency_parser", "load_parser",
+    "load_tagger",
+]  # fmt: skip
 
 
 class Use(NamedTuple):
@@ -71,13 +74,18 @@ def load_parser(path: str, threads: int | None = None) -> DependencyParser | Joi
     return parser
 
 
-def load_dependency_parser(path: str, threads: int | None = None) -> DependencyParser:
-    """A saved parser that can take heads as given; one of tags and trees together is refused."""
+def check_dependency_parser(path: str) -> None:
+    """Refuse what is no parser, and parsers of tags and trees together, which cannot take heads as given."""
     if header_of(path, "parse")["kind"] == "parse.joint":
         raise UsageError(
             f"{path}: this parser finds tags and trees together, and cannot take heads as given. Train one with "
             "`isogloss parse train`"
         )
+
+
+def load_dependency_parser(path: str, threads: int | None = None) -> DependencyParser:
+    """A saved parser that can take heads as given."""
+    check_dependency_parser(path)
     parser: DependencyParser = _load(path, "parse")
     parser.threads = threads
     return parser

@@ -25,7 +25,7 @@ from isogloss.cli._common import (
     write_result,
 )
 from isogloss.cli._memory import say_if_strange
-from isogloss.cli._models import header_of, load_dependency_parser, load_parser
+from isogloss.cli._models import check_dependency_parser, header_of, load_dependency_parser, load_parser
 from isogloss.cli._options import with_options
 from isogloss.cli._transfer_training import Files, Manner, transfer
 from isogloss.cli._transfer_training import apply as transfer_apply
@@ -326,11 +326,13 @@ def complete(
     """
     began = time.perf_counter()
     check_output(output, [partial])
-    header_of(model, "parse")  # a wrong model is refused before anything is compiled for it
+    check_dependency_parser(model)  # a wrong model is refused before anything is compiled for it
     with compiling("parse-complete", quiet):
         parser = load_dependency_parser(model, threads)
         given = read_treebank(partial, encoding, errors)
         say_if_strange(parser.reading_, given)
+        if confidence and "misc" not in given.source.layout.places:
+            raise UsageError(f"{partial}: {given.source.layout.title} has no column for MISC. Add --no-confidence")
         found = parser.complete(given, confidence=confidence)
         write_result(output, found.to_bytes())
     filled, seconds = int((given.heads < 0).sum()), time.perf_counter() - began

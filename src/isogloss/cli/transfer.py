@@ -22,7 +22,7 @@ from isogloss.cli._common import (
     warn,
     write_result,
 )
-from isogloss.cli._models import header_of, load_dependency_parser
+from isogloss.cli._models import check_dependency_parser, load_dependency_parser
 from isogloss.cli._transfer_training import apply, train
 from isogloss.cli._treebanks import read_treebank, standard_input_once
 from isogloss.cli.transfer_markup import command as markup
@@ -102,7 +102,7 @@ def project(
     standard_input_once(*bitext, source_trees, links, target_tags)
     check_output(output, [*bitext, source_trees, links, target_tags])
     if parser is not None:
-        header_of(parser, "parse")
+        check_dependency_parser(parser)  # before the work
     sides = side_encodings(encoding, source_encoding, target_encoding)
     with compiling("align" if links is None and model is None else "transfer-project", quiet, "30 s"):
         from isogloss.data.bitext import Bitext

@@ -12,15 +12,17 @@ from isogloss.data.vocabulary import Vocabulary
 from isogloss.engine.threads import using_threads
 from isogloss.errors import TreebankError
 from isogloss.structures.partial import can_be_projective, compatible_heads
-from isogloss.tasks.parse.cutting import LONGEST
+from isogloss.tasks.parse.cutting import LONGEST as PIECE
 from isogloss.tasks.parse.inference import Shape, best_trees, chances_of
 from isogloss.tasks.parse.words import encode
 
 if TYPE_CHECKING:
     from isogloss.tasks.parse.parser import DependencyParser
 
-__all__ = ["check_given", "complete"]
+__all__ = ["LONGEST", "check_given", "complete"]
 
+LONGEST = 4 * PIECE
+"""Words that a sentence with gaps may have. `predict` cuts into pieces much sooner, which given heads might cross."""
 Heads = NDArray[np.int32]
 Sentences = NDArray[np.int64]
 
@@ -61,26 +63,27 @@ def _filled(
 ) -> tuple[Heads, NDArray[np.float64], Column | None, NDArray[np.float32] | None]:
     """Heads of all words, their posteriors, and relations with theirs."""
     learnt, seen = parser._given(partial)
-    given = np.ascontiguousarray(partial.heads)
-    words = encode(seen, learnt.columns)
-    heads, chances = [np.zeros(0, np.int32)], [np.zeros(0)]
-    at = 0
+    tree, chances = np.ascontiguousarray(partial.heads).copy(), np.ones(partial.n_words)
+    open_ = np.repeat(~_is_whole(tree, partial.offsets), partial.lengths)
+    labels, sure = None, None
     with using_threads(parser.threads):
-        # Whole trees are what was given; a crossing one has no place among projective trees, and needs none.
-        whole = np.repeat(_is_whole(given, partial.offsets), partial.lengths)
-        asked = np.where(whole, -1, given).astype(np.int32)
-        for trees in parser._trees(words, asked):
-            n = int(trees.layout.lengths.sum())
-            clamped = trees.having(asked[at : at + n])
-            found = best_trees(clamped, parser.decoder)
-            heads.append(found)
-            chances.append(chances_of(clamped.beliefs_of_links(), found))
-            at += n
-        tree = np.where(given >= 0, given, np.concatenate(heads)).astype(np.int32)
-        labels, sure = None, None
+        if open_.any():  # whole trees are what was given, also where the parser's own could not be so
+            tree[open_], chances[open_] = _trees(parser, seen.take(~_is_whole(tree, partial.offsets)), tree[open_])
         if learnt.labeller is not None:
-            labels, sure = learnt.labeller.predict(words, tree, partial.offsets)
-    return tree, np.concatenate(chances), labels, sure
+            labels, sure = learnt.labeller.predict(encode(seen, learnt.columns), tree, partial.offsets)
+    return tree, chances, labels, sure
+
+
+def _trees(parser: DependencyParser, seen: Treebank, given: Heads) -> tuple[Heads, NDArray[np.float64]]:
+    """The best trees that have the given heads, −1 where any will do, and the posteriors of all heads."""
+    heads, chances, at = [np.zeros(0, np.int32)], [np.zeros(0)], 0
+    for trees in parser._trees(encode(seen, parser._learnt.columns), given):
+        n = int(trees.layout.lengths.sum())
+        clamped = trees.having(given[at : at + n])
+        heads.append(best_trees(clamped, parser.decoder))
+        chances.append(chances_of(clamped.beliefs_of_links(), heads[-1]))
+        at += n
+    return np.concatenate(heads), np.concatenate(chances)
 
 
 def _is_whole(heads: Heads, offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -125,8 +128,8 @@ def check_given(treebank: Treebank, shape: Shape) -> None:
         s = int(too_long[0])
         raise TreebankError(
             f"{treebank.name}, line {treebank.line_of(int(treebank.offsets[s]))}: {treebank.label_of(s)} has "
-            f"{treebank.lengths[s]} words, and with heads that are given, at most {LONGEST} can be filled in. Is it a "
-            "list, or several sentences? Cut it"
+            f"{treebank.lengths[s]} words, and gaps are filled in sentences of at most {LONGEST:,}. Is it a list, or "
+            "several sentences? Cut it, or fill it in by `isogloss parse apply`, which cuts it"
         )
     if shape.projective:
         _check_projective(treebank, open_, shape.single_root)

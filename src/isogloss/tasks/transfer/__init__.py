@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from isogloss.tasks.transfer.annotation import project_annotation
     from isogloss.tasks.transfer.edges import Density, ProjectedEdges, project_edges, project_posteriors
     from isogloss.tasks.transfer.markup import Guess, Placement, Tag, place_markup, strip_markup, transfer_markup
     from isogloss.tasks.transfer.parser import TransferredParser
@@ -18,6 +19,7 @@ __all__ = [
     "Tag",
     "TransferredParser",
     "place_markup",
+    "project_annotation",
     "project_edges",
     "project_posteriors",
     "strip_markup",
@@ -25,6 +27,7 @@ __all__ = [
 ]
 
 _NAMES = {
+    "annotation": "project_annotation",
     "edges": "Density ProjectedEdges project_edges project_posteriors",
     "markup": "Guess Placement Tag place_markup strip_markup transfer_markup",
     "parser": "TransferredParser",

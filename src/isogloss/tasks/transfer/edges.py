@@ -19,6 +19,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -203,7 +204,7 @@ class ProjectedEdges:
             raise ParameterError("ProjectedEdges: heads should be 0 or another word of the same sentence, from 1")
         if m and not 0 <= sure.min() <= sure.max() <= 1:
             raise ParameterError("ProjectedEdges: probabilities should be from 0 to 1")
-        if m and not -1 <= kind.min() <= kind.max() < max(len(names), 0):
+        if m and not -1 <= kind.min() <= kind.max() < len(names):
             raise ParameterError(f"ProjectedEdges: relations should be from -1 to {len(names) - 1}")
         order = np.lexsort((-sure, above, child))
         child, above = child[order], above[order]
@@ -276,20 +277,21 @@ class ProjectedEdges:
                 f"{self.n_words:,}. Give the target side of the text that they were projected through"
             )
         chosen = self.chosen(threshold, single_root=single_root)
-        edge = np.maximum(chosen, 0)
-        given = (chosen >= 0).tolist()
-        kinds = np.where(chosen >= 0, self.relation[edge], -1) if len(self.word) else np.full(len(chosen), -1)
-        names = dict.fromkeys(["_", *self.names])
-        numbers = np.array([list(names).index(name) for name in ["_", *self.names]], np.int32)
-        relations = Column(numbers[kinds + 1], Vocabulary(names))
-        found = trees.with_predictions(heads=self._heads_of(chosen), deprel=relations)
-        origin, sure = (self.origin[edge], self.probability[edge]) if len(self.word) else (edge, edge.astype(float))
-        found = found.with_misc(
-            "Proj", [str(s) if g and s else None for g, s in zip(given, origin.tolist(), strict=True)]
-        )
-        return found.with_misc(
-            "ProjConf", [f"{p:.4f}" if g else None for g, p in zip(given, sure.tolist(), strict=True)]
-        )
+        words = np.flatnonzero(chosen >= 0)
+        edge = chosen[words]
+        names = ["_", *dict.fromkeys(name for name in self.names if name != "_")]
+        numbers = np.array([names.index(name) for name in ("_", *self.names)], np.int32)  # −1, no relation, is first
+        kinds = np.zeros(self.n_words, np.int32)
+        kinds[words] = numbers[self.relation[edge] + 1]
+        found = trees.with_predictions(heads=self._heads_of(chosen), deprel=Column(kinds, Vocabulary(names)))
+        origin = [str(place) if place else None for place in self.origin[edge].tolist()]
+        sure = [f"{chance:.4f}" for chance in self.probability[edge].tolist()]
+        for key, said in (("Proj", origin), ("ProjConf", sure)):
+            values: list[str | None] = [None] * self.n_words
+            for word, text in zip(words.tolist(), said, strict=True):
+                values[word] = text
+            found = found.with_misc(key, values)
+        return found
 
 
 def density_of(heads: Heads, offsets: NDArray[np.int64]) -> Density:
@@ -314,7 +316,7 @@ def density_of(heads: Heads, offsets: NDArray[np.int64]) -> Density:
 
 
 def confidences(treebank: Treebank) -> Floats:
-    """float64[n_words]: the number after ``Confidence=`` in MISC, 1 where there is none.
+    """float64[n_words]: the number after ``Confidence=`` in MISC, 1 where there is none from 0 to 1.
 
     Examples
     --------
@@ -325,12 +327,9 @@ def confidences(treebank: Treebank) -> Floats:
     sure = np.ones(len(vocabulary))
     for number, text in enumerate(vocabulary):
         if "Confidence=" in text:
-            try:
+            with suppress(ValueError):
                 sure[number] = float(features_of(text).get("Confidence", "1"))
-            except ValueError:
-                continue
-    wrong = ~((sure >= 0) & (sure <= 1))
-    sure[wrong] = 1.0
+    sure[~((sure >= 0) & (sure <= 1))] = 1.0
     return sure[ids] if len(ids) else np.zeros(0)
 
 
