@@ -156,6 +156,13 @@ def _joint(**options: Any) -> Any:
     return JointMorphologyParser(iterations=2, tag_iterations=2, threshold=1, **options).fit(treebank())
 
 
+def _transferred(**options: Any) -> Any:
+    from isogloss.tasks.transfer import TransferredParser
+
+    trees = Treebank.from_bytes(samples.trees("en-de", "source").encode()).part(0, _PAIRS)
+    return TransferredParser(iterations=2, contractions="de", **options).fit(bitext(), source=trees, links=links())
+
+
 MODELS: dict[str, Callable[[], Any]] = {
     "align.hmm": partial(_aligner, "HMMAligner"),
     "align.hmm/viterbi": partial(_aligner, "HMMAligner", symmetrise="grow-diag-final-and", decode="viterbi"),
@@ -188,6 +195,8 @@ MODELS: dict[str, Callable[[], Any]] = {
     "parse.dependency/2-crossing": partial(_parser, order=2, projective=False),
     "parse.dependency/mira": partial(_parser, order=2, trainer="mira"),
     "parse.dependency/tags": partial(_parser, order=1, tags="predicted"),
+    "parse.transferred": _transferred,
+    "parse.transferred/delexicalised": partial(_transferred, method="delexicalised"),
     "parse.joint": partial(_joint, dictionary="train"),
     "parse.joint/pipeline": partial(_joint, joint=False, projective=False),
 }
