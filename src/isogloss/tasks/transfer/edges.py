@@ -450,23 +450,32 @@ def project_posteriors(
         )
     if not isinstance(links, Links):
         links = links_above(links, cutoff)
-    at = np.flatnonzero(posteriors.values >= FAINT)
-    sentence = np.searchsorted(posteriors.offsets, at, side="right") - 1
-    head, child = np.divmod(at - posteriors.offsets[sentence], lengths[sentence])
-    word = source.offsets[sentence] + child - 1
-    used = (child > 0) & ((head > 0) | root)
-    at, head, word = at[used], head[used].astype(np.int32), word[used]
-    order = np.lexsort((head, word))
-    at, head, word = at[order], head[order], word[order]
+    posteriors = posteriors.checked("project_posteriors")
+    starts, head, chance = _likely_heads(posteriors, source.offsets, root)
+    word = np.repeat(np.arange(source.n_words), np.diff(starts))
     ids, vocabulary = source.columns["deprel"]
     names, kinds = _relations(vocabulary, ids)
     kinds = np.where(source.heads[word] == head, kinds[word], -1).astype(np.int32) if len(word) else kinds[:0]
-    starts = np.searchsorted(word, np.arange(source.n_words + 1)).astype(np.int64)
-    edges = _Edges(starts, head, posteriors.values[at], kinds)
+    edges = _Edges(starts, head, chance, kinds)
     found = _carried(edges, names, source, bitext, _used(links, one_to_one), summed=True)
     chance = found.probability / np.maximum(1.0, found.totals())[found.word]
     found = replace(found, probability=np.minimum(chance, 1.0))
     return found.keep(found.probability >= cutoff)
+
+
+def _likely_heads(
+    posteriors: Stack, offsets: NDArray[np.int64], root: bool
+) -> tuple[NDArray[np.int64], Heads, Floats]:  # fmt: skip
+    """The heads of each word that are not too faint: where they begin, the heads, and their posteriors."""
+    from isogloss.tasks.transfer._numba.edges import count_heads, list_heads
+
+    given = (posteriors.offsets, offsets, posteriors.values, FAINT, root)
+    counts = np.zeros(int(offsets[-1]), np.int64)
+    run_sentences(count_heads, len(posteriors), *given, counts)
+    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    head, chance = np.empty(int(starts[-1]), np.int32), np.empty(int(starts[-1]))
+    run_sentences(list_heads, len(posteriors), *given, starts[:-1].copy(), head, chance)
+    return starts, head, chance
 
 
 def _relations(vocabulary: Vocabulary, ids: NDArray[np.int32]) -> tuple[tuple[str, ...], Heads]:
