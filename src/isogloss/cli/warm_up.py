@@ -85,6 +85,9 @@ LINES = (
     "parse apply joint en-de.en.txt -o parsed.conllu",
     f"parse complete {_TREES} --parser parser -o completed.conllu",
     f"transfer project --bitext {_TEXTS} --source-trees parsed.conllu --links hmm.txt --fill -o carried.conllu",
+    f"transfer train --bitext {_TEXTS} --source-treebank {_TREES} --iterations 2 --save transferred",
+    f"transfer train --bitext {_TEXTS} --source-treebank {_TREES} --method posterior --iterations 2 --save kept",
+    "transfer apply transferred en-de.de.txt --confidence -o transferred.conllu",
     "parse score parsed.conllu parsed.conllu -o trees.txt",
 )
 """Command lines that use every kernel, on the bundled sample; each may use what those before it wrote."""

@@ -38,8 +38,7 @@ __all__ = ["Chain", "Given"]
 TAGGING_PAIRS = 20_000
 """Pairs that the target tagger is learnt from, at most; more did not make it better."""
 CERTAIN = 0.7
-"""Tags that a link at least this probable carries are those that trees are learnt with: they are more often right than
-the tagger's, and of one mind with the tree that is carried."""
+"""Tags that a link at least this probable carries take the place of the tagger's; see `Chain._tagged`."""
 SOURCE_PASSES = 6
 TAG_TREES = 5_000
 """Sentences, spread over the treebank, that a parser which looks at tags alone is learnt from, at most: more of them do
@@ -228,14 +227,19 @@ class Chain:
         return Projected(edges, universal(self._tagged().take(usable)))
 
     def _tagged(self) -> Treebank:
-        """The target side with tags: those that links carry with some certainty, otherwise those of the tagger."""
+        """The target side with tags: those of the tagger and, in every other sentence, those that links carry.
+
+        The parser meets tags that are right more often than those of the tagger, and of one mind with the tree that is
+        carried; and it meets the tagger's, with which it will have to do.
+        """
         bitext, tagger = self.split.bitext, self.target_tagger
         tagged = tagger.predict(Treebank.from_text(bitext.target))
         if self.given.target is not None:  # a tagger that has seen tagged text knows better
             return tagged
         names = tagger.labels_
         carried_tags = carried(bitext, self.links, self.source[0], names)
-        ids = np.where(carried_tags.sure(CERTAIN), carried_tags.labels, tagged.columns["upos"].ids)
+        every_other = np.repeat(np.arange(len(tagged)) % 2 == 0, tagged.lengths)
+        ids = np.where(every_other & carried_tags.sure(CERTAIN), carried_tags.labels, tagged.columns["upos"].ids)
         return tagged.with_columns(upos=Column(ids.astype(np.int32), Vocabulary(names)))
 
     # --- the parser
