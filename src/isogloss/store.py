@@ -54,6 +54,7 @@ KINDS = {
     "align.quadratic": "isogloss.tasks.align:QuadraticAligner",
     "parse.dependency": "isogloss.tasks.parse:DependencyParser",
     "parse.joint": "isogloss.tasks.parse:JointMorphologyParser",
+    "parse.restyled": "isogloss.tasks.parse:StyleAdapter",
     "tag.crf": "isogloss.tasks.tag:CrfTagger",
     "tag.dictionary": "isogloss.tasks.tag:DictionaryTagger",
     "tag.graph": "isogloss.tasks.tag:GraphTagger",
