@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from isogloss.cli import main
+from isogloss.data.formats import IsoglossWarning
 from isogloss.data.treebank import Treebank
 from isogloss.errors import ParameterError, TreebankError, UsageError
 from isogloss.features import Templates
@@ -256,6 +257,23 @@ def test_long_sentences_are_cut(adapter):
     found = adapter.predict(Treebank.of([words]))
     found.check_trees()
     assert found.n_words == 600
+
+
+def test_long_sentences_are_not_learnt_from():
+    long = Treebank.of([*([word[:4] for word in sentence(random.Random(seed))] for seed in range(3)), [
+        (f"w{i}", "NOUN", i, "root" if i == 0 else "flat") for i in range(300)
+    ]])  # fmt: skip
+    with pytest.warns(IsoglossWarning, match="1 of 4 sentences have more than 250 words"):
+        adapter = StyleAdapter(l2=0.1, threads=1).fit(long, long)
+    assert same(adapter.predict(long[:3]), long[:3])
+
+
+def test_text_is_worked_on_in_pieces(adapter, monkeypatch):
+    whole = adapter.predict(TREES[REST], confidence=True), adapter.predict_proba(TREES[REST])
+    monkeypatch.setattr("isogloss.tasks.parse.inference.CELLS", 500)
+    pieces = adapter.predict(TREES[REST], confidence=True), adapter.predict_proba(TREES[REST])
+    assert pieces[0].to_bytes() == whole[0].to_bytes()
+    assert np.array_equal(pieces[1].values, whole[1].values)
 
 
 def test_trees_without_relations(tmp_path):

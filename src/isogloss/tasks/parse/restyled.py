@@ -14,7 +14,7 @@ from isogloss import store
 from isogloss.data.bitext import Text
 from isogloss.data.formats import as_gold, as_treebank
 from isogloss.data.reading import Reading, check_reading
-from isogloss.data.treebank import Column, Treebank
+from isogloss.data.treebank import Treebank
 from isogloss.engine.threads import using_threads
 from isogloss.errors import ModelError, ParameterError, TreebankError, UsageError
 from isogloss.features import Index, Templates
@@ -25,7 +25,7 @@ from isogloss.metrics.parsing import ParseScore, score_trees
 from isogloss.progress import Progress, QuietProgress
 from isogloss.structures.batch import Stack
 from isogloss.structures.loopy import LoopyTrees
-from isogloss.tasks.parse.cutting import cut, joined
+from isogloss.tasks.parse.cutting import LONGEST, cut, joined
 from isogloss.tasks.parse.inference import Shape, best_trees, cells_of, chances_of, pieces
 from isogloss.tasks.parse.lesson import checked
 from isogloss.tasks.parse.options import RestyleOptions
@@ -151,9 +151,12 @@ class StyleAdapter(RestyleOptions):
             raise ParameterError(
                 f"StyleAdapter: old should be a DependencyParser or a Treebank with old trees, not {old!r}"
             )
-        few = checked(treebank, self.single_root)
-        parser = old if isinstance(old, DependencyParser) else None
-        seen = _same_words(as_gold(old), few) if isinstance(old, Treebank) else _parsed(old, few)
+        few, parser = checked(treebank, self.single_root), None
+        if isinstance(old, Treebank):
+            seen = _same_words(as_gold(old), as_gold(treebank))
+            seen = seen.take(np.flatnonzero(seen.lengths <= LONGEST))  # as `checked` leaves them
+        else:
+            parser, seen = old, _parsed(old, few)
         try:
             with using_threads(self.threads):
                 fitted, l2, losses = self._learn(few, seen, parser, progress)
@@ -205,22 +208,25 @@ class StyleAdapter(RestyleOptions):
         learnt, seen = self._given(treebank, confidence)
         if learnt is None:
             return seen
-        offsets = cut(seen.offsets)
+        heads, relations, chances = [np.zeros(0, np.int32)], list[str](), [np.zeros(0)]
         with using_threads(self.threads):
-            old = OldTrees(seen, learnt.columns, offsets)
-            heads, chances = [np.zeros(0, np.int32)], [np.zeros(0)]
-            for trees in self._trees(old, learnt):
-                heads.append(best_trees(trees, self.decoder))
+            for part in _pieces(seen):
+                offsets = cut(part.offsets)
+                old = OldTrees(part, learnt.columns, offsets)
+                trees = self._trees(old, learnt)
+                found = best_trees(trees, self.decoder)
+                heads.append(joined(found, offsets, part.offsets)[0])
+                if learnt.edits is not None and learnt.labels is not None:
+                    scores = label_scores(old, found, Templates(LABEL_TEMPLATES), learnt.labels)
+                    relations += _relations(learnt.edits, scores, given_relations(part))
                 if confidence:
-                    chances.append(chances_of(trees.beliefs_of_links(), heads[-1]))
-            tree = np.concatenate(heads)
-            found = seen.with_predictions(heads=joined(tree, offsets, seen.offsets)[0])
-            if learnt.edits is not None and learnt.labels is not None:
-                scores = label_scores(old, tree, Templates(LABEL_TEMPLATES), learnt.labels)
-                found = found.with_predictions(deprel=_relations(learnt.edits, scores, given_relations(seen)))
+                    chances.append(chances_of(trees.beliefs_of_links(), found))
+        made = seen.with_predictions(heads=np.concatenate(heads))
+        if learnt.edits is not None:
+            made = made.with_predictions(deprel=relations)
         if confidence:
-            found = found.with_misc("Confidence", [f"{p:.4f}" for p in np.concatenate(chances).tolist()])
-        return found
+            made = made.with_misc("Confidence", [f"{p:.4f}" for p in np.concatenate(chances).tolist()])
+        return made
 
     def predict_proba(self, treebank: Treebank | Text) -> Stack:
         """The posterior of each link: float64[n + 1, n + 1] for each sentence, as (head, child), the root first.
@@ -238,7 +244,8 @@ class StyleAdapter(RestyleOptions):
             values[cells_of(empty, np.maximum(seen.heads, 0))] = 1.0
             return empty
         with using_threads(self.threads):
-            found = [trees.beliefs_of_links().values for trees in self._trees(OldTrees(seen, learnt.columns), learnt)]
+            olds = (OldTrees(part, learnt.columns) for part in _pieces(seen))
+            found = [self._trees(old, learnt).beliefs_of_links().values for old in olds]
         return empty.like(np.concatenate([np.zeros(0), *found]))
 
     def score(self, treebank: Treebank, old: Treebank | None = None) -> ParseScore:
@@ -249,10 +256,9 @@ class StyleAdapter(RestyleOptions):
         gold = as_gold(treebank)
         return score_trees(self.predict(gold if old is None else old), gold)
 
-    def _trees(self, old: OldTrees, learnt: _Fitted) -> Iterator[LoopyTrees]:
-        """Distributions over the trees of all sentences, some at a time."""
-        for sentences in pieces(old.lengths):
-            yield trees_of(old, sentences, self._templates, learnt.links, learnt.shape)
+    def _trees(self, old: OldTrees, learnt: _Fitted) -> LoopyTrees:
+        """Distributions over the trees of all sentences."""
+        return trees_of(old, np.arange(len(old)), self._templates, learnt.links, learnt.shape)
 
     def _given(self, text: Treebank | Text, confidence: bool = False) -> tuple[_Fitted | None, Treebank]:
         """What was learnt, and the sentences with tags and trees of the old style."""
@@ -328,6 +334,11 @@ class StyleAdapter(RestyleOptions):
         return made
 
 
+def _pieces(treebank: Treebank) -> Iterator[Treebank]:
+    """Sentences a few at a time, so that memory does not grow with the text."""
+    return (treebank.part(int(some[0]), int(some[-1]) + 1) for some in pieces(treebank.lengths))
+
+
 def _parsed(parser: DependencyParser, treebank: Treebank, confidence: bool = False) -> Treebank:
     """Old trees by the old parser, with the tags that it looks at."""
     return parser.predict(treebank, confidence=confidence) if treebank.n_words else treebank
@@ -365,7 +376,7 @@ def _edits(few: Treebank, seen: Treebank) -> tuple[Edits | None, NDArray[np.int6
     return (Edits(names) if names else None), found
 
 
-def _relations(edits: Edits, scores: NDArray[np.float64], given: list[tuple[str, str, str]]) -> Column:
+def _relations(edits: Edits, scores: NDArray[np.float64], given: list[tuple[str, str, str]]) -> list[str]:
     """The relation of each word by the best change that can be made; as it was where none can."""
     made: dict[tuple[str, str, str], list[str]] = {}
     found = []
@@ -375,7 +386,7 @@ def _relations(edits: Edits, scores: NDArray[np.float64], given: list[tuple[str,
             each = made[own] = edits.applied(own)
         order = np.argsort(-scores[word], kind="stable").tolist()
         found.append(next((each[i] for i in order if each[i]), own[0]))
-    return Column.of(found)
+    return found
 
 
 def _label_arrays(fitted: _Fitted) -> dict[str, NDArray[Any]]:

@@ -17,8 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +34,7 @@ from isogloss.structures.tree_parts import Candidates, TreeParts
 from isogloss.tasks.parse.configurations import configurations, paths
 from isogloss.tasks.parse.inference import Shape
 from isogloss.tasks.parse.training import KnownHeads
-from isogloss.tasks.parse.words import ATOMS, PAD, Columns, Words, encode
+from isogloss.tasks.parse.words import ATOMS, PAD, Columns, Words, code_of, encode
 
 __all__ = [
     "LABEL_TEMPLATES", "PENALTIES", "Edits", "LabelLesson", "Learnt", "LinkLesson", "OldTrees", "choose",
@@ -168,8 +167,6 @@ class OldTrees:
 
 
 def _relation_codes(seen: Treebank) -> NDArray[np.uint64]:
-    from isogloss.tasks.parse.words import code_of
-
     ids, vocabulary = seen.columns["deprel"]
     return np.array([code_of("attribute", name) for name in vocabulary], np.uint64)[ids]
 
@@ -257,7 +254,7 @@ def trees_of(
     return shape.trees(layout, kept(TemplateScorer(templates, parts, learnt.numbering).scores(learnt.weights)))
 
 
-def _of(sentences: NDArray[np.int64], values: NDArray[np.int32], offsets: NDArray[np.int64]) -> NDArray[np.int32]:
+def _of(sentences: NDArray[np.int64], values: NDArray[Any], offsets: NDArray[np.int64]) -> NDArray[Any]:
     """What the words of some sentences have."""
     each = [values[offsets[s] : offsets[s + 1]] for s in sentences.tolist()]
     return np.concatenate([np.zeros(0, values.dtype), *each])
@@ -403,16 +400,11 @@ class LabelLesson:
         weights = np.concatenate([learnt.weights, np.zeros(objective.n_weights - len(learnt.weights))])
         return -objective.add_gradient(weights, np.zeros(len(weights)))
 
-    @cached_property
-    def _offsets(self) -> NDArray[np.int64]:
-        return np.asarray(self.old.offsets)
-
     def _parts(self, sentences: NDArray[np.int64]) -> Parts:
-        return self.old.tree(sentences, _of(sentences, self.heads, self._offsets))
+        return self.old.tree(sentences, _of(sentences, self.heads, self.old.offsets))
 
     def _labels(self, sentences: NDArray[np.int64]) -> NDArray[np.int64]:
-        each = [self.labels[self._offsets[s] : self._offsets[s + 1]] for s in sentences.tolist()]
-        return np.concatenate([np.zeros(0, np.int64), *each])
+        return _of(sentences, self.labels, self.old.offsets)
 
     def _objective(self, features: Sparse, pairs: LabelPairs, labels: NDArray[np.int64]) -> Likelihood:
         """Each word is a chain of its own; words without a label may have any."""
