@@ -89,8 +89,9 @@ def draws(text: str, count: int) -> Sides:
     return Sides(train.take(order[: count * max(SIZES)]), Treebank.read(folder() / text / "test.conllu.gz"))
 
 
-def measure(text: str, kind: str, count: int, plain: bool, again: bool, command: str) -> None:
+def measure(text: str, kind: str, arguments: argparse.Namespace, command: str) -> None:
     """All pairs of styles, a draw after the other."""
+    count, plain = arguments.draws, arguments.plain
     gold = draws(text, count)
     old = {style: old_trees(text, kind, style, gold) for style in STYLES}
     new = {style: Sides(*(convert(trees, *STYLES[style]) for trees in gold)) for style in STYLES}
@@ -102,7 +103,7 @@ def measure(text: str, kind: str, count: int, plain: bool, again: bool, command:
                         "text": text, "kind": kind, "source": source, "target": target,
                         "features": "configurations" if plain else "paths", "trees": size, "draw": draw,
                     }  # fmt: skip
-                    if again or not results().has(**key):
+                    if arguments.again or not results().is_done(**key, outdated=arguments.outdated):
                         row = one(old[source], new[target], size, draw, relations=not plain)
                         base = {"date": rows.today(), "machine": rows.machine(), "version": __version__}
                         results().put([{**base, "commit": rows.commit(), "command": command, **key, **row}])
@@ -154,7 +155,7 @@ def summary() -> str:
             for measure in ("uas", "las"):
                 cells = " | ".join(f"{mean(some, measure, trees=size):.1f}" for size in SIZES)
                 lines.append(f"| {text} | {kind} | {features} | {name} | {measure.upper()} | {cells} |")
-    return "\n".join(lines)
+    return "\n".join([*lines, "", rows.commits((row["text"], row["kind"], row) for row in kept)])
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -164,6 +165,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--draws", type=int, default=3, help="how often the few trees are drawn")
     parser.add_argument("--plain", action="store_true", help="configurations alone, without relations and paths")
     parser.add_argument("--again", action="store_true", help="replace rows that are there")
+    parser.add_argument("--outdated", action="store_true", help="replace rows that another commit has made")
     parser.add_argument("--table", action="store_true", help="run nothing: write the tables into their page")
     arguments = parser.parse_args(argv)
     if arguments.table:
@@ -177,7 +179,7 @@ def main(argv: list[str] | None = None) -> None:
     command = "python -m benchmarks.quality.restyle" + (" --plain" if arguments.plain else "")
     for text in arguments.only.split(",") if arguments.only else TEXTS:
         for kind in [arguments.kind] if arguments.kind else KINDS:
-            measure(text, kind, arguments.draws, arguments.plain, arguments.again, command)
+            measure(text, kind, arguments, command)
 
 
 if __name__ == "__main__":
