@@ -68,6 +68,8 @@ def load_parser(path: str, threads: int | None = None) -> DependencyParser | Joi
     """A saved parser of any kind."""
     parser: DependencyParser | JointMorphologyParser | StyleAdapter = _load(path, "parse")
     parser.threads = threads
+    if (carried := getattr(parser, "parser_", None)) is not None:
+        carried.threads = threads
     return parser
 
 
