@@ -135,6 +135,8 @@ def table(text: str) -> str:
     lines = [f"| old trees | {' | '.join(STYLES)} |", "|---" * (len(STYLES) + 1) + "|"]
     for source in STYLES:
         for kind in KINDS:
+            if not any((row["source"], row["kind"]) == (source, kind) for row in kept):
+                continue
             cells = []
             for target in STYLES:
                 pair = {"kind": kind, "source": source, "target": target}
