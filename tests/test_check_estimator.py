@@ -16,7 +16,8 @@ from isogloss.errors import UsageError
 from isogloss.estimator import Estimator, option
 from isogloss.metrics import score_tags
 from isogloss.tasks.align import HMMAligner, ItgAligner, MatchingAligner, Model1Aligner, Model2Aligner, QuadraticAligner
-from isogloss.tasks.parse import DependencyParser, JointMorphologyParser
+from isogloss.tasks.parse import DependencyParser, JointMorphologyParser, StyleAdapter
+from isogloss.tasks.parse.styles import convert
 from isogloss.tasks.tag import CrfTagger, DictionaryTagger, GraphTagger, ProjectedTagger, Tagger
 from isogloss.testing import check_estimator
 from isogloss.testing.fuzz.models import bitext, links, treebank
@@ -148,6 +149,12 @@ READERS: dict[str, tuple[Callable[..., Any], Callable[[Any], Any], Callable[[Any
     ),
     "DependencyParser": (PARSER, lambda e: e.fit(TREES), lambda e: e.fit(TREES[:5]), TREES),
     "JointMorphologyParser": (JOINT, lambda e: e.fit(TREES), lambda e: e.fit(TREES[:5]), TREES),
+    "StyleAdapter": (
+        partial(StyleAdapter, iterations=5),
+        lambda e: e.fit(convert(TREES, "chain", "head"), PARSER(order=1).fit(TREES)),
+        lambda e: e.fit(TREES[:5], PARSER(order=1).fit(TREES[:5])),
+        TREES,
+    ),
 }  # fmt: skip
 """Estimator -> how it is made, taught, taught something else, and the text that it learns from."""
 

@@ -29,6 +29,7 @@ USED: dict[str, tuple[type[Estimator], ...]] = {
     "tag train": (tag.CrfTagger, tag.DictionaryTagger, tag.GraphTagger, tag.ProjectedTagger),
     "parse train": (parse.DependencyParser,),
     "parse train-joint": (parse.JointMorphologyParser,),
+    "parse restyle": (parse.StyleAdapter,),
 }
 """Commands, and the estimators that they train."""
 OWN = {

@@ -55,6 +55,7 @@ KINDS = {
     "parse.dependency": "isogloss.tasks.parse:DependencyParser",
     "parse.joint": "isogloss.tasks.parse:JointMorphologyParser",
     "parse.transferred": "isogloss.tasks.transfer:TransferredParser",
+    "parse.restyled": "isogloss.tasks.parse:StyleAdapter",
     "tag.crf": "isogloss.tasks.tag:CrfTagger",
     "tag.dictionary": "isogloss.tasks.tag:DictionaryTagger",
     "tag.graph": "isogloss.tasks.tag:GraphTagger",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from isogloss.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
-    from isogloss.tasks.parse import DependencyParser, JointMorphologyParser
+    from isogloss.tasks.parse import DependencyParser, JointMorphologyParser, StyleAdapter
     from isogloss.tasks.tag import Tagger
 
 __all__ = [
@@ -67,10 +67,12 @@ def load_aligner(path: str, threads: int | None = None) -> Any:
     return aligner
 
 
-def load_parser(path: str, threads: int | None = None) -> DependencyParser | JointMorphologyParser:
-    """A saved parser of either kind."""
-    parser: DependencyParser | JointMorphologyParser = _load(path, "parse")
+def load_parser(path: str, threads: int | None = None) -> DependencyParser | JointMorphologyParser | StyleAdapter:
+    """A saved parser of any kind."""
+    parser: DependencyParser | JointMorphologyParser | StyleAdapter = _load(path, "parse")
     parser.threads = threads
+    if (carried := getattr(parser, "parser_", None)) is not None:
+        carried.threads = threads
     return parser
 
 

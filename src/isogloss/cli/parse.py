@@ -45,14 +45,14 @@ from isogloss.cli._treebanks import (
     standard_input_once,
 )
 from isogloss.errors import UsageError
-from isogloss.tasks.parse.options import DependencyOptions, JointOptions
+from isogloss.tasks.parse.options import DependencyOptions, JointOptions, RestyleOptions
 from isogloss.tasks.transfer.options import METHODS, TransferOptions
 
 if TYPE_CHECKING:
     from isogloss.data.treebank import Treebank
     from isogloss.tasks.parse import DependencyParser
 
-__all__ = ["COMMANDS", "apply", "complete", "score", "train", "train_joint"]
+__all__ = ["COMMANDS", "apply", "complete", "restyle", "score", "train", "train_joint"]
 
 LEARNING = "Learning"
 TRANSLATED = "From a translation"
@@ -253,9 +253,73 @@ def train_joint(
     say(f"saved in {save}, {time.perf_counter() - began:.1f} s", quiet)
 
 
+@with_options(RestyleOptions, "l2", "folds", "iterations", "decoder", "seed", panel=LEARNING, first=("relations",))
+def restyle(
+    treebank: Annotated[
+        str,
+        typer.Argument(metavar="FEW", show_default=False, help="Trees of the new style in CoNLL-U; ten are worth it."),
+    ],
+    save: SaveFolder,
+    parser: Annotated[
+        str | None,
+        typer.Option("--parser", metavar="OLD", help="A parser of the old style, by `isogloss parse train`."),
+    ] = None,
+    old_trees: Annotated[
+        str | None,
+        typer.Option(
+            "--old-trees", metavar="OLD", help="The same sentences with trees of the old style, in place of a parser."
+        ),
+    ] = None,
+    threads: Threads = None,
+    json: Json = False,
+    quiet: Quiet = False,
+    encoding: Encoding = "utf-8",
+    errors: Errors = "strict",
+    *,
+    options: dict[str, Any],
+) -> None:
+    """Learn another annotation style from a few trees, with a parser of the old style.
+
+    `isogloss parse apply` then parses new text in the new style. A model that was given old trees in place of a parser
+    turns trees of the old style into those of the new. See docs/parse-restyle.md.
+    """
+    from isogloss import store
+
+    began = time.perf_counter()
+    if (parser is None) == (old_trees is None):
+        raise UsageError(
+            "give either --parser, a model of the old style, or --old-trees, the same sentences with trees of the old "
+            "style"
+        )
+    standard_input_once(treebank, old_trees)
+    store.check_place(save)  # before the work
+    if parser is not None:
+        kind = header_of(parser, "parse")["kind"]
+        if kind != "parse.dependency":
+            raise UsageError(f"{parser}: this is a model of kind {kind}, where one by `isogloss parse train` is wanted")
+    with compiling("parse-restyle", quiet, "60 s"):
+        from isogloss.tasks.parse import StyleAdapter
+
+        adapter = StyleAdapter(threads=threads, **options)
+        few = read_treebank(treebank, encoding, errors)
+        old: Any = load_parser(parser, threads) if parser else read_treebank(str(old_trees), encoding, errors)
+        adapter.fit(few, old, progress_for(quiet))
+    adapter.save(save)
+    seconds = time.perf_counter() - began
+    found = f"{adapter.n_features_:,} weights of links, penalty {adapter.l2_:g}" if adapter.n_features_ else "nothing"
+    say(f"{found}, from {len(few):,} sentences, {few.n_words:,} words", quiet)
+    say(f"saved in {save}, {seconds:.1f} s", quiet)
+    if json:
+        write_json({
+            "sentences": len(few), "words": few.n_words, "features": adapter.n_features_, "l2": adapter.l2_,
+            "losses": adapter.losses_, "model": save, "seconds": seconds,
+        })  # fmt: skip
+
+
 def apply(
     model: Annotated[
-        str, typer.Argument(metavar="MODEL", show_default=False, help="A folder by `isogloss parse train`.")
+        str,
+        typer.Argument(metavar="MODEL", show_default=False, help="A folder by `isogloss parse train` or `restyle`."),
     ],
     text: Annotated[
         str,
@@ -362,5 +426,12 @@ def score(
     )  # fmt: skip
 
 
-COMMANDS = {"train": train, "train-joint": train_joint, "apply": apply, "complete": complete, "score": score}
+COMMANDS = {
+    "train": train,
+    "train-joint": train_joint,
+    "restyle": restyle,
+    "apply": apply,
+    "complete": complete,
+    "score": score,
+}
 """The commands of this group: ``isogloss parse train`` and so on."""

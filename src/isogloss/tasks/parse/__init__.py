@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from isogloss.tasks.parse.joint import JointMorphologyParser
     from isogloss.tasks.parse.parser import DependencyParser
+    from isogloss.tasks.parse.restyled import StyleAdapter
 
-__all__ = ["DependencyParser", "JointMorphologyParser"]
+__all__ = ["DependencyParser", "JointMorphologyParser", "StyleAdapter"]
 
-_HOMES = {"DependencyParser": "parser", "JointMorphologyParser": "joint"}
+_HOMES = {"DependencyParser": "parser", "JointMorphologyParser": "joint", "StyleAdapter": "restyled"}
 
 
 def __getattr__(name: str) -> Any:

@@ -9,7 +9,17 @@ from collections.abc import Sequence
 
 from isogloss.estimator import THREADS, Estimator, option
 
-__all__ = ["CONSTRAINTS", "DECODERS", "LABELS", "MOST_ROUNDS", "RATES", "SUPPORTS", "DependencyOptions", "JointOptions"]
+__all__ = [
+    "CONSTRAINTS",
+    "DECODERS",
+    "LABELS",
+    "MOST_ROUNDS",
+    "RATES",
+    "SUPPORTS",
+    "DependencyOptions",
+    "JointOptions",
+    "RestyleOptions",
+]
 
 RATES = {"likelihood": 0.05, "risk": 0.05, "mira": 0.01, "perceptron": 1.0}
 """Trainers, and the length of their steps."""
@@ -113,4 +123,25 @@ class JointOptions(Estimator):
     single_root: bool = option(default=True, help="Whether the root has one child.")
     batch: int = option(default=8, least=1, help="Sentences of a step.")
     seed: int = option(default=0, least=0, help=SEED)
+    threads: int | None = option(default=None, kind=int, least=1, kept=False, help=THREADS)
+
+
+class RestyleOptions(Estimator):
+    """Options of `StyleAdapter`."""
+
+    relations: bool = option(
+        default=True, help="Look at relations of the old trees and paths through them, or at configurations alone."
+    )
+    l2: float | None = option(
+        default=None, kind=float, above=0,
+        help="Penalty on the squares of weights; chosen by cross-validation on the trees if not given.",
+    )  # fmt: skip
+    folds: int = option(default=3, least=2, help="Parts that the trees are cut into for cross-validation.")
+    iterations: int = option(default=100, least=1, help="Maximum number of steps of L-BFGS.")
+    decoder: str = option(
+        default="mbr", choices=DECODERS,
+        help="The tree with the most right heads in expectation, or the most probable one.",
+    )  # fmt: skip
+    single_root: bool = option(default=True, help="Whether the root has one child.")
+    seed: int = option(default=0, least=0, help="Seed of the cut into folds.")
     threads: int | None = option(default=None, kind=int, least=1, kept=False, help=THREADS)

@@ -413,9 +413,14 @@ class DependencyParser(DependencyOptions):
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write a folder with weights and a header; see `isogloss.store`."""
+        made = self._to_saved()
+        store.save(path, kind=made.kind, options=made.options, arrays=made.arrays, meta=made.meta)
+
+    def _to_saved(self) -> store.Saved:
+        """What is kept, for `save` and for models that carry a parser along."""
         arrays, meta = self._learnt.to_parts()
         meta |= {"trace": self.trace_.tolist(), "tuning": self.tuning_.tolist(), **Reading.to_meta(self.reading_)}
-        store.save(path, kind=self._kind, options=self.options_, arrays=arrays, meta=meta)
+        return store.Saved(self._kind, self.options_, arrays, meta)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:

@@ -80,11 +80,13 @@ def new_bitext() -> Bitext:
 
 @cache
 def new_treebank() -> Treebank:
-    """Sentences to apply taggers and parsers to: known, unknown and no words, one word, and a long one."""
+    """Sentences to apply taggers and parsers to: known, unknown and no words, one word with a head, and a long one."""
     own = treebank()
     tagged = [list(zip(own.words(s), own.strings("upos", s), strict=True)) for s in range(_PAIRS)]
     many = [word for sentence in tagged for word in sentence]
-    return Treebank.of([[], [("Frau", "NOUN")], [("qqq", "X"), ("!!", "PUNCT"), ("7", "NUM")], tagged[1], many[:_LONG]])
+    return Treebank.of(
+        [[], [("Frau", "NOUN", 0, "root")], [("qqq", "X"), ("!!", "PUNCT"), ("7", "NUM")], tagged[1], many[:_LONG]]
+    )
 
 
 # --- models
@@ -163,6 +165,14 @@ def _transferred(**options: Any) -> Any:
     return TransferredParser(iterations=2, contractions="de", **options).fit(bitext(), source=trees, links=links())
 
 
+def _restyled(carried: bool, **options: Any) -> Any:
+    from isogloss.tasks.parse import StyleAdapter
+    from isogloss.tasks.parse.styles import convert
+
+    few = convert(treebank(), "chain", "head", subordinators="head")
+    return StyleAdapter(iterations=5, **options).fit(few, _parser(order=1) if carried else treebank())
+
+
 MODELS: dict[str, Callable[[], Any]] = {
     "align.hmm": partial(_aligner, "HMMAligner"),
     "align.hmm/viterbi": partial(_aligner, "HMMAligner", symmetrise="grow-diag-final-and", decode="viterbi"),
@@ -199,6 +209,8 @@ MODELS: dict[str, Callable[[], Any]] = {
     "parse.transferred/delexicalised": partial(_transferred, method="delexicalised"),
     "parse.joint": partial(_joint, dictionary="train"),
     "parse.joint/pipeline": partial(_joint, joint=False, projective=False),
+    "parse.restyled": partial(_restyled, carried=True),
+    "parse.restyled/given": partial(_restyled, carried=False, l2=0.1, relations=False, decoder="map"),
 }
 """What makes each model, by its kind and, behind a slash, what is special about it."""
 
