@@ -23,6 +23,7 @@ from isogloss.structures.projective import ProjectiveTree
 from isogloss.structures.projective_batch import ProjectiveTrees
 from isogloss.structures.spanning import SpanningTree, SpanningTrees
 from isogloss.structures.tree_parts import Candidates, TreeParts
+from isogloss.structures.valence import ValenceTree, ValenceTrees
 
 __all__ = [
     "AlignmentChain",
@@ -55,5 +56,7 @@ __all__ = [
     "Structure",
     "Terminal",
     "TreeParts",
+    "ValenceTree",
+    "ValenceTrees",
     "neighbour_pairs",
 ]

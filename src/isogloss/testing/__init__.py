@@ -21,6 +21,7 @@ from isogloss.testing.enumerate import (
     brute_force_matching,
     brute_force_messages,
     brute_force_trees,
+    brute_force_valence,
     chain_parts,
     chains,
     grandparent_parts,
@@ -36,6 +37,7 @@ from isogloss.testing.enumerate import (
     sibling_parts,
     tree_parts,
     trees,
+    valence_parts,
 )
 from isogloss.testing.estimators import check_estimator, check_options, check_posteriors
 from isogloss.testing.learners import check_gradient, check_learner
@@ -57,6 +59,7 @@ __all__ = [
     "brute_force_matching",
     "brute_force_messages",
     "brute_force_trees",
+    "brute_force_valence",
     "chain_parts",
     "chains",
     "check_batch",
@@ -81,4 +84,5 @@ __all__ = [
     "sibling_parts",
     "tree_parts",
     "trees",
+    "valence_parts",
 ]

@@ -28,6 +28,7 @@ from isogloss.testing.enumerate.trees import (
     tree_parts,
     trees,
 )
+from isogloss.testing.enumerate.valence import brute_force_valence, valence_parts
 
 __all__ = [
     "BruteForce",
@@ -46,6 +47,7 @@ __all__ = [
     "brute_force_matching",
     "brute_force_messages",
     "brute_force_trees",
+    "brute_force_valence",
     "chain_parts",
     "chains",
     "grandparent_parts",
@@ -61,4 +63,5 @@ __all__ = [
     "sibling_parts",
     "tree_parts",
     "trees",
+    "valence_parts",
 ]
