@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     )
     from isogloss.tasks.align.supervised import choose_aligner, cross_validate, learning_curve
     from isogloss.tasks.align.supervised.suggest import suggest
-    from isogloss.tasks.parse import DependencyParser, JointMorphologyParser
+    from isogloss.tasks.parse import DependencyParser, GrammarInducer, JointMorphologyParser
     from isogloss.tasks.parse.joint import AnalysisDictionary
     from isogloss.tasks.tag import (
         Correspondence,
@@ -85,7 +85,7 @@ _NAMES = {
     "isogloss.tasks.align": "HMMAligner ItgAligner MatchingAligner Model1Aligner Model2Aligner QuadraticAligner",
     "isogloss.tasks.align.supervised": "choose_aligner cross_validate learning_curve",
     "isogloss.tasks.align.supervised.suggest": "suggest",
-    "isogloss.tasks.parse": "DependencyParser JointMorphologyParser",
+    "isogloss.tasks.parse": "DependencyParser GrammarInducer JointMorphologyParser",
     "isogloss.tasks.parse.joint": "AnalysisDictionary",
     "isogloss.tasks.tag": "Correspondence CrfTagger DictionaryTagger GraphTagger ProjectedTagger Tagger jackknife",
     "isogloss.tasks.transfer": "transfer_markup",
@@ -95,13 +95,13 @@ _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()
 
 __all__ = [
     "Alignment", "AnalysisDictionary", "Bitext", "BitextLike", "Correspondence", "CrfTagger", "DependencyParser",
-    "DictionaryTagger", "GraphTagger", "HMMAligner", "IsoglossError", "ItgAligner", "JointMorphologyParser",
-    "Lexicon", "Links", "MatchingAligner", "Model1Aligner", "Model2Aligner", "ProjectedTagger", "QuadraticAligner",
-    "Ragged", "Sentence", "TagDictionary", "Tagger", "Text", "Treebank", "Vocabulary", "__version__", "as_bitext",
-    "breakdown_trees", "choose_aligner", "compare", "compare_trees", "confusion", "cross_validate", "errors",
-    "extract_phrases", "features_of", "jackknife", "learning_curve", "lexicon_from_links", "load", "metrics",
-    "read_bitext", "read_links", "samples", "score_links", "score_tags", "score_trees", "show", "stream_bitext",
-    "suggest", "transfer_markup", "write_bitext", "write_links",
+    "DictionaryTagger", "GrammarInducer", "GraphTagger", "HMMAligner", "IsoglossError", "ItgAligner",
+    "JointMorphologyParser", "Lexicon", "Links", "MatchingAligner", "Model1Aligner", "Model2Aligner",
+    "ProjectedTagger", "QuadraticAligner", "Ragged", "Sentence", "TagDictionary", "Tagger", "Text", "Treebank",
+    "Vocabulary", "__version__", "as_bitext", "breakdown_trees", "choose_aligner", "compare", "compare_trees",
+    "confusion", "cross_validate", "errors", "extract_phrases", "features_of", "jackknife", "learning_curve",
+    "lexicon_from_links", "load", "metrics", "read_bitext", "read_links", "samples", "score_links", "score_tags",
+    "score_trees", "show", "stream_bitext", "suggest", "transfer_markup", "write_bitext", "write_links",
 ]  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from isogloss.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
-    from isogloss.tasks.parse import DependencyParser, JointMorphologyParser
+    from isogloss.tasks.parse import DependencyParser, GrammarInducer, JointMorphologyParser
     from isogloss.tasks.tag import Tagger
 
 __all__ = ["USES", "Use", "header_of", "load_aligner", "load_parser", "load_tagger"]
@@ -64,9 +64,9 @@ def load_aligner(path: str, threads: int | None = None) -> Any:
     return aligner
 
 
-def load_parser(path: str, threads: int | None = None) -> DependencyParser | JointMorphologyParser:
-    """A saved parser of either kind."""
-    parser: DependencyParser | JointMorphologyParser = _load(path, "parse")
+def load_parser(path: str, threads: int | None = None) -> DependencyParser | GrammarInducer | JointMorphologyParser:
+    """A saved parser of any kind."""
+    parser: DependencyParser | GrammarInducer | JointMorphologyParser = _load(path, "parse")
     parser.threads = threads
     return parser
 

@@ -77,6 +77,8 @@ LINES = (
     f"parse train {_TREES} --trainer perceptron --order 1 --nonprojective --iterations 2 --save perceptron",
     f"parse train-joint {_TREES} --dev {_TREES} --iterations 2 --save joint",
     f"parse train-joint {_TREES} --pipeline --projective --dictionary train --iterations 2 --save pipeline",
+    f"parse induce {_TREES} --longest 15 --iterations 2 --save induced",
+    f"parse apply induced {_TREES} --confidence -o parsed.conllu",
     f"parse apply parser {_TREES} --confidence -o parsed.conllu",
     f"parse apply first {_TREES} --confidence -o parsed.conllu",
     "parse apply crossing en-de.en.txt --confidence -o parsed.conllu",

@@ -107,8 +107,8 @@ class ValenceTree(HeadTree, Program[Heads]):
 
     def _all_kinds(self, semiring: Semiring, u: Array) -> tuple[float, tuple[Array, ...]]:
         """⊕ over all trees, and its derivatives by each kind of scores."""
-        stacks = (_one(table) for table in self.part_scores())
-        values, grads = _swept(semiring, *stacks, self.nearest_first, u, np.zeros(2, np.int64))
+        stacks = (_one(self.scores), _one(self.stops), _one(self.children))
+        values, grads = _swept(semiring, stacks, self.nearest_first, u, np.zeros(2, np.int64))
         shaped = (grad.reshape(table.shape) for grad, table in zip(grads, self.part_scores(), strict=True))
         return float(values[0]), tuple(shaped)
 
@@ -212,9 +212,7 @@ def _one(table: Array) -> Stack:
 
 def _swept(
     semiring: Semiring,
-    scores: Stack,
-    stops: Stack,
-    children: Stack,
+    stacks: tuple[Stack, Stack, Stack],
     nearest_first: bool,
     u: Array,
     starts: NDArray[np.int64],
@@ -222,7 +220,7 @@ def _swept(
     """For each sentence ⊕ over all trees, and the derivatives by each kind of scores, laid out like them."""
     from isogloss.structures._numba.valence import log_valence_trees, marginal_valence_trees
 
-    stacks = (scores, stops, children)
+    scores, stops, children = stacks
     tables = [kept(stack.values.view()) for stack in stacks]  # read-only, so that kernels are compiled for one type
     offsets = np.array([stack.offsets[:-1] for stack in stacks], np.int64).reshape(3, len(scores))
     sizes = np.stack([scores.shapes[:, 0], stops.shapes[:, 2], children.shapes[:, 2]], axis=1)
@@ -312,7 +310,7 @@ class ValenceTrees(ProgramBatch[Heads]):
         return ValenceTrees(*kinds, nearest_first=self.nearest_first)
 
     def _all_kinds(self, semiring: Semiring, u: Array, starts: NDArray[np.int64]) -> tuple[Array, list[Array]]:
-        return _swept(semiring, self.scores, self.stops, self.children, self.nearest_first, u, starts)
+        return _swept(semiring, (self.scores, self.stops, self.children), self.nearest_first, u, starts)
 
     def _sweep(self, semiring: Semiring, u: Array, starts: NDArray[np.int64]) -> tuple[Array, Stack]:
         values, grads = self._all_kinds(semiring, u, starts)

@@ -6,12 +6,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from isogloss.tasks.parse.induction import GrammarInducer
     from isogloss.tasks.parse.joint import JointMorphologyParser
     from isogloss.tasks.parse.parser import DependencyParser
 
-__all__ = ["DependencyParser", "JointMorphologyParser"]
+__all__ = ["DependencyParser", "GrammarInducer", "JointMorphologyParser"]
 
-_HOMES = {"DependencyParser": "parser", "JointMorphologyParser": "joint"}
+_HOMES = {"DependencyParser": "parser", "GrammarInducer": "induction", "JointMorphologyParser": "joint"}
 
 
 def __getattr__(name: str) -> Any:

@@ -156,6 +156,12 @@ def _joint(**options: Any) -> Any:
     return JointMorphologyParser(iterations=2, tag_iterations=2, threshold=1, **options).fit(treebank())
 
 
+def _induced(**options: Any) -> Any:
+    from isogloss.tasks.parse import GrammarInducer
+
+    return GrammarInducer(iterations=2, longest=30, **options).fit(treebank())
+
+
 MODELS: dict[str, Callable[[], Any]] = {
     "align.hmm": partial(_aligner, "HMMAligner"),
     "align.hmm/viterbi": partial(_aligner, "HMMAligner", symmetrise="grow-diag-final-and", decode="viterbi"),
@@ -188,6 +194,8 @@ MODELS: dict[str, Callable[[], Any]] = {
     "parse.dependency/2-crossing": partial(_parser, order=2, projective=False),
     "parse.dependency/mira": partial(_parser, order=2, trainer="mira"),
     "parse.dependency/tags": partial(_parser, order=1, tags="predicted"),
+    "parse.induced": _induced,
+    "parse.induced/dmv": partial(_induced, model="dmv", learner="em", punctuation=True),
     "parse.joint": partial(_joint, dictionary="train"),
     "parse.joint/pipeline": partial(_joint, joint=False, projective=False),
 }

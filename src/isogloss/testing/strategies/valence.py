@@ -29,5 +29,9 @@ def valence_inputs(
     stop_valences, child_valences = draw(st.integers(1, most_classes)), draw(st.integers(1, most_classes))
     holes = draw(st.sampled_from([0.0, 0.1, 0.3])) if allow_minus_inf else 0.0
     spread = draw(st.sampled_from([0.1, 3.0, 30.0]))
-    shapes = ((n + 1, n + 1), (n + 1, 2, stop_valences, 2), (n + 1, n + 1, child_valences))
-    return ValenceInputs(*(numbers(draw, shape, holes=holes, spread=spread) for shape in shapes), draw(st.booleans()))
+    return ValenceInputs(
+        numbers(draw, (n + 1, n + 1), holes=holes, spread=spread),
+        numbers(draw, (n + 1, 2, stop_valences, 2), holes=holes, spread=spread),
+        numbers(draw, (n + 1, n + 1, child_valences), holes=holes, spread=spread),
+        draw(st.booleans()),
+    )
