@@ -313,7 +313,7 @@ TAGGED = Treebank.from_bytes(samples.trees("en-de", "target").encode())
 INDUCER = partial(GrammarInducer, iterations=4, longest=14)
 
 
-@pytest.mark.parametrize("options", [{}, {"model": "dmv", "learner": "dirichlet"}, {"rules": "ud", "viterbi": 2}])
+@pytest.mark.parametrize("options", [{}, {"model": "extended", "learner": "dirichlet"}, {"rules": "ud", "viterbi": 2}])
 def test_estimator(options):
     new = Treebank.of([[("Die", "DET"), ("Frau", "NOUN"), ("schläft", "VERB")], [("Ach", "INTJ"), ("!", "PUNCT")]])
     trees = TAGGED[:20]

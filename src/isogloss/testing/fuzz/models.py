@@ -194,8 +194,8 @@ MODELS: dict[str, Callable[[], Any]] = {
     "parse.dependency/2-crossing": partial(_parser, order=2, projective=False),
     "parse.dependency/mira": partial(_parser, order=2, trainer="mira"),
     "parse.dependency/tags": partial(_parser, order=1, tags="predicted"),
-    "parse.induced": _induced,
-    "parse.induced/dmv": partial(_induced, model="dmv", learner="em", punctuation=True),
+    "parse.induced/dmv": partial(_induced, learner="em", punctuation=True),
+    "parse.induced/extended": partial(_induced, model="extended"),
     "parse.joint": partial(_joint, dictionary="train"),
     "parse.joint/pipeline": partial(_joint, joint=False, projective=False),
 }

@@ -205,7 +205,7 @@ class ValenceGrammar:
     ...                          np.full((2, 1, 2), 0.5))
     >>> trees = grammar.trees(TagText([0, 1, 0], [0, 3], 2))
     >>> round(float(np.exp(trees.log_partition()[0])), 9), trees.argmax()[0].tolist()
-    (0.000854492, [0, 1, 2])
+    (0.003417969, [2, 0, 2])
     """
 
     root: Array

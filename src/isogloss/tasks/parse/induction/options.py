@@ -23,7 +23,7 @@ class InductionOptions(Estimator):
     """Options of `GrammarInducer`."""
 
     model: str = option(
-        default="extended", choices=tuple(VALENCES),
+        default="dmv", choices=tuple(VALENCES),
         help="The dependency model with valence, or extended: children depend on valence, too, and heads share what "
         "they know.",
     )  # fmt: skip
