@@ -41,9 +41,9 @@ def in_logs(dist):
     from isogloss.structures._numba.valence import log_valence_trees
 
     kinds = dist.part_scores()
-    sizes = np.array([[dist.n + 1, dist.stops.shape[2], dist.children.shape[2]]])
+    sizes = np.array([[dist.n + 1, dist.stops.shape[2], dist.children.shape[2], dist.n + 1]])
     grads, values, none = [np.zeros(kind.size) for kind in kinds], np.full(1, np.nan), np.empty(0)
-    layout = (np.zeros((3, 1), np.int64), sizes, dist.nearest_first, none, np.zeros(2, np.int64))
+    layout = (np.zeros((4, 1), np.int64), sizes, np.arange(dist.n + 1), dist.nearest_first, none, np.zeros(2, np.int64))
     log_valence_trees(0, 1, LOG, *(kind.reshape(-1) for kind in kinds), *layout, *grads, values)
     return float(values[0]), [grad.reshape(kind.shape) for grad, kind in zip(grads, kinds, strict=True)]
 

@@ -21,6 +21,7 @@ from isogloss.structures.loopy import LoopyTrees
 from isogloss.structures.matching import Fertility, Matching, Matchings, Pairs, neighbour_pairs
 from isogloss.structures.projective import ProjectiveTree
 from isogloss.structures.projective_batch import ProjectiveTrees
+from isogloss.structures.senses import SenseTree, SenseTrees
 from isogloss.structures.spanning import SpanningTree, SpanningTrees
 from isogloss.structures.tree_parts import Candidates, TreeParts
 from isogloss.structures.valence import ValenceTree, ValenceTrees
@@ -50,6 +51,8 @@ __all__ = [
     "Pairs",
     "ProjectiveTree",
     "ProjectiveTrees",
+    "SenseTree",
+    "SenseTrees",
     "SpanningTree",
     "SpanningTrees",
     "Stack",

@@ -16,7 +16,7 @@ from isogloss.structures.batch import ProgramBatch, Stack, run_sentences
 from isogloss.structures.heads import Heads, HeadTree, crosses, link_scores
 from isogloss.structures.semiring import LOG, Log, Semiring
 
-__all__ = ["ValenceTree", "ValenceTrees"]
+__all__ = ["ValenceTree", "ValenceTrees", "swept"]
 
 LEFT, RIGHT = 0, 1
 CONTINUE, STOP = 0, 1
@@ -108,7 +108,7 @@ class ValenceTree(HeadTree, Program[Heads]):
     def _all_kinds(self, semiring: Semiring, u: Array) -> tuple[float, tuple[Array, ...]]:
         """⊕ over all trees, and its derivatives by each kind of scores."""
         stacks = (_one(self.scores), _one(self.stops), _one(self.children))
-        values, grads = _swept(semiring, stacks, self.nearest_first, u, np.zeros(2, np.int64))
+        values, grads = swept(semiring, stacks, self.nearest_first, u, np.zeros(2, np.int64))
         shaped = (grad.reshape(table.shape) for grad, table in zip(grads, self.part_scores(), strict=True))
         return float(values[0]), tuple(shaped)
 
@@ -210,22 +210,32 @@ def _one(table: Array) -> Stack:
     return Stack(table.reshape(-1), np.array([0, table.size]), np.array([table.shape], np.int64))
 
 
-def _swept(
+def swept(
     semiring: Semiring,
     stacks: tuple[Stack, Stack, Stack],
     nearest_first: bool,
     u: Array,
     starts: NDArray[np.int64],
+    senses: Sequence[NDArray[np.int64]] | None = None,
 ) -> tuple[Array, list[Array]]:
-    """For each sentence ⊕ over all trees, and the derivatives by each kind of scores, laid out like them."""
+    """For each sentence ⊕ over all trees, and the derivatives by each kind of scores, laid out like them.
+
+    `senses` says for each sentence how many each of its words has, one if not given.
+    """
     from isogloss.structures._numba.valence import log_valence_trees, marginal_valence_trees
 
     scores, stops, children = stacks
     tables = [kept(stack.values.view()) for stack in stacks]  # read-only, so that kernels are compiled for one type
-    offsets = np.array([stack.offsets[:-1] for stack in stacks], np.int64).reshape(3, len(scores))
-    sizes = np.stack([scores.shapes[:, 0], stops.shapes[:, 2], children.shapes[:, 2]], axis=1)
+    bounds = scores.shapes[:, 0] if senses is None else np.array([len(counts) + 1 for counts in senses], np.int64)
+    ends = np.concatenate([[0], np.cumsum(bounds)]).astype(np.int64)
+    if senses is None:
+        firsts = np.arange(ends[-1]) - np.repeat(ends[:-1], bounds)
+    else:
+        firsts = np.concatenate([np.zeros(0, np.int64), *(np.append(0, np.cumsum(counts)) for counts in senses)])
+    offsets = np.array([*(stack.offsets[:-1] for stack in stacks), ends[:-1]], np.int64).reshape(4, len(scores))
+    sizes = np.stack([scores.shapes[:, 0], stops.shapes[:, 2], children.shapes[:, 2], bounds], axis=1)
     grads, values = [np.zeros(len(stack.values)) for stack in stacks], np.full(len(scores), np.nan)
-    layout: tuple[Any, ...] = (*tables, offsets, sizes, nearest_first)
+    layout: tuple[Any, ...] = (*tables, offsets, sizes, firsts, nearest_first)
     if isinstance(semiring, Log):
         _run(marginal_valence_trees, len(scores), *layout, *grads, values)
     if np.isnan(values).any():
@@ -310,7 +320,7 @@ class ValenceTrees(ProgramBatch[Heads]):
         return ValenceTrees(*kinds, nearest_first=self.nearest_first)
 
     def _all_kinds(self, semiring: Semiring, u: Array, starts: NDArray[np.int64]) -> tuple[Array, list[Array]]:
-        return _swept(semiring, (self.scores, self.stops, self.children), self.nearest_first, u, starts)
+        return swept(semiring, (self.scores, self.stops, self.children), self.nearest_first, u, starts)
 
     def _sweep(self, semiring: Semiring, u: Array, starts: NDArray[np.int64]) -> tuple[Array, Stack]:
         values, grads = self._all_kinds(semiring, u, starts)

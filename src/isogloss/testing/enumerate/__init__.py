@@ -21,6 +21,7 @@ from isogloss.testing.enumerate.lattices import (
     lattice_part_names,
 )
 from isogloss.testing.enumerate.matchings import brute_force_matching, link_sets, matching_score, matchings
+from isogloss.testing.enumerate.senses import brute_force_senses
 from isogloss.testing.enumerate.trees import (
     brute_force_trees,
     grandparent_parts,
@@ -46,6 +47,7 @@ __all__ = [
     "brute_force_lattice",
     "brute_force_matching",
     "brute_force_messages",
+    "brute_force_senses",
     "brute_force_trees",
     "brute_force_valence",
     "chain_parts",
