@@ -28,6 +28,7 @@ USED: dict[str, tuple[type[Estimator], ...]] = {
     "train-aligner": (align.MatchingAligner, align.QuadraticAligner, align.ItgAligner),
     "tag train": (tag.CrfTagger, tag.DictionaryTagger, tag.GraphTagger, tag.ProjectedTagger),
     "parse train": (parse.DependencyParser,),
+    "parse induce": (parse.GrammarInducer,),
     "parse train-joint": (parse.JointMorphologyParser,),
     "parse restyle": (parse.StyleAdapter,),
 }

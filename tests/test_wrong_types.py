@@ -12,7 +12,7 @@ import pytest
 from isogloss.data import Bitext, Links, TagDictionary, Treebank
 from isogloss.errors import DataError, UsageError
 from isogloss.metrics import breakdown_trees, compare_trees, score_links, score_trees
-from isogloss.tasks.parse import DependencyParser, JointMorphologyParser, StyleAdapter
+from isogloss.tasks.parse import DependencyParser, GrammarInducer, JointMorphologyParser, StyleAdapter
 from isogloss.tasks.tag import CrfTagger, DictionaryTagger, GraphTagger, ProjectedTagger, Tagger
 from isogloss.testing.fuzz import MODELS
 
@@ -29,6 +29,7 @@ ALIGNERS: list[Callable[[], Any]] = [
 READERS: list[Callable[[], Any]] = [
     CrfTagger, lambda: DictionaryTagger(TAGS), lambda: ProjectedTagger(TAGS), GraphTagger, lambda: Tagger(["upos"]),
     DependencyParser, JointMorphologyParser, StyleAdapter,
+    DependencyParser, GrammarInducer, JointMorphologyParser,
 ]  # fmt: skip
 WRONG = [None, 3, 0.5, "das Haus", "a\0b", ["das Haus"], ["das", "Haus"], {"a": 1}, np.zeros(3), object()]
 

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     )
     from isogloss.tasks.align.supervised import choose_aligner, cross_validate, learning_curve
     from isogloss.tasks.align.supervised.suggest import suggest
-    from isogloss.tasks.parse import DependencyParser, JointMorphologyParser, StyleAdapter
+    from isogloss.tasks.parse import DependencyParser, GrammarInducer, JointMorphologyParser, StyleAdapter
     from isogloss.tasks.parse.joint import AnalysisDictionary
     from isogloss.tasks.tag import (
         Correspondence,
@@ -87,7 +87,7 @@ _NAMES = {
     "isogloss.tasks.align": "HMMAligner ItgAligner MatchingAligner Model1Aligner Model2Aligner QuadraticAligner",
     "isogloss.tasks.align.supervised": "choose_aligner cross_validate learning_curve",
     "isogloss.tasks.align.supervised.suggest": "suggest",
-    "isogloss.tasks.parse": "DependencyParser JointMorphologyParser StyleAdapter",
+    "isogloss.tasks.parse": "DependencyParser GrammarInducer JointMorphologyParser StyleAdapter",
     "isogloss.tasks.parse.joint": "AnalysisDictionary",
     "isogloss.tasks.tag": "Correspondence CrfTagger DictionaryTagger GraphTagger ProjectedTagger Tagger jackknife",
     "isogloss.tasks.transfer": "TransferredParser transfer_markup",
@@ -97,8 +97,8 @@ _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()
 
 __all__ = [
     "Alignment", "AnalysisDictionary", "Bitext", "BitextLike", "Contractions", "Correspondence", "CrfTagger",
-    "DependencyParser", "DictionaryTagger", "GraphTagger", "HMMAligner", "IsoglossError", "ItgAligner",
-    "JointMorphologyParser", "Lexicon", "Links", "MatchingAligner", "Model1Aligner", "Model2Aligner",
+    "DependencyParser", "DictionaryTagger", "GrammarInducer", "GraphTagger", "HMMAligner", "IsoglossError",
+    "ItgAligner", "JointMorphologyParser", "Lexicon", "Links", "MatchingAligner", "Model1Aligner", "Model2Aligner",
     "ProjectedTagger", "QuadraticAligner", "Ragged", "Sentence", "StyleAdapter", "TagDictionary", "Tagger", "Text",
     "TransferredParser", "Treebank", "Vocabulary", "__version__", "as_bitext", "breakdown_trees", "choose_aligner",
     "compare", "compare_trees", "confusion", "cross_validate", "errors", "extract_phrases", "features_of",

@@ -53,6 +53,7 @@ KINDS = {
     "align.model2": "isogloss.tasks.align:Model2Aligner",
     "align.quadratic": "isogloss.tasks.align:QuadraticAligner",
     "parse.dependency": "isogloss.tasks.parse:DependencyParser",
+    "parse.induced": "isogloss.tasks.parse:GrammarInducer",
     "parse.joint": "isogloss.tasks.parse:JointMorphologyParser",
     "parse.transferred": "isogloss.tasks.transfer:TransferredParser",
     "parse.restyled": "isogloss.tasks.parse:StyleAdapter",

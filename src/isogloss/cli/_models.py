@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from isogloss.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
-    from isogloss.tasks.parse import DependencyParser, JointMorphologyParser, StyleAdapter
+    from isogloss.tasks.parse import DependencyParser, GrammarInducer, JointMorphologyParser, StyleAdapter
     from isogloss.tasks.tag import Tagger
+    from isogloss.tasks.transfer import TransferredParser
+
+    AnyParser = DependencyParser | GrammarInducer | JointMorphologyParser | StyleAdapter | TransferredParser
 
 __all__ = [
     "USES", "Use", "check_dependency_parser", "header_of", "load_aligner", "load_dependency_parser", "load_parser",
@@ -67,28 +70,30 @@ def load_aligner(path: str, threads: int | None = None) -> Any:
     return aligner
 
 
-def load_parser(path: str, threads: int | None = None) -> DependencyParser | JointMorphologyParser | StyleAdapter:
+def load_parser(path: str, threads: int | None = None) -> AnyParser:
     """A saved parser of any kind."""
-    parser: DependencyParser | JointMorphologyParser | StyleAdapter = _load(path, "parse")
+    parser: AnyParser = _load(path, "parse")
     parser.threads = threads
-    if (carried := getattr(parser, "parser_", None)) is not None:
-        carried.threads = threads
     return parser
 
 
 def check_dependency_parser(path: str) -> None:
-    """Refuse what is no parser, and parsers of tags and trees together, which cannot take heads as given."""
-    if header_of(path, "parse")["kind"] == "parse.joint":
+    """Refuse what is no parser, and parsers that cannot take heads as given."""
+    kind = header_of(path, "parse")["kind"]
+    if kind not in ("parse.dependency", "parse.transferred"):
         raise UsageError(
-            f"{path}: this parser finds tags and trees together, and cannot take heads as given. Train one with "
-            "`isogloss parse train`"
+            f"{path}: this parser ({kind}) cannot take heads as given. Train one with `isogloss parse train`, or "
+            "`isogloss transfer train`"
         )
 
 
 def load_dependency_parser(path: str, threads: int | None = None) -> DependencyParser:
-    """A saved parser that can take heads as given."""
+    """A saved parser that can take heads as given; of a transferred one, the parser of words with tags."""
+    from isogloss.tasks.parse import DependencyParser
+
     check_dependency_parser(path)
-    parser: DependencyParser = _load(path, "parse")
+    loaded = _load(path, "parse")
+    parser: DependencyParser = loaded if isinstance(loaded, DependencyParser) else loaded.parser_
     parser.threads = threads
     return parser
 

@@ -45,6 +45,7 @@ from isogloss.cli._treebanks import (
     standard_input_once,
 )
 from isogloss.errors import UsageError
+from isogloss.tasks.parse.induction.options import InductionOptions
 from isogloss.tasks.parse.options import DependencyOptions, JointOptions, RestyleOptions
 from isogloss.tasks.transfer.options import METHODS, TransferOptions
 
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
     from isogloss.data.treebank import Treebank
     from isogloss.tasks.parse import DependencyParser
 
-__all__ = ["COMMANDS", "apply", "complete", "restyle", "score", "train", "train_joint"]
+__all__ = ["COMMANDS", "apply", "complete", "induce", "restyle", "score", "train", "train_joint"]
 
 LEARNING = "Learning"
 TRANSLATED = "From a translation"
@@ -316,10 +317,69 @@ def restyle(
         })  # fmt: skip
 
 
+@with_options(
+    InductionOptions, "sigma", "scaled", "root_sigma", "symmetric", "alpha", "share", "stop_valences",
+    "child_valences", "back_off", "nearest_first", "start", "iterations", "viterbi", "tolerance", "dual_steps", "gap",
+    "smoothing", panel=LEARNING, first=("model", "learner", "rules", "column", "longest", "punctuation"),
+    flags={"symmetric": "--symmetric/--asymmetric", "nearest_first": "--nearest-first/--farthest-first"},
+)  # fmt: skip
+def induce(
+    tagged: Annotated[
+        str, typer.Argument(metavar="TAGGED", show_default=False, help="CoNLL-U with tags; heads are not looked at.")
+    ],
+    save: SaveFolder,
+    threads: Threads = None,
+    json: Json = False,
+    quiet: Quiet = False,
+    resume: Resume = False,
+    encoding: Encoding = "utf-8",
+    errors: Errors = "strict",
+    *,
+    options: dict[str, Any],
+) -> None:
+    """Learn a grammar from tags alone, for languages without a treebank.
+
+    `isogloss parse apply` then parses tagged text with it. Expect far less than a parser has learnt from trees. See
+    docs/parse-induce.md.
+    """
+    from isogloss import store
+
+    began = time.perf_counter()
+    store.check_place(save)  # before the work
+    checkpoint = save.rstrip("/") + ".checkpoint"
+    with compiling("parse-induce", quiet, "60 s"):
+        from isogloss.tasks.parse import GrammarInducer
+
+        inducer = GrammarInducer(threads=threads, **options)
+        text = read_treebank(tagged, encoding, errors)
+        inducer.fit(text, progress_for(quiet), checkpoint=checkpoint, resume=resume)
+    inducer.save(save)
+    store.discard(checkpoint)
+    seconds = time.perf_counter() - began
+    seen = f"{inducer.n_sentences_:,} of {len(text):,} sentences, {inducer.n_words_:,} words"
+    say(f"a grammar of {len(inducer.tags_)} tags, from {seen}, in {len(inducer.trace_)} steps", quiet)
+    say(f"saved in {save}, {seconds:.1f} s", quiet)
+    if json:
+        write_json(
+            {
+                "sentences": inducer.n_sentences_,
+                "words": inducer.n_words_,
+                "tags": inducer.tags_,
+                "trace": inducer.trace_,
+                "unconverged": inducer.unconverged_,
+                "model": save,
+                "seconds": seconds,
+            }
+        )
+
+
 def apply(
     model: Annotated[
         str,
         typer.Argument(metavar="MODEL", show_default=False, help="A folder by `isogloss parse train` or `restyle`."),
+        typer.Argument(
+            metavar="MODEL", show_default=False, help="A folder by `isogloss parse train`, `train-joint` or `induce`."
+        ),
     ],
     text: Annotated[
         str,
@@ -430,6 +490,7 @@ COMMANDS = {
     "train": train,
     "train-joint": train_joint,
     "restyle": restyle,
+    "induce": induce,
     "apply": apply,
     "complete": complete,
     "score": score,

@@ -81,6 +81,8 @@ LINES = (
     f"parse train-joint {_TREES} --pipeline --projective --dictionary train --iterations 2 --save pipeline",
     f"parse restyle {_TREES} --old-trees {_TREES} --save restyled",
     f"parse apply restyled {_TREES} --confidence -o parsed.conllu",
+    f"parse induce {_TREES} --longest 15 --iterations 2 --save induced",
+    f"parse apply induced {_TREES} --confidence -o parsed.conllu",
     f"parse apply parser {_TREES} --confidence -o parsed.conllu",
     f"parse apply first {_TREES} --confidence -o parsed.conllu",
     "parse apply crossing en-de.en.txt --confidence -o parsed.conllu",

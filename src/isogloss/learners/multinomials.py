@@ -12,7 +12,7 @@ from isogloss.errors import ParameterError
 from isogloss.learners._vectors import dot
 from isogloss.learners.optimisers import Lbfgs, WholeObjective
 
-__all__ = ["Fit", "LogLinearMultinomial", "dirichlet_divergence", "normalise"]
+__all__ = ["Fit", "LogLinearMultinomial", "dirichlet_divergence", "mixture_split", "normalise"]
 
 Array = NDArray[np.float64]
 
@@ -72,6 +72,33 @@ def dirichlet_divergence(counts: ArrayLike, alpha: float) -> float:
     sums = gammaln(after.sum(axis=-1)) - gammaln(before.sum(axis=-1))
     each = gammaln(before) - gammaln(after) + array * (digamma(after) - digamma(after.sum(axis=-1, keepdims=True)))
     return float(np.sum(sums) + np.sum(each))
+
+
+def mixture_split(counts: ArrayLike, *parts: tuple[float, ArrayLike]) -> list[Array]:
+    r"""Expected counts of outcomes of a mixture, divided among its parts by their responsibilities.
+
+    .. math:: n_i = n\, \frac{\lambda_i p_i}{\sum_j \lambda_j p_j}
+
+    The M-step of a back-off with fixed weights: each part is then normalised by itself.
+
+    Parameters
+    ----------
+    counts : float64[...]
+        n; 0 where no part gives the outcome any probability.
+    parts : (float, float64[...])
+        λ and p of each part; tables that lack leading axes are those of all rows.
+
+    Examples
+    --------
+    >>> own, shared = mixture_split([8.0, 2.0], (0.25, [0.6, 0.4]), (0.75, [0.2, 0.8]))
+    >>> own.round(3).tolist(), shared.round(3).tolist()
+    ([4.0, 0.286], [4.0, 1.714])
+    """
+    given = np.asarray(counts, np.float64)
+    weighted = [np.broadcast_to(weight * np.asarray(p, np.float64), given.shape) for weight, p in parts]
+    whole = np.sum(weighted, axis=0)
+    scale = np.divide(given, whole, out=np.zeros_like(given), where=whole > 0)
+    return [scale * part for part in weighted]
 
 
 class Fit(NamedTuple):

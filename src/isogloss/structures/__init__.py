@@ -21,8 +21,10 @@ from isogloss.structures.loopy import LoopyTrees
 from isogloss.structures.matching import Fertility, Matching, Matchings, Pairs, neighbour_pairs
 from isogloss.structures.projective import ProjectiveTree
 from isogloss.structures.projective_batch import ProjectiveTrees
+from isogloss.structures.senses import SenseTree, SenseTrees
 from isogloss.structures.spanning import SpanningTree, SpanningTrees
 from isogloss.structures.tree_parts import Candidates, TreeParts
+from isogloss.structures.valence import ValenceTree, ValenceTrees
 
 __all__ = [
     "AlignmentChain",
@@ -49,11 +51,15 @@ __all__ = [
     "Pairs",
     "ProjectiveTree",
     "ProjectiveTrees",
+    "SenseTree",
+    "SenseTrees",
     "SpanningTree",
     "SpanningTrees",
     "Stack",
     "Structure",
     "Terminal",
     "TreeParts",
+    "ValenceTree",
+    "ValenceTrees",
     "neighbour_pairs",
 ]

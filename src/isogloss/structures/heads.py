@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from isogloss.errors import ParameterError
 from isogloss.structures.base import Array, Distribution, checked_scores
 
-__all__ = ["HeadTree", "Heads", "link_scores"]
+__all__ = ["HeadTree", "Heads", "crosses", "link_scores"]
 
 Heads = NDArray[np.int64]
 
@@ -21,6 +21,14 @@ def link_scores(scores: ArrayLike, place: str) -> Array:
     if array.shape[0] != array.shape[1] or not len(array):
         raise ParameterError(f"{place}: scores should be [n+1, n+1], the root first, not {list(array.shape)}")
     return array
+
+
+def crosses(heads: Heads) -> bool:
+    """Whether two links, those of the root included, cross when drawn above the sentence."""
+    words = np.arange(1, len(heads) + 1)
+    low, high = np.minimum(words, heads), np.maximum(words, heads)
+    starts_inside = (low[:, None] < low) & (low < high[:, None])
+    return bool((starts_inside & (high[:, None] < high)).any())
 
 
 class HeadTree(Distribution[Heads]):

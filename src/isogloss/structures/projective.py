@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from isogloss.errors import ParameterError
 from isogloss.structures.base import Array, InfeasibleError, Program, checked_scores, expected, kept
 from isogloss.structures.batch import Stack
-from isogloss.structures.heads import Heads, HeadTree, link_scores
+from isogloss.structures.heads import Heads, HeadTree, crosses, link_scores
 from isogloss.structures.kbest import checked_k, k_best
 from isogloss.structures.semiring import MAX, Semiring
 
@@ -165,10 +165,7 @@ class ProjectiveTree(HeadTree, Program[Heads]):
 
     def _is_tree(self, heads: Heads) -> bool:
         """Whether it is a tree of this kind, and nothing crosses."""
-        words = np.arange(1, self.n + 1)
-        low, high = np.minimum(words, heads), np.maximum(words, heads)
-        starts_inside = (low[:, None] < low) & (low < high[:, None])
-        return super()._is_tree(heads) and not (starts_inside & (high[:, None] < high)).any()
+        return super()._is_tree(heads) and not crosses(heads)
 
     def score(self, y: ArrayLike) -> float:
         """Log score of a tree, not normalised; −∞ for heads that are not a projective tree of this kind."""

@@ -20,7 +20,9 @@ from isogloss.testing.enumerate import (
     brute_force_lattice,
     brute_force_matching,
     brute_force_messages,
+    brute_force_senses,
     brute_force_trees,
+    brute_force_valence,
     chain_parts,
     chains,
     grandparent_parts,
@@ -36,6 +38,7 @@ from isogloss.testing.enumerate import (
     sibling_parts,
     tree_parts,
     trees,
+    valence_parts,
 )
 from isogloss.testing.estimators import check_estimator, check_options, check_posteriors
 from isogloss.testing.learners import check_gradient, check_learner
@@ -56,7 +59,9 @@ __all__ = [
     "brute_force_lattice",
     "brute_force_matching",
     "brute_force_messages",
+    "brute_force_senses",
     "brute_force_trees",
+    "brute_force_valence",
     "chain_parts",
     "chains",
     "check_batch",
@@ -81,4 +86,5 @@ __all__ = [
     "sibling_parts",
     "tree_parts",
     "trees",
+    "valence_parts",
 ]

@@ -173,7 +173,7 @@ def capped(values: ArrayLike, groups: ArrayLike, caps: ArrayLike) -> Array:
 
     Clip at 0; where a group is still above its cap, lower all of it by the one amount that, after clipping again,
     meets the cap. The amount is found by leaving out what falls below it until nothing does (Michelot 1986), for all
-    groups at once; no sorting.
+    groups at once and without sorting.
 
     Parameters
     ----------
@@ -187,20 +187,13 @@ def capped(values: ArrayLike, groups: ArrayLike, caps: ArrayLike) -> Array:
     >>> capped([0.75, 0.5, -1.0, 0.25, -0.5], [0, 0, 0, 1, 1], [1.0, 1.0]).tolist()
     [0.625, 0.375, 0.0, 0.25, 0.0]
     """
+    from isogloss.learners._numba.simplex import lower_to_caps
+
     point, group, cap = np.asarray(values, np.float64), np.asarray(groups, np.int64), np.asarray(caps, np.float64)
+    if point.shape != group.shape or (len(group) and not 0 <= group.min() <= group.max() < len(cap)):
+        raise ParameterError(f"capped: groups should be one number from 0 to {len(cap) - 1} for each value")
     point = np.where(cap[group] > 0, np.maximum(point, 0.0), 0.0)
-    over = np.bincount(group, point, minlength=len(cap)) > cap
-    active = np.flatnonzero(over[group] & (point > 0))
-    while len(active):
-        of = group[active]
-        inside = np.bincount(of, minlength=len(cap))
-        level = (np.bincount(of, point[active], minlength=len(cap)) - cap) / np.maximum(inside, 1)
-        left = point[active] > level[of]
-        if left.all():
-            point[active] -= level[of]
-            break
-        point[active[~left]] = 0.0
-        active = active[left]
+    lower_to_caps(point, group, np.ascontiguousarray(cap))
     return point
 
 

@@ -6,13 +6,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from isogloss.tasks.parse.induction import GrammarInducer
     from isogloss.tasks.parse.joint import JointMorphologyParser
     from isogloss.tasks.parse.parser import DependencyParser
     from isogloss.tasks.parse.restyled import StyleAdapter
 
-__all__ = ["DependencyParser", "JointMorphologyParser", "StyleAdapter"]
+__all__ = ["DependencyParser", "GrammarInducer", "JointMorphologyParser", "StyleAdapter"]
 
 _HOMES = {"DependencyParser": "parser", "JointMorphologyParser": "joint", "StyleAdapter": "restyled"}
+_HOMES = {"DependencyParser": "parser", "GrammarInducer": "induction", "JointMorphologyParser": "joint"}
 
 
 def __getattr__(name: str) -> Any:

@@ -21,6 +21,7 @@ from isogloss.testing.enumerate.lattices import (
     lattice_part_names,
 )
 from isogloss.testing.enumerate.matchings import brute_force_matching, link_sets, matching_score, matchings
+from isogloss.testing.enumerate.senses import brute_force_senses
 from isogloss.testing.enumerate.trees import (
     brute_force_trees,
     grandparent_parts,
@@ -28,6 +29,7 @@ from isogloss.testing.enumerate.trees import (
     tree_parts,
     trees,
 )
+from isogloss.testing.enumerate.valence import brute_force_valence, valence_parts
 
 __all__ = [
     "BruteForce",
@@ -45,7 +47,9 @@ __all__ = [
     "brute_force_lattice",
     "brute_force_matching",
     "brute_force_messages",
+    "brute_force_senses",
     "brute_force_trees",
+    "brute_force_valence",
     "chain_parts",
     "chains",
     "grandparent_parts",
@@ -61,4 +65,5 @@ __all__ = [
     "sibling_parts",
     "tree_parts",
     "trees",
+    "valence_parts",
 ]

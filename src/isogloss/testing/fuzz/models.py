@@ -173,6 +173,12 @@ def _restyled(carried: bool, **options: Any) -> Any:
     return StyleAdapter(iterations=5, **options).fit(few, _parser(order=1) if carried else treebank())
 
 
+def _induced(**options: Any) -> Any:
+    from isogloss.tasks.parse import GrammarInducer
+
+    return GrammarInducer(iterations=2, longest=30, **options).fit(treebank())
+
+
 MODELS: dict[str, Callable[[], Any]] = {
     "align.hmm": partial(_aligner, "HMMAligner"),
     "align.hmm/viterbi": partial(_aligner, "HMMAligner", symmetrise="grow-diag-final-and", decode="viterbi"),
@@ -207,6 +213,8 @@ MODELS: dict[str, Callable[[], Any]] = {
     "parse.dependency/tags": partial(_parser, order=1, tags="predicted"),
     "parse.transferred": _transferred,
     "parse.transferred/delexicalised": partial(_transferred, method="delexicalised"),
+    "parse.induced/dmv": partial(_induced, learner="em", punctuation=True),
+    "parse.induced/extended": partial(_induced, model="extended"),
     "parse.joint": partial(_joint, dictionary="train"),
     "parse.joint/pipeline": partial(_joint, joint=False, projective=False),
     "parse.restyled": partial(_restyled, carried=True),

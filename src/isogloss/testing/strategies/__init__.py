@@ -8,6 +8,7 @@ from isogloss.testing.strategies.itg import ItgInputs, itg_inputs
 from isogloss.testing.strategies.lattices import LatticeInputs, lattice_inputs
 from isogloss.testing.strategies.matchings import MatchingInputs, matching_inputs
 from isogloss.testing.strategies.trees import tree_scores
+from isogloss.testing.strategies.valence import ValenceInputs, valence_inputs
 
 __all__ = [
     "AlignmentInputs",
@@ -16,6 +17,7 @@ __all__ = [
     "ItgInputs",
     "LatticeInputs",
     "MatchingInputs",
+    "ValenceInputs",
     "alignment_inputs",
     "alignment_pairs",
     "chain_scores",
@@ -29,4 +31,5 @@ __all__ = [
     "numbers",
     "pair_sizes",
     "tree_scores",
+    "valence_inputs",
 ]
