@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 from isogloss.data import Bitext, Text, Vocabulary
 from isogloss.engine.shards import Shard, shards
 from isogloss.engine.shelf import Shelf
+from isogloss.engine.threads import run_blocks
 from isogloss.store import data_hash
 
 if TYPE_CHECKING:
     from isogloss.tasks.align.priors import Stems
 
-__all__ = ["SHARD", "Corpus", "Encoder", "Occurrences", "Room", "Wanted", "Words"]
+__all__ = ["SHARD", "Corpus", "Encoder", "Occurrences", "Room", "Stay", "Wanted", "Words"]
 
 SHARD = 1 << 24
 """Cells of a shard: what is worked on at a time, and so has a place in memory for every cell."""
@@ -48,6 +49,15 @@ class Words(NamedTuple):
         from isogloss.tasks.align._numba.lexicon import occurrences
 
         found: Occurrences = occurrences(self.source_ids, self.source_offsets, n_types)
+        return found
+
+    def occurrences_of(self, first: int, last: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """In which pairs the source forms first..last-1 occur: where those of each start, and the pairs."""
+        from isogloss.tasks.align._numba.lexicon import sentences_of
+
+        found: tuple[NDArray[np.int64], NDArray[np.int32]] = sentences_of(
+            self.source_ids, self.source_offsets, first, last
+        )
         return found
 
 
@@ -175,12 +185,12 @@ class Corpus:
         forms = len(self.source_words) + len(self.target_words)
         capacity = None if self.room.classes is None else self.room.classes(forms)
         table = _Table(n, m, capacity=capacity, listed=self.room.listed)
-        table.fill(
-            lambda: (
-                there._replace(source_ids=source[there.source_ids], target_ids=target[there.target_ids])
-                for there in map(self.words, range(len(self.shards)))
-            )
-        )
+
+        def of_classes(shard: int) -> Words:
+            there = self.words(shard)
+            return there._replace(source_ids=source[there.source_ids], target_ids=target[there.target_ids])
+
+        table.fill(len(self.shards), of_classes)
         return table.arrays()
 
     @property
@@ -363,9 +373,13 @@ class Encoder:
         """Words of the source side, those of pairs that are passed over left out."""
         return int(self.sides[0].counts.sum())
 
+    def shard_words(self, shard: int) -> Words:
+        """The pairs of one shard."""
+        return Words(*self.shelf.get(_name(shard)))
+
     def words(self) -> Iterator[Words]:
         """The pairs of one shard after the other."""
-        return (Words(*self.shelf.get(_name(k))) for k in range(len(self.shards)))
+        return map(self.shard_words, range(len(self.shards)))
 
     def whole(self) -> Words:
         """The words of all pairs."""
@@ -385,9 +399,9 @@ class Encoder:
             n, m,
             capacity=None if room.entries is None else room.entries(n + m),
             listed=room.listed,
-            wanted=None if room.wanted is None else partial(room.wanted, words[0], words[1]),
+            wanted=None if room.wanted is None else partial(room.wanted, *words),
         )  # fmt: skip
-        table.fill(self.words)
+        table.fill(len(self.shards), self.shard_words)
         return self._with_table(words, *table.arrays(), table.least, room, table.dropped)
 
     def with_table(self, rows: NDArray[np.int64], columns: NDArray[np.int32]) -> Corpus:
@@ -411,7 +425,8 @@ class Encoder:
         )  # fmt: skip
 
 
-Wanted = Callable[[Vocabulary, Vocabulary, NDArray[np.int64], NDArray[np.int32]], NDArray[np.bool_]]
+Stay = Callable[[NDArray[np.int64], NDArray[np.int32]], NDArray[np.bool_]]
+Wanted = Callable[[Vocabulary, Vocabulary], Stay]
 
 
 class Room(NamedTuple):
@@ -425,7 +440,8 @@ class Room(NamedTuple):
     listed : int
         Entries of shards that are merged at a time; the table does not depend on it.
     wanted : callable, optional
-        ``wanted(source_words, target_words, rows, columns)`` says which entries stay, however rare they are.
+        ``wanted(source_words, target_words)`` is a function of rows and columns which says what entries stay, however
+        rare they are. It is made when the first have to go.
     """
 
     entries: Callable[[int], int] | None = None
@@ -434,6 +450,8 @@ class Room(NamedTuple):
     wanted: Wanted | None = None
 
 
+_BLOCKS = 32
+_COUNTED = 1 << 23  # numbers of entries that are added up at a time
 _ALWAYS = 255  # the number of cells that stands for entries which stay
 _MOST = 254
 
@@ -452,30 +470,49 @@ class _Table:
         *,
         capacity: int | None,
         listed: int,
-        wanted: Callable[[NDArray[np.int64], NDArray[np.int32]], NDArray[np.bool_]] | None = None,
+        wanted: Callable[[], Stay] | None = None,
     ) -> None:
         self.n_source, self.n_target = n_source, n_target
         self.capacity, self.listed, self.wanted = capacity, listed, wanted
+        self._stay: Stay | None = None
         self.least, self.size = 1, 0
         self.dropped = np.zeros(n_source, np.int64), np.zeros(n_target, np.int64)
         self.parts: list[tuple[int, NDArray[np.int64], NDArray[np.int32], NDArray[np.uint8]]] = []
 
-    def fill(self, words: Callable[[], Iterable[Words]]) -> None:
-        """Of shards of a text, which are asked for several times."""
-        from isogloss.tasks.align._numba.lexicon import count_entries, list_entries
+    def fill(self, n_shards: int, words: Callable[[int], Words]) -> None:
+        """Of the shards of a text, whose words are asked for several times.
+
+        Threads take a shard each where there are many, and otherwise source types of one shard after the other.
+        """
+        from isogloss.tasks.align._numba.lexicon import blocks_for, count_entries, list_entries
 
         n, m = self.n_source, max(1, self.n_target)
+        blocks = min(_BLOCKS, n_shards) if n_shards >= _BLOCKS // 2 else 1
 
-        def found() -> Iterable[tuple[Any, ...]]:
-            for there in words():
-                starts, sentence, _ = there.occurrences(n)
-                yield starts, sentence, there.target_ids, there.target_offsets, m
+        def some(block: int, count: int, first: int, last: int, take: Callable[..., None]) -> None:
+            by_types = blocks_for(last - first) if count == 1 else 1
+            for shard in range(block, n_shards, count):
+                there = words(shard)
+                where = there.occurrences_of(first, last)
+                take(block, shard, by_types, *where, there.target_ids, there.target_offsets, m)
 
         sizes = np.zeros(n, np.int64)
-        for there in found():
-            sizes += count_entries(0, n, *there)
-        for first, last in shards(sizes, limit=self.listed):
-            self._add(first, *_merged([list_entries(first, last, *there) for there in found()], m))
+        for first, last in shards(np.ones(n, np.int64), limit=_COUNTED // blocks):
+            counted = np.zeros((blocks, last - first), np.int64)
+
+            def count(block: int, shard: int, *there: Any, counted: NDArray[np.int64] = counted) -> None:
+                counted[block] += count_entries(*there)
+
+            run_blocks(some, blocks, first, last, count)
+            sizes[first:last] = counted.sum(axis=0)
+        for first, last in shards(sizes + n_shards // 2, limit=self.listed):  # rows of each shard take room too
+            lists: list[Any] = [None] * n_shards
+
+            def list_(block: int, shard: int, *there: Any, lists: list[Any] = lists) -> None:
+                lists[shard] = list_entries(*there)
+
+            run_blocks(some, blocks, first, last, list_)
+            self._add(first, *_merged(lists, m))
 
     def _add(self, first: int, rows: NDArray[np.int64], columns: NDArray[np.int32], cells: NDArray[np.int32]) -> None:
         if self.capacity is None:
@@ -500,7 +537,9 @@ class _Table:
         whole = np.zeros(self.n_source + 1, np.int64)
         whole[first : first + len(rows)] = rows
         whole[first + len(rows) :] = rows[-1]
-        cells[self.wanted(whole, columns)] = _ALWAYS
+        if self._stay is None:
+            self._stay = self.wanted()
+        cells[self._stay(whole, columns)] = _ALWAYS
 
     def _drop(self, part: int) -> None:
         first, rows, columns, cells = self.parts[part]

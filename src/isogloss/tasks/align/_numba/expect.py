@@ -374,8 +374,12 @@ def _one_pair(
         _fill(space.multiplier[1], b, np.float32(0.0))
     plain, last = (0.0, 0.0), (0.0, 0.0)
     done = False
+    at_once = learn and budget == 0 and model == _HMM
     for step in range(budget + 1):
         for d in range(2):
+            if at_once:
+                space.logp[d] = _infer_and_learn(d, tilted[d], n[d], m[d], p, p0, space, counts[d])
+                continue
             space.logp[d] = _infer(
                 model, tilted[d], space.null[d], n[d], m[d], p0, p.jumps[d], space.inverse[d], space.first[d],
                 space.prior[d], work, space.q[d],
@@ -390,7 +394,7 @@ def _one_pair(
         else:
             done = _bijective_step(n, m, rate, space) < tolerance
     bound, violation = _bound(mode, budget, a, b, last[0] + last[1], space)
-    if learn:
+    if learn and not at_once:
         _learn(model, tilted, n, m, p, p0, space, counts)
     _write(mode, pairs, s, a, b, space.q[0], space.q[1], least, posterior, new_nulls)
     return plain[0] + logs[0], plain[1] + logs[1], bound + logs[0] + logs[1], violation
@@ -443,22 +447,29 @@ def _bound(mode, budget, a, b, value, space):
 
 
 @njit(**_KERNEL)
+def _infer_and_learn(d, emission, n, m, p, p0, space, counts):
+    """Posteriors of one direction of the HMM, and its distortion counts; returns log p as `_infer` does."""
+    stride = padded(m)
+    z = forward_pass(
+        emission, space.null[d], n, m, stride, p.jumps[d], space.inverse[d], space.first[d], p0, space.mass, space.real,
+        space.scale, space.row,
+    )  # fmt: skip
+    jump_counts(
+        emission, space.null[d], n, m, stride, p.jumps[d], space.inverse[d], p.first[d], space.first[d], p0, z,
+        space.mass, space.real, space.scale, space.row, space.beta, space.leaving, space.entering, space.sums,
+        space.q[d], counts,
+    )  # fmt: skip
+    return log_likelihood(z, space.scale, n)
+
+
+@njit(**_KERNEL)
 def _learn(model, emission, n, m, p, p0, space, counts):
     """Distortion counts of both directions."""
     for d in range(2):
-        stride = padded(m[d])
         if model == _HMM:
-            z = forward_pass(
-                emission[d], space.null[d], n[d], m[d], stride, p.jumps[d], space.inverse[d], space.first[d], p0,
-                space.mass, space.real, space.scale, space.row,
-            )  # fmt: skip
-            jump_counts(
-                emission[d], space.null[d], n[d], m[d], stride, p.jumps[d], space.inverse[d], p.first[d],
-                space.first[d], p0, z, space.mass, space.scale, space.row, space.beta, space.leaving, space.entering,
-                space.sums, counts[d],
-            )  # fmt: skip
+            _infer_and_learn(d, emission[d], n[d], m[d], p, p0, space, counts[d])
         elif model == _MODEL2:
-            _diagonal_counts(p.diagonal[d], n[d], m[d], stride, space.q[d], counts[d])
+            _diagonal_counts(p.diagonal[d], n[d], m[d], padded(m[d]), space.q[d], counts[d])
 
 
 @njit(**_KERNEL)
