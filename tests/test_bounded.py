@@ -124,6 +124,22 @@ def test_a_text_in_parts_is_the_text(bitext, many_shards):
     assert one.hash() != whole(bitext).hash()
 
 
+@pytest.mark.parametrize("threads", [1, 4])
+def test_a_text_of_many_shards_is_that_of_one(bitext, monkeypatch, threads):
+    one = whole(bitext)
+    assert len(one.shards) == 1
+    monkeypatch.setattr(corpus_module, "SHARD", 60)
+    with using_threads(threads):
+        many = in_parts(cut(bitext, 50), shelf=Shelf(2000), room=Room(listed=90))
+        assert len(many.shards) > 2 * corpus_module._BLOCKS
+        assert many.rows.tobytes() == one.rows.tobytes() and many.columns.tobytes() == one.columns.tobytes()
+        for shard in [*range(len(many.shards)), 0, 5, 6, 6, 2]:  # in whatever order, whatever was fetched ahead
+            pairs, where = many.shard(shard)
+            words = many.words(shard)
+            assert all((a == b).all() for a, b in zip(pairs, words, strict=False))
+            assert all((a == b).all() for a, b in zip(where, words.occurrences(len(many.source_words)), strict=True))
+
+
 def test_cells_have_the_entry_of_their_words(bitext, many_shards):
     corpus = whole(bitext)
     met = Counter()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from isogloss.data import Bitext, Text, Vocabulary
 from isogloss.engine.shards import Shard, shards
 from isogloss.engine.shelf import Shelf
-from isogloss.engine.threads import run_blocks
+from isogloss.engine.threads import in_background, run_blocks
 from isogloss.store import data_hash
 
 if TYPE_CHECKING:
@@ -105,6 +106,7 @@ class Corpus:
     dropped: tuple[NDArray[np.int64], NDArray[np.int64]]
     _space: dict[str, NDArray[Any]] = field(default_factory=dict, init=False, repr=False)
     _found: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+    _coming: dict[int, Future[tuple[Words, Occurrences]]] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of(cls, bitext: Bitext, *, lowercase: bool, max_length: int, fine: bool = False) -> Corpus:
@@ -144,12 +146,26 @@ class Corpus:
         """
         if self._found.get("shard") != shard or self._found["stems"] is not stems:
             self._found.clear()
-            words = self.words(shard)
-            where = words.occurrences(len(self.source_counts))
+            words, where = self._indexed(shard)
             cells = self.space("cells", int(words.cell_offsets[-1]), np.int32)
             pairs = self._with_cells(words, where, cells, stems)
             self._found.update(shard=shard, stems=stems, pairs=pairs, where=where)
         return self._found["pairs"], self._found["where"]
+
+    def _indexed(self, shard: int) -> tuple[Words, Occurrences]:
+        """The words of a shard and where they occur; those of the shard that follows are fetched meanwhile."""
+        coming = self._coming.pop(shard, None)
+        found = self._index(shard) if coming is None else coming.result()
+        after = (shard + 1) % len(self.shards)
+        self._coming.clear()
+        there = after != shard and _name(after) in self.shelf  # workers have one shard at a time
+        if there and (later := in_background(self._index, after)) is not None:
+            self._coming[after] = later
+        return found
+
+    def _index(self, shard: int) -> tuple[Words, Occurrences]:
+        words = self.words(shard)
+        return words, words.occurrences(len(self.source_counts))
 
     def space(self, name: str, size: int, kind: Any) -> NDArray[Any]:
         """Memory that every shard takes in turn, so that it is asked for once."""

@@ -80,7 +80,7 @@ def number_types(ids, numbers):
 
 @njit(**_KERNEL)
 def sentences_of(ids, offsets, first, last):
-    """In which sentences each of the types first..last-1 occurs: starts[last - first + 1], sentence[.], once a token."""
+    """In which sentences each of the types first..last-1 occurs: starts[last - first + 1], sentence[n_occurrences]."""
     starts = np.zeros(last - first + 1, np.int64)
     for token in range(offsets[0], offsets[-1]):
         if first <= ids[token] < last:
