@@ -47,7 +47,7 @@ def row_of(data: str, options: str, **more: object) -> None:
 
 def command_of(text: Set, output: Path, *more: str) -> list[str]:
     start = [sys.executable, "-m", "isogloss", "align", str(text.source), str(text.target), "-o", str(output)]
-    return [*start, "--quiet", "--scores", *more]
+    return [*start, "--quiet", "--scores", "--device", "cpu", *more]
 
 
 def said(command: list[str]) -> str:

@@ -3,6 +3,7 @@
 Texts are nested: the first pairs of the joined Europarl text (28 words a line), and of a synthetic one that counts like
 it and has no end (`benchmarks/synthetic.py`). Each is aligned in a fixed amount of memory, and in as much as it takes
 if nobody says how much it may have; with `--systems`, by eflomal and fast_align too, which are asked for no bound.
+The processor does the work, or `--device cuda` a GPU, whatever the machine has.
 Rows go to benchmarks/scale.csv and replace those of the same text, system, version and options.
 """
 
@@ -52,17 +53,17 @@ def files_of(name: str) -> tuple[Path, Path, int]:
     return parts[0], parts[1], n_pairs
 
 
-def measure(name: str, memory: str, threads: int, remark: str = "") -> None:
+def measure(name: str, memory: str, threads: int, device: str = "cpu", remark: str = "") -> None:
     """Align a text and write its row."""
     source, target, n_pairs = files_of(name)
     bound = [] if memory == FREE else ["--memory", memory]
-    links = OUT / f"{name}.threads={threads}.links"
+    links = OUT / f"{name}.{device}.threads={threads}.links"
     command = [sys.executable, "-m", "isogloss", "align", str(source), str(target), "-o", str(links)]
-    command += ["--quiet", "--threads", str(threads), *bound]
+    command += ["--quiet", "--threads", str(threads), "--device", device, *bound]
     cost = clock.measure(command, threads=threads)
     said = " ".join(["isogloss align SOURCE TARGET -o LINKS", *command[8:]])
     ours = systems.find(systems.ISOGLOSS)
-    options = f"threads={threads} memory={memory}"
+    options = f"threads={threads} memory={memory} device={device}"
     put(name, n_pairs, ours.name, ours.version, options, **cost, remark=remark, command=said)
 
 
@@ -105,6 +106,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--texts", default=",".join(TEXTS))
     parser.add_argument("--memory", default=f"{MEMORY},{FREE}", help=f"sizes, or {FREE} for what the command takes")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument("--systems", default=systems.ISOGLOSS, help="isogloss, eflomal, fast_align")
     parser.add_argument("--remark", default="", help="what else the machine did")
     parser.add_argument("--table", action="store_true", help="only show the rows that are there")
@@ -115,7 +117,7 @@ def main(argv: list[str] | None = None) -> None:
                 measure_peer(name, system, arguments.threads, arguments.remark)
                 continue
             for memory in arguments.memory.split(","):
-                measure(name, memory, arguments.threads, arguments.remark)
+                measure(name, memory, arguments.threads, arguments.device, arguments.remark)
     print(table())
 
 
