@@ -124,6 +124,27 @@ def test_a_text_in_parts_is_the_text(bitext, many_shards):
     assert one.hash() != whole(bitext).hash()
 
 
+def test_entries_of_cells_are_kept_where_there_is_room_for_them(bitext, many_shards, monkeypatch):
+    anew, kept = in_parts([bitext], shelf=Shelf(0)), in_parts([bitext], shelf=Shelf())
+    cells = sum(kept.words(shard).cell_offsets[-1] for shard in range(len(kept.shards)))
+    assert kept.cells == cells and not anew.shelf.has_room(1)
+    taken = kept.shelf.in_memory
+    for _ in range(2):
+        for shard in range(len(kept.shards)):
+            assert (kept.shard(shard)[0].cells == anew.shard(shard)[0].cells).all()
+            assert f"cells-{shard}" in kept.shelf and f"cells-{shard}" not in anew.shelf
+    assert kept.shelf.in_memory == taken + 4 * cells
+    kept.forget_cells()
+    assert kept.shelf.in_memory == taken and (kept.shard(1)[0].cells == anew.shard(1)[0].cells).all()
+    tight = in_parts([bitext], shelf=Shelf(taken + 11 * cells))
+    tight.shard(0)
+    assert "cells-0" not in tight.shelf
+    monkeypatch.setattr(corpus_module, "KEPT_CELLS", cells - 1)
+    long = in_parts([bitext], shelf=Shelf())
+    long.shard(0)
+    assert "cells-0" not in long.shelf
+
+
 @pytest.mark.parametrize("threads", [1, 4])
 def test_a_text_of_many_shards_is_that_of_one(bitext, monkeypatch, threads):
     one = whole(bitext)

@@ -21,10 +21,13 @@ from isogloss.store import data_hash
 if TYPE_CHECKING:
     from isogloss.tasks.align.priors import Stems
 
-__all__ = ["SHARD", "Corpus", "Encoder", "Occurrences", "Room", "Stay", "Wanted", "Words"]
+__all__ = ["KEPT_CELLS", "SHARD", "Corpus", "Encoder", "Occurrences", "Room", "Stay", "Wanted", "Words"]
 
 SHARD = 1 << 24
 """Cells of a shard: what is worked on at a time, and so has a place in memory for every cell."""
+
+KEPT_CELLS = 1 << 27
+"""Cells of a text whose entries are found once and kept, four bytes each, if there is room for thrice as much."""
 
 _FINE = 16
 """How many times smaller than `SHARD` fine shards are, as long as the text has no more than so many."""
@@ -89,6 +92,8 @@ class Corpus:
         What the table may take.
     dropped : (int64[n_source_types], int64[n_target_types])
         How many entries of each form have been left out.
+    cells : int, optional
+        Of all pairs together, if somebody knows.
     """
 
     source_words: Vocabulary
@@ -104,6 +109,7 @@ class Corpus:
     least: int
     room: Room
     dropped: tuple[NDArray[np.int64], NDArray[np.int64]]
+    cells: int | None = None
     _space: dict[str, NDArray[Any]] = field(default_factory=dict, init=False, repr=False)
     _found: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
     _coming: dict[int, Future[tuple[Words, Occurrences]]] = field(default_factory=dict, init=False, repr=False)
@@ -147,10 +153,35 @@ class Corpus:
         if self._found.get("shard") != shard or self._found["stems"] is not stems:
             self._found.clear()
             words, where = self._indexed(shard)
-            cells = self.space("cells", int(words.cell_offsets[-1]), np.int32)
-            pairs = self._with_cells(words, where, cells, stems)
-            self._found.update(shard=shard, stems=stems, pairs=pairs, where=where)
+            self._found.update(shard=shard, stems=stems, pairs=self._pairs(shard, words, where, stems), where=where)
         return self._found["pairs"], self._found["where"]
+
+    def _pairs(self, shard: int, words: Words, where: Occurrences, stems: Stems | None) -> Any:
+        """With the entries of all cells: those that are kept, or found anew."""
+        from isogloss.tasks.align._numba.expect import Pairs
+
+        name = f"cells-{shard}"
+        if name in self.shelf:
+            return Pairs(*words, words.cell_offsets, *self.shelf.get(name))
+        size = int(words.cell_offsets[-1])
+        if not self._keeps_cells or not self.shelf.has_room(4 * size):
+            return self._with_cells(words, where, self.space("cells", size, np.int32), stems)
+        pairs = self._with_cells(words, where, np.empty(size, np.int32), stems)
+        self.shelf.put(name, pairs.cells)
+        return pairs
+
+    @cached_property
+    def _keeps_cells(self) -> bool:
+        """Whether a text is short enough, for the memory there is, that entries of its cells are found once."""
+        if self.cells is None or self.cells > KEPT_CELLS or self.least > 1:
+            return False
+        return self.shelf.has_room(12 * self.cells)
+
+    def forget_cells(self) -> None:
+        """Let go of entries of cells; who asks for them again has them found anew."""
+        for shard in range(len(self.shards)):
+            self.shelf.drop(f"cells-{shard}")
+        self._found.clear()
 
     def _indexed(self, shard: int) -> tuple[Words, Occurrences]:
         """The words of a shard and where they occur; those of the shard that follows are fetched meanwhile."""
@@ -437,7 +468,7 @@ class Encoder:
     ) -> Corpus:
         return Corpus(
             words[0], words[1], self.sides[0].counts, self.sides[1].counts, rows, columns, self.shards, self.shelf,
-            self.all_skipped, self.max_length, least, room, dropped,
+            self.all_skipped, self.max_length, least, room, dropped, self.cut_cells,
         )  # fmt: skip
 
 

@@ -39,7 +39,6 @@ __all__ = [
 _AHEAD = 8
 _STRAY = -2  # the number of a cell that has no entry, but a pair of classes: from here on downwards
 _LINE = 16  # cells of four bytes in a line of the cache
-_LOW, _HIGH = np.uint32(0xFFFF), np.uint32(16)  # where `_both` has the posteriors of a cell
 _KERNEL = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 
@@ -323,78 +322,70 @@ def look_up(rows, columns, source, target, known_rows, known_columns, known, n_t
 
 
 @njit(**_KERNEL)
-def _ask_for_both(at, sentence, position, target_offsets, cell_offsets, cells, both):
-    """Rows of cells and their posteriors lie all over the text: ask for one some steps before its turn."""
-    if at + _AHEAD < sentence.size:
-        s = sentence[at + _AHEAD]
-        width = target_offsets[s + 1] - target_offsets[s]
-        ahead = cell_offsets[s] + position[at + _AHEAD] * width
-        for cell in range(ahead, ahead + width, _LINE):
-            prefetch(cells, cell)
-            prefetch(both, cell)
-
-
-@njit(**_KERNEL)
-def _accumulate(block, count, starts, sentence, position, target_offsets, cell_offsets, cells, both, counts):
+def _accumulate(block, count, starts, sentence, position, target_offsets, cell_offsets, cells, posterior, counts):
     for word in range(block, starts.size - 1, count):
         for at in range(starts[word], starts[word + 1]):
-            _ask_for_both(at, sentence, position, target_offsets, cell_offsets, cells, both)
+            if at + _AHEAD < sentence.size:  # rows lie all over the text: ask for one some steps before its turn
+                s = sentence[at + _AHEAD]
+                width = target_offsets[s + 1] - target_offsets[s]
+                ahead = cell_offsets[s] + position[at + _AHEAD] * width
+                for cell in range(ahead, ahead + width, _LINE):
+                    prefetch(cells, cell)
+                    prefetch(posterior, 2 * cell)
             s = sentence[at]
             width = target_offsets[s + 1] - target_offsets[s]
             first = cell_offsets[s] + position[at] * width
             for cell in range(first, first + width):
-                found = both[cell]
-                if found != 0:
+                if posterior[cell, 0] != 0 or posterior[cell, 1] != 0:
                     entry = cells[cell]
                     if entry < 0:
                         continue
-                    counts[entry, 0] += found & _LOW
-                    counts[entry, 1] += found >> _HIGH
+                    counts[entry, 0] += posterior[cell, 0]
+                    counts[entry, 1] += posterior[cell, 1]
 
 
 def accumulate(starts, sentence, position, target_offsets, cell_offsets, cells, posterior, counts):
     """counts[entry] += posterior[cell] in both directions; whole numbers, so that the sum is exact in any order."""
     run_blocks(
         _accumulate, blocks_for(starts.size - 1), starts, sentence, position, target_offsets, cell_offsets, cells,
-        _both(posterior), counts,
+        posterior, counts,
     )  # fmt: skip
-
-
-def _both(posterior):
-    """Posteriors of both directions of a cell as one number: forward in the lower half, backward in the upper."""
-    return posterior.reshape(-1).view(np.uint32)
 
 
 @njit(**_KERNEL)
 def _accumulate_some(
-    block, count, starts, sentence, position, target_offsets, cell_offsets, cells, both, members, member_starts, counts,
-    groups, source,
+    block, count, starts, sentence, position, target_offsets, cell_offsets, cells, posterior, members, member_starts,
+    counts, groups, source,
 ):  # fmt: skip
     for kind in range(block, member_starts.size - 1, count):
         for k in range(member_starts[kind], member_starts[kind + 1]):
             word = members[k]
             for at in range(starts[word], starts[word + 1]):
-                _ask_for_both(at, sentence, position, target_offsets, cell_offsets, cells, both)
+                if at + _AHEAD < sentence.size:
+                    s = sentence[at + _AHEAD]
+                    width = target_offsets[s + 1] - target_offsets[s]
+                    ahead = cell_offsets[s] + position[at + _AHEAD] * width
+                    for cell in range(ahead, ahead + width, _LINE):
+                        prefetch(cells, cell)
+                        prefetch(posterior, 2 * cell)
                 s = sentence[at]
                 width = target_offsets[s + 1] - target_offsets[s]
                 first = cell_offsets[s] + position[at] * width
                 for cell in range(first, first + width):
-                    found = both[cell]
-                    if found == 0:
-                        continue
-                    entry = cells[cell]
-                    if entry >= 0:
-                        counts[entry, 0] += found & _LOW
-                        counts[entry, 1] += found >> _HIGH
-                        continue
-                    source[word] += found & _LOW
-                    if entry <= _STRAY:
-                        groups[_STRAY - entry, 0] += found & _LOW
-                        groups[_STRAY - entry, 1] += found >> _HIGH
+                    if posterior[cell, 0] != 0 or posterior[cell, 1] != 0:
+                        entry = cells[cell]
+                        if entry >= 0:
+                            counts[entry, 0] += posterior[cell, 0]
+                            counts[entry, 1] += posterior[cell, 1]
+                            continue
+                        source[word] += posterior[cell, 0]
+                        if entry <= _STRAY:
+                            groups[_STRAY - entry, 0] += posterior[cell, 0]
+                            groups[_STRAY - entry, 1] += posterior[cell, 1]
 
 
 @njit(**_KERNEL)
-def _stray_targets(block, count, source_offsets, target_offsets, cell_offsets, cells, both, strays):
+def _stray_targets(block, count, source_offsets, target_offsets, cell_offsets, cells, posterior, strays):
     """strays[target token] = what its cells without an entry have, backward."""
     for s in range(block, cell_offsets.size - 1, count):
         first, last = target_offsets[s], target_offsets[s + 1]
@@ -402,8 +393,8 @@ def _stray_targets(block, count, source_offsets, target_offsets, cell_offsets, c
         cell = cell_offsets[s]
         for _ in range(source_offsets[s], source_offsets[s + 1]):
             for token in range(first, last):
-                if both[cell] > _LOW and cells[cell] < 0:
-                    strays[token] += both[cell] >> _HIGH
+                if posterior[cell, 1] != 0 and cells[cell] < 0:
+                    strays[token] += posterior[cell, 1]
                 cell += 1
 
 
@@ -412,15 +403,14 @@ def accumulate_some(where, pairs, posterior, members, member_starts, counts, gro
 
     A source class owns its types, with their entries, and its pairs of classes.
     """
-    both = _both(posterior)
     run_blocks(
         _accumulate_some, blocks_for(len(member_starts) - 1), *where, pairs.target_offsets, pairs.cell_offsets,
-        pairs.cells, both, members, member_starts, counts, groups, source,
+        pairs.cells, posterior, members, member_starts, counts, groups, source,
     )  # fmt: skip
     strays = np.empty(len(pairs.target_ids), np.int64)
     run_blocks(
         _stray_targets, blocks_for(len(pairs.cell_offsets) - 1), pairs.source_offsets, pairs.target_offsets,
-        pairs.cell_offsets, pairs.cells, both, strays,
+        pairs.cell_offsets, pairs.cells, posterior, strays,
     )  # fmt: skip
     count_nulls(pairs.target_ids, strays, target)
 
