@@ -24,7 +24,7 @@ from isogloss.engine import threads as threads_module
 from isogloss.engine.base import Engine, LocalEngine
 from isogloss.engine.shards import Shard, shards
 from isogloss.engine.stale import discard_stale
-from isogloss.engine.threads import ahead, available, in_background, run_blocks, threads, using_threads
+from isogloss.engine.threads import available, in_background, run_blocks, threads, using_threads
 from isogloss.errors import ParameterError
 from isogloss.places import refusal
 
@@ -238,34 +238,6 @@ def test_blocks_that_have_not_begun_are_left_out_after_an_error() -> None:
 
 
 # --- engine -----------------------------------------------------------------------------------------------------------
-
-
-def test_items_are_made_ahead_in_another_thread_and_in_order() -> None:
-    where, made, closed = set[int](), list[int](), list[bool]()
-
-    def items(error: bool):  # type: ignore[no-untyped-def]
-        try:
-            for k in range(50):
-                where.add(threading.get_ident())
-                made.append(k)
-                yield k
-            if error:
-                raise OSError("the end of the tape")
-        finally:
-            closed.append(True)
-
-    assert list(ahead(items(False))) == list(range(50))
-    assert where.isdisjoint({threading.get_ident()}) and closed == [True]
-    found = []
-    with pytest.raises(OSError, match="tape"):
-        for k in ahead(items(True), room=4):
-            found.append(k)
-    assert found == list(range(50))
-    made.clear()
-    some = ahead(items(False), room=3)
-    assert next(some) == 0 and next(some) == 1
-    some.close()
-    assert 2 <= len(made) <= 5
 
 
 def test_work_in_the_background_needs_a_second_thread() -> None:

@@ -23,7 +23,6 @@ from isogloss.cli._raw import warn_if_raw
 from isogloss.cli._systems import read_named
 from isogloss.data import Bitext, Links
 from isogloss.data.formats import atomic_write, format_links, read_bitext, stream_bitext
-from isogloss.engine.threads import ahead
 from isogloss.errors import BitextError, LinksError
 
 if TYPE_CHECKING:
@@ -142,7 +141,7 @@ class Alignments:
 
     def _parts(self) -> Iterator[Bitext]:
         """The parts of the text, with a word to the user if they look raw."""
-        parts = ahead(stream_bitext(self.source, self.target, size=_AT_ONCE, **self.reading))
+        parts = stream_bitext(self.source, self.target, size=_AT_ONCE, **self.reading)
         first = next(parts, None)
         if first is None:
             raise _nothing_in(Bitext.read(self.source, self.target, **self.reading))
@@ -155,7 +154,7 @@ class Alignments:
         from isogloss.tasks.align.decode import joined as joined_links
 
         waiting = joined_links([])
-        for part in ahead(stream_bitext(self.source, self.target, size=_AT_ONCE, **self.reading)):
+        for part in stream_bitext(self.source, self.target, size=_AT_ONCE, **self.reading):
             while len(waiting) < len(part):
                 if (more := next(links, None)) is None:
                     raise BitextError(f"{self.source} has become longer while it was aligned. Do it again")

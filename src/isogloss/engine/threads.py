@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
@@ -15,7 +14,7 @@ from typing import Any, TypeVar
 
 from isogloss.errors import ParameterError
 
-__all__ = ["ahead", "available", "in_background", "run_blocks", "threads", "using_threads"]
+__all__ = ["available", "in_background", "run_blocks", "threads", "using_threads"]
 
 T = TypeVar("T")
 
@@ -196,24 +195,3 @@ def in_background(function: Callable[..., T], *args: Any) -> Future[T] | None:
     None where kernels have one thread: then there is no core to do it on, and whoever needs it calls it.
     """
     return _pool(1).submit(function, *args) if _here.number > 1 else None
-
-
-def ahead(items: Iterable[T], room: int = 2) -> Iterator[T]:
-    """The same items in the same order, made in another thread, up to `room` of them before they are asked for.
-
-    What goes wrong there is raised here, after the items before it.
-
-    Examples
-    --------
-    >>> list(ahead(k * k for k in range(4)))
-    [0, 1, 4, 9]
-    """
-    source, end = iter(items), object()
-    pool = ThreadPoolExecutor(1, "isogloss-ahead")
-    try:
-        waiting = deque(pool.submit(next, source, end) for _ in range(room))
-        while (item := waiting.popleft().result()) is not end:
-            waiting.append(pool.submit(next, source, end))
-            yield item  # type: ignore[misc]
-    finally:
-        pool.shutdown(cancel_futures=True)
