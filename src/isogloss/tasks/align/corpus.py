@@ -70,7 +70,7 @@ class Corpus:
     """Sentence pairs with their own table of word pairs.
 
     The text lies in shards on a shelf, in memory or in files. What is listed by cell exists for one shard at a time
-    (`shard`), or, for those who ask for it, for the whole text (`pairs`).
+    (`shard`), or, for those who ask for it, for the whole text (`pairs`). Entries of cells are kept, if they are few.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class Corpus:
     dropped : (int64[n_source_types], int64[n_target_types])
         How many entries of each form have been left out.
     cells : int, optional
-        Of all pairs together, if somebody knows.
+        Number of cells of the whole text, if it is known; entries of few are kept (`KEPT_CELLS`).
     """
 
     source_words: Vocabulary
