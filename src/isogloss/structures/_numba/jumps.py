@@ -340,8 +340,11 @@ def _add_jumps(m, jumps, inverse, leaving, sums, counts):
 
 
 @njit(**_KERNEL)
-def independent(emission, null, n, m, stride, prior, p0, posterior):
-    """Models 1 and 2: every word chooses on its own, position j with prior[t, j]; fills `posterior`, returns log p."""
+def independent(emission, null, n, m, stride, prior, prior_stride, p0, posterior):
+    """Models 1 and 2: every word chooses on its own, position j with prior[t, j]; fills `posterior`, returns log p.
+
+    Rows of `prior` lie `prior_stride` apart: 0 where all words have the same.
+    """
     number = emission.dtype.type
     end = padded(m)
     q0 = splat(number(1.0) - p0)
@@ -349,7 +352,7 @@ def independent(emission, null, n, m, stride, prior, p0, posterior):
     for t in range(n):
         sums = splat(number(0.0))
         for j in range(0, end, WIDTH):
-            x = multiply(q0, multiply(load(emission, t * stride + j), load(prior, t * stride + j)))
+            x = multiply(q0, multiply(load(emission, t * stride + j), load(prior, t * prior_stride + j)))
             store(posterior, t * stride + j, x)
             sums = add(sums, x)
         z = total(sums) + p0 * null[t]
