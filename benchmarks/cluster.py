@@ -1,9 +1,10 @@
 """Workers beside threads, exact EM beside learning from chunks: python -m benchmarks.cluster [speed|quality|reduce].
 
-`speed` aligns a text in this process and with 1, 2, ... workers, and holds the links with their probabilities against
-each other, byte by byte. `quality` aligns 227,000 pairs of the Hansards in four ways: exact EM over shards, on workers;
-``--chunk``, where each chunk is learnt from once; and twice as texts are aligned that are too long for a machine: what
-is known of a sample goes as a prior into chunks that know nothing of each other. AER is that of the 447 test pairs.
+`speed` aligns a text in this process and with 1, 2, ... workers (processes, tasks of Ray, or jobs that wait for it as
+those of an array do), and holds the links with their probabilities against each other, byte by byte. `quality` aligns
+227,000 pairs of the Hansards in four ways: exact EM over shards, on workers; ``--chunk``, where each chunk is learnt
+from once; and twice as texts are aligned that are too long for a machine: what is known of a sample goes as a prior
+into chunks that know nothing of each other. AER is that of the 447 test pairs.
 `reduce` writes, reads and adds up results of workers on a table of a node's size, without any text.
 Rows go to benchmarks/cluster.csv and replace those of the same text, version and options.
 """
@@ -13,13 +14,14 @@ from __future__ import annotations
 import argparse
 import filecmp
 import random
+import shlex
 import sys
 import tempfile
 import time
 from collections import Counter
 from pathlib import Path
 
-from benchmarks import clock, rows, systems
+from benchmarks import clock, rows, synthetic, systems
 from benchmarks.corpora import OUT, Set, all_sets
 
 SPEED, QUALITY = "hansards-100k", "hansards-227k"
@@ -45,7 +47,7 @@ def row_of(data: str, options: str, **more: object) -> None:
 
 def command_of(text: Set, output: Path, *more: str) -> list[str]:
     start = [sys.executable, "-m", "isogloss", "align", str(text.source), str(text.target), "-o", str(output)]
-    return [*start, "--quiet", "--scores", *more]
+    return [*start, "--quiet", "--scores", "--device", "cpu", *more]
 
 
 def said(command: list[str]) -> str:
@@ -53,20 +55,43 @@ def said(command: list[str]) -> str:
     return " ".join(["isogloss", "align", "SOURCE", "TARGET", *command[8:]])
 
 
-def speed(name: str, workers: list[int], kinds: list[str]) -> None:
-    """Threads, then workers of each kind, one thread each, on as many cores as there are workers."""
+def text_of(name: str) -> Set:
+    """A text of the corpora, or a synthetic one such as ``synthetic-100000``."""
+    kind, _, number = name.partition("-")
+    if kind == "synthetic":
+        synthetic.assemble(int(number))
+        return Set(name, "", (), None, None, False, "")
     text = all_sets()[name]
     text.assemble()
+    return text
+
+
+def speed(name: str, workers: list[int], kinds: list[str]) -> None:
+    """Threads, then workers of each kind, one thread each, on as many cores as there are workers."""
+    text = text_of(name)
     first = OUT / f"{name}.threads.links"
     command = command_of(text, first, "--threads", "1")
     row_of(name, "local, 1 thread", **clock.measure(command, threads=1), command=said(command))
     for kind in kinds:
         for n in workers:
             output = OUT / f"{name}.{kind}.links"
-            command = command_of(text, output, "--engine", kind, "--workers", str(n), "--threads", "1")
-            cost = clock.measure(command, threads=n)
+            more = ["--engine", kind, "--workers", str(n), "--threads", "1"]
+            with tempfile.TemporaryDirectory(dir=OUT) as place:
+                if kind == "array":
+                    more += ["--work-folder", f"{place}/run"]
+                command = command_of(text, output, *more)
+                run = _with_jobs(command, f"{place}/run", n) if kind == "array" else command
+                cost = clock.measure(run, threads=n)
             same = "yes" if filecmp.cmp(first, output, shallow=False) else "no"
-            row_of(name, f"{kind}, {n} workers", **cost, same_bytes=same, command=said(command))
+            shown = said(command).replace(f"{place}/run", "DIR")
+            row_of(name, f"{kind}, {n} workers", **cost, same_bytes=same, command=shown)
+
+
+def _with_jobs(command: list[str], folder: str, n: int) -> list[str]:
+    """A command that waits for jobs of an array, and the jobs beside it, so that the clock counts all."""
+    job = [sys.executable, "-m", "isogloss", "align-worker", folder, "--of", str(n), "--threads", "1"]
+    jobs = "".join(f"{shlex.join([*job, '--index', str(k)])} & " for k in range(n))
+    return ["bash", "-c", f"{jobs}{shlex.join(command)} && wait"]
 
 
 # --- exact EM and two approximations ----------------------------------------------------------------------------------
@@ -154,7 +179,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("what", nargs="*", default=["speed", "quality"], choices=["speed", "quality", "reduce"])
     parser.add_argument("--text", default=SPEED)
     parser.add_argument("--workers", default="1,2", help="numbers of workers")
-    parser.add_argument("--engines", default="processes", help="processes, ray")
+    parser.add_argument("--engines", default="processes", help="processes, array, ray")
     parser.add_argument("--entries", type=int, default=25_000_000, help="of the table, for reduce")
     arguments = parser.parse_args(argv)
     workers = [int(n) for n in arguments.workers.split(",")]

@@ -32,7 +32,9 @@ SOURCES = ("src", ":(glob)benchmarks/**/*.py")
 
 
 def commit(folder: Path | None = None) -> str:
-    """The last commit that changed the sources, with + where they have changed since; nothing outside of a checkout.
+    """The last commit that changed the sources, with + where they have changed since.
+
+    Outside of a checkout, what BENCHMARK_COMMIT says, or nothing.
 
     Parameters
     ----------
@@ -46,7 +48,7 @@ def commit(folder: Path | None = None) -> str:
             subprocess.run([*git, *each], capture_output=True, text=True, check=True).stdout.strip() for each in asked
         )
     except (OSError, subprocess.CalledProcessError):
-        return ""
+        return os.environ.get("BENCHMARK_COMMIT", "")
     return name + ("+" if changed else "")
 
 

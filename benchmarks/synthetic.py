@@ -6,12 +6,19 @@ vocabulary there is a tail of words that it does not have: together they are as 
 text. A source word has three translations, of about its own rank; some words have none; neighbours change places. So
 the text can be learnt from, and its cells, entries and vocabulary grow as those of a real one: it is for the clock and
 for memory, not for quality.
+
+`python -m benchmarks.synthetic FILE` writes what the generator is fitted by, for a machine without the corpora; there
+SYNTHETIC_FIT names that file.
 """
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+import sys
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,9 +79,24 @@ def _number(k: int) -> str:
 
 
 class Generator:
-    """Pairs of sentences that count like those of a text."""
+    """Pairs of sentences that count like those of a text.
 
-    def __init__(self, text: Set) -> None:
+    Parameters
+    ----------
+    source, target : Counter
+        How often each word of a side occurs.
+    lengths : int64[n_pairs, 2]
+        Words of both sides of each pair.
+    """
+
+    def __init__(self, source: Counter[str], target: Counter[str], lengths: NDArray[np.int64]) -> None:
+        self.counts = source, target
+        self.source, self.target = Side.of(source), Side.of(target)
+        self.lengths = lengths
+
+    @classmethod
+    def of(cls, text: Set) -> Generator:
+        """Fitted to a text."""
         text.assemble()
         source, target = Counter[str](), Counter[str]()
         lengths = []
@@ -84,14 +106,33 @@ class Generator:
                 source.update(a)
                 target.update(b)
                 lengths.append((len(a), len(b)))
-        self.source, self.target = Side.of(source), Side.of(target)
-        self.lengths = np.array(lengths)
+        return cls(source, target, np.array(lengths))
+
+    def write(self, path: Path) -> None:
+        """What it is fitted by, for a machine without the corpora."""
+        sides = {}
+        for name, counts in zip(("source", "target"), self.counts, strict=True):
+            sides[name] = np.frombuffer("\n".join(counts).encode(), np.uint8)
+            sides[f"{name}_counts"] = np.array(list(counts.values()))
+        np.savez_compressed(path, lengths=self.lengths, **sides)
+
+    @classmethod
+    def read(cls, path: Path) -> Generator:
+        """What `write` wrote."""
+        with np.load(path) as found:
+            words = [found[name].tobytes().decode().split("\n") for name in ("source", "target")]
+            counts = [found[f"{name}_counts"].tolist() for name in ("source", "target")]
+            sides = [Counter(dict(zip(*side, strict=True))) for side in zip(words, counts, strict=True)]
+            return cls(sides[0], sides[1], found["lengths"])
+
+    def part(self, start: int, seed: int = 1) -> list[tuple[str, str]]:
+        """The `AT_ONCE` pairs from `start` on."""
+        return list(self._part(np.random.default_rng([seed, start])))
 
     def pairs(self, n_pairs: int, seed: int = 1) -> Iterator[tuple[str, str]]:
         """The first pairs are the same, however many are asked for."""
         for start in range(0, n_pairs, AT_ONCE):
-            rng = np.random.default_rng([seed, start])
-            yield from list(self._part(rng))[: n_pairs - start]
+            yield from self.part(start, seed)[: n_pairs - start]
 
     def _part(self, rng: np.random.Generator) -> Iterator[tuple[str, str]]:
         lengths = self.lengths[rng.integers(0, len(self.lengths), AT_ONCE)]
@@ -118,17 +159,44 @@ def _translation(rank: NDArray[np.int64], kind: NDArray[np.int64]) -> NDArray[np
     return np.maximum(0, found)
 
 
-def assemble(n_pairs: int) -> tuple[Path, Path]:
-    """The files of the first pairs, written once."""
+def generator() -> Generator:
+    """The one of the benchmarks: fitted to Europarl here, or to the file that SYNTHETIC_FIT names."""
+    kept = os.environ.get("SYNTHETIC_FIT")
+    return Generator.read(Path(kept)) if kept else Generator.of(all_sets()[FITTED_TO])
+
+
+def _sides(start: int) -> tuple[bytes, bytes, bytes]:
+    """Source, target, and both in lower case as fast_align takes them, of the pairs from `start` on."""
+    pairs = _made.part(start)
+    joint = "".join(f"{source} ||| {target}\n" for source, target in pairs).lower()
+    source, target = ("".join(pair[side] + "\n" for pair in pairs) for side in (0, 1))
+    return source.encode(), target.encode(), joint.encode()
+
+
+_made: Generator
+
+
+def assemble(n_pairs: int, processes: int = 1) -> tuple[Path, Path]:
+    """The files of the first pairs, written once; a third, `joint.lower.txt`, has both sides for fast_align."""
+    global _made
     place = OUT / f"synthetic-{n_pairs}"
-    source, target = place / "source.txt", place / "target.txt"
+    names = "source.txt", "joint.lower.txt", "target.txt"
+    source, _, target = (place / name for name in names)
     if target.exists():
         return source, target
+    if n_pairs % AT_ONCE:
+        raise SystemExit(f"synthetic-{n_pairs}: the number of pairs should be a multiple of {AT_ONCE:,}")
     place.mkdir(parents=True, exist_ok=True)
-    unfinished = source, place / "target.unfinished"
-    with open(unfinished[0], "w", encoding="utf-8") as sources, open(unfinished[1], "w", encoding="utf-8") as targets:
-        for left, right in Generator(all_sets()[FITTED_TO]).pairs(n_pairs):
-            sources.write(left + "\n")
-            targets.write(right + "\n")
-    unfinished[1].rename(target)
+    _made = generator()
+    with multiprocessing.get_context("fork").Pool(processes) as pool, ExitStack() as stack:
+        files = [stack.enter_context(open(place / f"{name}.unfinished", "wb")) for name in names]
+        for left, right, joint in pool.imap(_sides, range(0, n_pairs, AT_ONCE)):
+            for file, part in zip(files, (left, joint, right), strict=True):
+                file.write(part)
+    for name in names:
+        (place / f"{name}.unfinished").rename(place / name)
     return source, target
+
+
+if __name__ == "__main__":
+    generator().write(Path(sys.argv[1]))

@@ -24,7 +24,7 @@ def generator(tmp_path_factory: pytest.TempPathFactory) -> synthetic.Generator:
     for side, text in (("source", bitext.source), ("target", bitext.target)):
         (place / side).write_text("\n".join(" ".join(words) for words in text) + "\n", encoding="utf-8")
     text: Any = SimpleNamespace(source=place / "source", target=place / "target", assemble=lambda: None)
-    return synthetic.Generator(text)
+    return synthetic.Generator.of(text)
 
 
 def test_a_longer_text_begins_with_the_shorter(generator: synthetic.Generator) -> None:
@@ -45,9 +45,28 @@ def test_lengths_and_words_are_those_of_the_text(generator: synthetic.Generator)
     assert len(words) > 1.2 * len(half)
 
 
+def test_what_it_is_fitted_by_can_be_taken_elsewhere(
+    generator: synthetic.Generator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    generator.write(tmp_path / "fit.npz")
+    monkeypatch.setenv("SYNTHETIC_FIT", str(tmp_path / "fit.npz"))
+    monkeypatch.setattr(synthetic, "OUT", tmp_path)
+    monkeypatch.setattr(synthetic, "AT_ONCE", 100)
+    source, target = synthetic.assemble(300, processes=2)
+    pairs = list(generator.pairs(300))
+    assert source.read_text(encoding="utf-8").splitlines() == [a for a, _ in pairs]
+    assert target.read_text(encoding="utf-8").splitlines() == [b for _, b in pairs]
+    joint = (source.parent / "joint.lower.txt").read_text(encoding="utf-8").splitlines()
+    assert joint == [f"{a} ||| {b}".lower() for a, b in pairs]
+    assert synthetic.assemble(300) == (source, target)
+    with pytest.raises(SystemExit, match="multiple of 100"):
+        synthetic.assemble(250)
+
+
 def test_rows_become_a_table() -> None:
-    row = {"data": "joined-100", "pairs": "100", "options": "threads=1 memory=4GB"}
+    row = {"data": "joined-100", "pairs": "100", "system": "isogloss", "options": "threads=1 memory=4GB"}
     row |= {"seconds": "2.0", "cpu_seconds": "3.0", "peak_mb": "250.4"}
-    assert scale.table([row]).splitlines()[-1] == "| joined-100 | 100 | threads=1 memory=4GB | 2 | 3 | 250 | 30.00 |"
+    line = "| joined-100 | 100 | isogloss | threads=1 memory=4GB | 2 | 3 | 250 | 30.00 |"
+    assert scale.table([row]).splitlines()[-1] == line
     with pytest.raises(SystemExit, match="joined-NUMBER"):
         scale.files_of("other-5")

@@ -124,6 +124,43 @@ def test_a_text_in_parts_is_the_text(bitext, many_shards):
     assert one.hash() != whole(bitext).hash()
 
 
+def test_entries_of_cells_are_kept_where_there_is_room_for_them(bitext, many_shards, monkeypatch):
+    anew, kept = in_parts([bitext], shelf=Shelf(0)), in_parts([bitext], shelf=Shelf())
+    cells = sum(kept.words(shard).cell_offsets[-1] for shard in range(len(kept.shards)))
+    assert kept.cells == cells and not anew.shelf.has_room(1)
+    taken = kept.shelf.in_memory
+    for _ in range(2):
+        for shard in range(len(kept.shards)):
+            assert (kept.shard(shard)[0].cells == anew.shard(shard)[0].cells).all()
+            assert f"cells-{shard}" in kept.shelf and f"cells-{shard}" not in anew.shelf
+    assert kept.shelf.in_memory == taken + 4 * cells
+    kept.forget_cells()
+    assert kept.shelf.in_memory == taken and (kept.shard(1)[0].cells == anew.shard(1)[0].cells).all()
+    tight = in_parts([bitext], shelf=Shelf(taken + 11 * cells))
+    tight.shard(0)
+    assert "cells-0" not in tight.shelf
+    monkeypatch.setattr(corpus_module, "KEPT_CELLS", cells - 1)
+    long = in_parts([bitext], shelf=Shelf())
+    long.shard(0)
+    assert "cells-0" not in long.shelf
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_a_text_of_many_shards_is_that_of_one(bitext, monkeypatch, threads):
+    one = whole(bitext)
+    assert len(one.shards) == 1
+    monkeypatch.setattr(corpus_module, "SHARD", 60)
+    with using_threads(threads):
+        many = in_parts(cut(bitext, 50), shelf=Shelf(2000), room=Room(listed=90))
+        assert len(many.shards) > 2 * corpus_module._BLOCKS
+        assert many.rows.tobytes() == one.rows.tobytes() and many.columns.tobytes() == one.columns.tobytes()
+        for shard in [*range(len(many.shards)), 0, 5, 6, 6, 2]:  # in whatever order, whatever was fetched ahead
+            pairs, where = many.shard(shard)
+            words = many.words(shard)
+            assert all((a == b).all() for a, b in zip(pairs, words, strict=False))
+            assert all((a == b).all() for a, b in zip(where, words.occurrences(len(many.source_words)), strict=True))
+
+
 def test_cells_have_the_entry_of_their_words(bitext, many_shards):
     corpus = whole(bitext)
     met = Counter()
@@ -248,15 +285,22 @@ def test_a_table_that_does_not_fit_has_the_frequent_pairs(bitext, many_shards, c
     kept = {(a, b) for a, b in counts if a[:2] == b[:2] and counts[a, b] == 1}
     assert 10 < len(kept) < 200
 
-    def wanted(source, target, rows, columns):
-        owner = np.repeat(np.arange(len(rows) - 1), np.diff(rows))
-        return np.array([(source[e], target[f]) in kept for e, f in zip(owner, columns)], bool)
+    made = []
+
+    def wanted(source, target):
+        made.append(1)
+
+        def stay(rows, columns):
+            owner = np.repeat(np.arange(len(rows) - 1), np.diff(rows))
+            return np.array([(source[e], target[f]) in kept for e, f in zip(owner, columns)], bool)
+
+        return stay
 
     room = Room(entries=lambda forms: capacity, listed=90, wanted=wanted)
     corpus = in_parts(cut(bitext, 50), room=room)
     owner = np.repeat(np.arange(len(corpus.source_words)), np.diff(corpus.rows))
     found = {(corpus.source_words[e], corpus.target_words[f]) for e, f in zip(owner, corpus.columns)}
-    assert corpus.least > 1
+    assert corpus.least > 1 and len(made) == 1  # what is known of all words is looked up once, not for each range
     assert found == {pair for pair, n in counts.items() if n >= corpus.least} | kept
     fewer = {pair for pair, n in counts.items() if n >= corpus.least - 1} | kept
     assert len(found) <= capacity < len(fewer)

@@ -24,7 +24,7 @@ from isogloss.engine import threads as threads_module
 from isogloss.engine.base import Engine, LocalEngine
 from isogloss.engine.shards import Shard, shards
 from isogloss.engine.stale import discard_stale
-from isogloss.engine.threads import available, run_blocks, threads, using_threads
+from isogloss.engine.threads import available, in_background, run_blocks, threads, using_threads
 from isogloss.errors import ParameterError
 from isogloss.places import refusal
 
@@ -238,6 +238,15 @@ def test_blocks_that_have_not_begun_are_left_out_after_an_error() -> None:
 
 
 # --- engine -----------------------------------------------------------------------------------------------------------
+
+
+def test_work_in_the_background_needs_a_second_thread() -> None:
+    with using_threads(1):
+        assert in_background(threading.get_ident) is None
+    if threads(2) > 1:
+        with using_threads(2):
+            later = in_background(threading.get_ident)
+            assert later is not None and later.result() != threading.get_ident()
 
 
 def test_engine_reduces_in_shard_order() -> None:

@@ -23,7 +23,7 @@ from isogloss.structures.tree_parts import Candidates, TreeParts
 from isogloss.tasks.align import HMMAligner, decode
 from isogloss.tasks.align._numba.expect import no_evidence
 from isogloss.tasks.align.corpus import Corpus, Encoder
-from isogloss.tasks.align.device import DeviceText, DeviceTraining, Encoded, obstacle, trained
+from isogloss.tasks.align.device import DeviceText, DeviceTraining, Encoded, host_bytes, obstacle, trained
 from isogloss.tasks.align.training import _LEAST, Training, expect_shard
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
@@ -326,6 +326,16 @@ def test_a_text_in_parts_is_learnt_on_the_gpu_too_if_its_model_fits_into_memory(
     assert _as_set(decode.joined(pieces.predict_parts())) == _as_set(whole.predict(bitext))
     with pytest.raises(ParameterError, match="of memory"):
         trained(HMMAligner(device="cuda"), read(bitext), QuietProgress(), memory=1000)
+
+
+def test_a_gpu_is_left_alone_where_its_libraries_do_not_fit_into_memory(monkeypatch):
+    text = read(samples.bitext("en-de"))
+    asked = []
+    monkeypatch.setattr("isogloss.tasks.align.device.choose", lambda name, worth: asked.append(name) or "cpu")
+    assert host_bytes(text, 10**9) > 24 * 10**9 + host_bytes(text, 0) - 1 > 1.7e9
+    assert trained(HMMAligner(), text, QuietProgress(), memory=10**9) is None and not asked
+    assert trained(HMMAligner(), text, QuietProgress(), memory=2 * 10**9) is None and asked == ["auto"]
+    assert trained(HMMAligner(), text, QuietProgress()) is None and asked == ["auto", "auto"]
 
 
 def test_numbers_that_cannot_be_indexed_with_are_refused(device):

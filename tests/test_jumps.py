@@ -122,10 +122,13 @@ def run(direction, dtype=np.float64):
     row, beta, leaving, entering, sums = (
         scratch(size) for size in (stride + 2 * WIDTH, stride, stride, stride, BUCKETS * WIDTH)
     )
+    again = scratch(n * stride)
     kernels.jump_counts(
-        emission, null, n, m, stride, direction.jumps, inverse, direction.first, first, p0, z, mass, scale, row, beta,
-        leaving, entering, sums, counts,
+        emission, null, n, m, stride, direction.jumps, inverse, direction.first, first, p0, z, mass, real, scale, row,
+        beta, leaving, entering, sums, again, counts,
     )  # fmt: skip
+    rounding = 16 * n * np.finfo(dtype).eps  # a few roundings a step: which products are fused is the compiler's choice
+    np.testing.assert_allclose(again.reshape(n, stride), posterior, rtol=rounding, atol=np.finfo(dtype).tiny)
     return Found(value, posterior[:, :m], counts)
 
 
@@ -303,7 +306,7 @@ def test_independent_words_equal_the_formula(n, m, dtype):
     prior = prior.reshape(n, stride)
     assert prior[:, :m] == pytest.approx(plain, rel=1e-6) and not prior[:, m:].any()
     posterior = np.full(n * stride, np.nan, dtype)
-    value = kernels.independent(emission, null, n, m, stride, prior.astype(dtype).ravel(), p0, posterior)
+    value = kernels.independent(emission, null, n, m, stride, prior.astype(dtype).ravel(), stride, p0, posterior)
     scores = 0.8 * prior[:, :m].astype(np.float64) * direction.emission
     totals = scores.sum(axis=1) + 0.2 * direction.null
     assert value == pytest.approx(np.log(totals).sum(), rel=1e-5 if dtype is np.float32 else 1e-12, abs=1e-6)

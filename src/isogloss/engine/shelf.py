@@ -47,7 +47,7 @@ class Shelf:
         """Keep arrays under a name, in place of what was there. They should not be changed afterwards."""
         self.drop(name)
         size = sum(array.nbytes for array in arrays)
-        if self.room is None or self.in_memory + size <= self.room:
+        if self.has_room(size):
             self._arrays[name] = arrays
             self.in_memory += size
             return
@@ -56,6 +56,10 @@ class Shelf:
                 np.ascontiguousarray(array).tofile(file)
         self._written[name] = [(array.dtype, array.shape) for array in arrays]
         self.in_files += size
+
+    def has_room(self, size: int) -> bool:
+        """Whether so many bytes more may lie in memory."""
+        return self.room is None or self.in_memory + size <= self.room
 
     def get(self, name: str) -> tuple[NDArray[Any], ...]:
         """What was put there last."""

@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from threading import Lock, local
-from typing import Any
+from typing import Any, TypeVar
 
 from isogloss.errors import ParameterError
 
-__all__ = ["available", "run_blocks", "threads", "using_threads"]
+__all__ = ["available", "in_background", "run_blocks", "threads", "using_threads"]
+
+T = TypeVar("T")
 
 
 def threads(n: int | None = None) -> int:
@@ -185,3 +187,11 @@ def run_blocks(kernel: Callable[..., object], count: int, *args: Any) -> None:
         for result in started:
             result.cancel()
         raise
+
+
+def in_background(function: Callable[..., T], *args: Any) -> Future[T] | None:
+    """Start a function in another thread, one after the other; kernels run on that thread alone.
+
+    None where kernels have one thread: then there is no core to do it on, and whoever needs it calls it.
+    """
+    return _pool(1).submit(function, *args) if _here.number > 1 else None

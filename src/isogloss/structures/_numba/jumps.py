@@ -224,24 +224,27 @@ def jump_counts(
     p0,
     z,
     mass,
+    real,
     scale,
     row,
     beta,
     leaving,
     entering,
     sums,
+    posterior,
     counts,
 ):
-    r"""Expected jumps, and what the exact M-step divides them by; adds to counts[4, BUCKETS].
+    r"""Backward sweep after `forward_pass` that also adds expected jumps, and what they are divided by, to counts.
 
     With :math:`N(d)` expected jumps and :math:`N_i` the expected number of moves away from position i of m, the update
 
     .. math:: c'(d) = N(d) \Big/ \sum_{m, i} N_i \, n_d(i, m) / Z_i(m), \qquad Z_i(m) = \sum_{j < m} c(j - i)
 
     (:math:`n_d`: how many positions j lie at jump d) never lowers the expected log-likelihood: it maximises the bound
-    from :math:`-\log Z \ge -\log Z_{old} - Z / Z_{old} + 1`. Rows: 0 jumps, 1 their divisors; 2 and 3 the same for the
-    first real word, whose buckets are positions; `first` is what `first_weights` made of `weights`. `row`, `beta`,
-    `leaving`, `entering` (padded) and `sums` (BAND * 2 + 1 lanes) are scratch.
+    from :math:`-\log Z \ge -\log Z_{old} - Z / Z_{old} + 1`. Rows of counts[4, BUCKETS]: 0 jumps, 1 their divisors;
+    2 and 3 the same for the first real word, whose buckets are positions; `first` is what `first_weights` made of
+    `weights`. `row`, `beta`, `leaving`, `entering` (padded) and `sums` (BAND * 2 + 1 lanes) are scratch. Fills
+    `posterior` as `backward_pass` does.
     """
     number = emission.dtype.type
     end = padded(m)
@@ -249,6 +252,7 @@ def jump_counts(
     tail = number(jumps[BUCKETS - 1])
     q0 = number(1.0) - p0
     zero = splat(number(0.0))
+    s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = s8 = s9 = s10 = zero
     store(row, 0, zero)
     store(row, WIDTH + end, zero)
     start = splat(number(1.0) / z)
@@ -256,14 +260,14 @@ def jump_counts(
         store(beta, i, start)
         store(leaving, i, zero)
         store(entering, i, zero)
-    for d in range(2 * BAND + 1):
-        store(sums, d * WIDTH, zero)
     for t in range(n - 1, -1, -1):
         r = scale[t]
         whole = zero
         fresh = splat(scale[n + t] * q0 * r)
         for j in range(0, end, WIDTH):
-            u = multiply(load(emission, t * stride + j), load(beta, j))
+            b = load(beta, j)
+            store(posterior, t * stride + j, multiply(load(real, t * stride + j), b))
+            u = multiply(load(emission, t * stride + j), b)
             store(row, WIDTH + j, u)
             whole = add(whole, u)
             store(entering, j, multiply_add(fresh, u, load(entering, j)))
@@ -271,13 +275,34 @@ def jump_counts(
             break
         base, stay, move = splat(tail * total(whole)), splat(null[t] * p0 * r), splat(q0 * r)
         for i in range(0, end, WIDTH):
-            x = add(base, _shifted(row, WIDTH + i - BAND, k0, k1, k2, k3, k4, k5, k6, k7, k8, k9, k10))
+            at = WIDTH + i - BAND
+            x = add(base, _shifted(row, at, k0, k1, k2, k3, k4, k5, k6, k7, k8, k9, k10))
             h = multiply(move, load(inverse, i))
             here = multiply(h, load(mass, (t - 1) * stride + i))
             store(leaving, i, multiply_add(here, x, load(leaving, i)))
             store(beta, i, multiply_add(stay, load(beta, i), multiply(h, x)))
-            for d in range(2 * BAND + 1):
-                store(sums, d * WIDTH, multiply_add(here, load(row, WIDTH + i - BAND + d), load(sums, d * WIDTH)))
+            s0 = multiply_add(here, load(row, at), s0)
+            s1 = multiply_add(here, load(row, at + 1), s1)
+            s2 = multiply_add(here, load(row, at + 2), s2)
+            s3 = multiply_add(here, load(row, at + 3), s3)
+            s4 = multiply_add(here, load(row, at + 4), s4)
+            s5 = multiply_add(here, load(row, at + 5), s5)
+            s6 = multiply_add(here, load(row, at + 6), s6)
+            s7 = multiply_add(here, load(row, at + 7), s7)
+            s8 = multiply_add(here, load(row, at + 8), s8)
+            s9 = multiply_add(here, load(row, at + 9), s9)
+            s10 = multiply_add(here, load(row, at + 10), s10)
+    store(sums, 0, s0)
+    store(sums, WIDTH, s1)
+    store(sums, 2 * WIDTH, s2)
+    store(sums, 3 * WIDTH, s3)
+    store(sums, 4 * WIDTH, s4)
+    store(sums, 5 * WIDTH, s5)
+    store(sums, 6 * WIDTH, s6)
+    store(sums, 7 * WIDTH, s7)
+    store(sums, 8 * WIDTH, s8)
+    store(sums, 9 * WIDTH, s9)
+    store(sums, 10 * WIDTH, s10)
     _add_first(m, weights, first, entering, counts)
     _add_jumps(m, jumps, inverse, leaving, sums, counts)
 
@@ -315,8 +340,11 @@ def _add_jumps(m, jumps, inverse, leaving, sums, counts):
 
 
 @njit(**_KERNEL)
-def independent(emission, null, n, m, stride, prior, p0, posterior):
-    """Models 1 and 2: every word chooses on its own, position j with prior[t, j]; fills `posterior`, returns log p."""
+def independent(emission, null, n, m, stride, prior, prior_stride, p0, posterior):
+    """Models 1 and 2: every word chooses on its own, position j with prior[t, j]; fills `posterior`, returns log p.
+
+    Rows of `prior` lie `prior_stride` apart: 0 where all words have the same.
+    """
     number = emission.dtype.type
     end = padded(m)
     q0 = splat(number(1.0) - p0)
@@ -324,7 +352,7 @@ def independent(emission, null, n, m, stride, prior, p0, posterior):
     for t in range(n):
         sums = splat(number(0.0))
         for j in range(0, end, WIDTH):
-            x = multiply(q0, multiply(load(emission, t * stride + j), load(prior, t * stride + j)))
+            x = multiply(q0, multiply(load(emission, t * stride + j), load(prior, t * prior_stride + j)))
             store(posterior, t * stride + j, x)
             sums = add(sums, x)
         z = total(sums) + p0 * null[t]

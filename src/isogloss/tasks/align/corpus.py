@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,15 +15,19 @@ from numpy.typing import NDArray
 from isogloss.data import Bitext, Text, Vocabulary
 from isogloss.engine.shards import Shard, shards
 from isogloss.engine.shelf import Shelf
+from isogloss.engine.threads import in_background, run_blocks
 from isogloss.store import data_hash
 
 if TYPE_CHECKING:
     from isogloss.tasks.align.priors import Stems
 
-__all__ = ["SHARD", "Corpus", "Encoder", "Occurrences", "Room", "Wanted", "Words"]
+__all__ = ["KEPT_CELLS", "SHARD", "Corpus", "Encoder", "Occurrences", "Room", "Stay", "Wanted", "Words"]
 
 SHARD = 1 << 24
 """Cells of a shard: what is worked on at a time, and so has a place in memory for every cell."""
+
+KEPT_CELLS = 1 << 27
+"""Cells of a text whose entries are found once and kept, four bytes each, if there is room for thrice as much."""
 
 _FINE = 16
 """How many times smaller than `SHARD` fine shards are, as long as the text has no more than so many."""
@@ -50,13 +55,22 @@ class Words(NamedTuple):
         found: Occurrences = occurrences(self.source_ids, self.source_offsets, n_types)
         return found
 
+    def occurrences_of(self, first: int, last: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """In which pairs the source forms first..last-1 occur: where those of each start, and the pairs."""
+        from isogloss.tasks.align._numba.lexicon import sentences_of
+
+        found: tuple[NDArray[np.int64], NDArray[np.int32]] = sentences_of(
+            self.source_ids, self.source_offsets, first, last
+        )
+        return found
+
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
     """Sentence pairs with their own table of word pairs.
 
     The text lies in shards on a shelf, in memory or in files. What is listed by cell exists for one shard at a time
-    (`shard`), or, for those who ask for it, for the whole text (`pairs`).
+    (`shard`), or, for those who ask for it, for the whole text (`pairs`). Entries of cells are kept, if they are few.
 
     Parameters
     ----------
@@ -78,6 +92,8 @@ class Corpus:
         What the table may take.
     dropped : (int64[n_source_types], int64[n_target_types])
         How many entries of each form have been left out.
+    cells : int, optional
+        Number of cells of the whole text, if it is known; entries of few are kept (`KEPT_CELLS`).
     """
 
     source_words: Vocabulary
@@ -93,8 +109,10 @@ class Corpus:
     least: int
     room: Room
     dropped: tuple[NDArray[np.int64], NDArray[np.int64]]
+    cells: int | None = None
     _space: dict[str, NDArray[Any]] = field(default_factory=dict, init=False, repr=False)
     _found: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+    _coming: dict[int, Future[tuple[Words, Occurrences]]] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of(cls, bitext: Bitext, *, lowercase: bool, max_length: int, fine: bool = False) -> Corpus:
@@ -134,12 +152,51 @@ class Corpus:
         """
         if self._found.get("shard") != shard or self._found["stems"] is not stems:
             self._found.clear()
-            words = self.words(shard)
-            where = words.occurrences(len(self.source_counts))
-            cells = self.space("cells", int(words.cell_offsets[-1]), np.int32)
-            pairs = self._with_cells(words, where, cells, stems)
-            self._found.update(shard=shard, stems=stems, pairs=pairs, where=where)
+            words, where = self._indexed(shard)
+            self._found.update(shard=shard, stems=stems, pairs=self._pairs(shard, words, where, stems), where=where)
         return self._found["pairs"], self._found["where"]
+
+    def _pairs(self, shard: int, words: Words, where: Occurrences, stems: Stems | None) -> Any:
+        """With the entries of all cells: those that are kept, or found anew."""
+        from isogloss.tasks.align._numba.expect import Pairs
+
+        name = f"cells-{shard}"
+        if name in self.shelf:
+            return Pairs(*words, words.cell_offsets, *self.shelf.get(name))
+        size = int(words.cell_offsets[-1])
+        if not self._keeps_cells or not self.shelf.has_room(4 * size):
+            return self._with_cells(words, where, self.space("cells", size, np.int32), stems)
+        pairs = self._with_cells(words, where, np.empty(size, np.int32), stems)
+        self.shelf.put(name, pairs.cells)
+        return pairs
+
+    @cached_property
+    def _keeps_cells(self) -> bool:
+        """Whether a text is short enough, for the memory there is, that entries of its cells are found once."""
+        if self.cells is None or self.cells > KEPT_CELLS or self.least > 1:
+            return False
+        return self.shelf.has_room(12 * self.cells)
+
+    def forget_cells(self) -> None:
+        """Let go of entries of cells; who asks for them again has them found anew."""
+        for shard in range(len(self.shards)):
+            self.shelf.drop(f"cells-{shard}")
+        self._found.clear()
+
+    def _indexed(self, shard: int) -> tuple[Words, Occurrences]:
+        """The words of a shard and where they occur; those of the shard that follows are fetched meanwhile."""
+        coming = self._coming.pop(shard, None)
+        found = self._index(shard) if coming is None else coming.result()
+        after = (shard + 1) % len(self.shards)
+        self._coming.clear()
+        there = after != shard and _name(after) in self.shelf  # workers have one shard at a time
+        if there and (later := in_background(self._index, after)) is not None:
+            self._coming[after] = later
+        return found
+
+    def _index(self, shard: int) -> tuple[Words, Occurrences]:
+        words = self.words(shard)
+        return words, words.occurrences(len(self.source_counts))
 
     def space(self, name: str, size: int, kind: Any) -> NDArray[Any]:
         """Memory that every shard takes in turn, so that it is asked for once."""
@@ -175,12 +232,12 @@ class Corpus:
         forms = len(self.source_words) + len(self.target_words)
         capacity = None if self.room.classes is None else self.room.classes(forms)
         table = _Table(n, m, capacity=capacity, listed=self.room.listed)
-        table.fill(
-            lambda: (
-                there._replace(source_ids=source[there.source_ids], target_ids=target[there.target_ids])
-                for there in map(self.words, range(len(self.shards)))
-            )
-        )
+
+        def of_classes(shard: int) -> Words:
+            there = self.words(shard)
+            return there._replace(source_ids=source[there.source_ids], target_ids=target[there.target_ids])
+
+        table.fill(len(self.shards), of_classes)
         return table.arrays()
 
     @property
@@ -363,9 +420,13 @@ class Encoder:
         """Words of the source side, those of pairs that are passed over left out."""
         return int(self.sides[0].counts.sum())
 
+    def shard_words(self, shard: int) -> Words:
+        """The pairs of one shard."""
+        return Words(*self.shelf.get(_name(shard)))
+
     def words(self) -> Iterator[Words]:
         """The pairs of one shard after the other."""
-        return (Words(*self.shelf.get(_name(k))) for k in range(len(self.shards)))
+        return map(self.shard_words, range(len(self.shards)))
 
     def whole(self) -> Words:
         """The words of all pairs."""
@@ -385,9 +446,9 @@ class Encoder:
             n, m,
             capacity=None if room.entries is None else room.entries(n + m),
             listed=room.listed,
-            wanted=None if room.wanted is None else partial(room.wanted, words[0], words[1]),
+            wanted=None if room.wanted is None else partial(room.wanted, *words),
         )  # fmt: skip
-        table.fill(self.words)
+        table.fill(len(self.shards), self.shard_words)
         return self._with_table(words, *table.arrays(), table.least, room, table.dropped)
 
     def with_table(self, rows: NDArray[np.int64], columns: NDArray[np.int32]) -> Corpus:
@@ -407,11 +468,12 @@ class Encoder:
     ) -> Corpus:
         return Corpus(
             words[0], words[1], self.sides[0].counts, self.sides[1].counts, rows, columns, self.shards, self.shelf,
-            self.all_skipped, self.max_length, least, room, dropped,
+            self.all_skipped, self.max_length, least, room, dropped, self.cut_cells,
         )  # fmt: skip
 
 
-Wanted = Callable[[Vocabulary, Vocabulary, NDArray[np.int64], NDArray[np.int32]], NDArray[np.bool_]]
+Stay = Callable[[NDArray[np.int64], NDArray[np.int32]], NDArray[np.bool_]]
+Wanted = Callable[[Vocabulary, Vocabulary], Stay]
 
 
 class Room(NamedTuple):
@@ -425,7 +487,8 @@ class Room(NamedTuple):
     listed : int
         Entries of shards that are merged at a time; the table does not depend on it.
     wanted : callable, optional
-        ``wanted(source_words, target_words, rows, columns)`` says which entries stay, however rare they are.
+        ``wanted(source_words, target_words)`` is a function of rows and columns which says what entries stay, however
+        rare they are. It is made when the first have to go.
     """
 
     entries: Callable[[int], int] | None = None
@@ -434,6 +497,8 @@ class Room(NamedTuple):
     wanted: Wanted | None = None
 
 
+_BLOCKS = 32
+_COUNTED = 1 << 23  # numbers of entries that are added up at a time
 _ALWAYS = 255  # the number of cells that stands for entries which stay
 _MOST = 254
 
@@ -452,30 +517,49 @@ class _Table:
         *,
         capacity: int | None,
         listed: int,
-        wanted: Callable[[NDArray[np.int64], NDArray[np.int32]], NDArray[np.bool_]] | None = None,
+        wanted: Callable[[], Stay] | None = None,
     ) -> None:
         self.n_source, self.n_target = n_source, n_target
         self.capacity, self.listed, self.wanted = capacity, listed, wanted
+        self._stay: Stay | None = None
         self.least, self.size = 1, 0
         self.dropped = np.zeros(n_source, np.int64), np.zeros(n_target, np.int64)
         self.parts: list[tuple[int, NDArray[np.int64], NDArray[np.int32], NDArray[np.uint8]]] = []
 
-    def fill(self, words: Callable[[], Iterable[Words]]) -> None:
-        """Of shards of a text, which are asked for several times."""
-        from isogloss.tasks.align._numba.lexicon import count_entries, list_entries
+    def fill(self, n_shards: int, words: Callable[[int], Words]) -> None:
+        """Of the shards of a text, whose words are asked for several times.
+
+        Threads take a shard each where there are many, and otherwise source types of one shard after the other.
+        """
+        from isogloss.tasks.align._numba.lexicon import blocks_for, count_entries, list_entries
 
         n, m = self.n_source, max(1, self.n_target)
+        blocks = min(_BLOCKS, n_shards) if n_shards >= _BLOCKS // 2 else 1
 
-        def found() -> Iterable[tuple[Any, ...]]:
-            for there in words():
-                starts, sentence, _ = there.occurrences(n)
-                yield starts, sentence, there.target_ids, there.target_offsets, m
+        def some(block: int, count: int, first: int, last: int, take: Callable[..., None]) -> None:
+            by_types = blocks_for(last - first) if count == 1 else 1
+            for shard in range(block, n_shards, count):
+                there = words(shard)
+                where = there.occurrences_of(first, last)
+                take(block, shard, by_types, *where, there.target_ids, there.target_offsets, m)
 
         sizes = np.zeros(n, np.int64)
-        for there in found():
-            sizes += count_entries(0, n, *there)
-        for first, last in shards(sizes, limit=self.listed):
-            self._add(first, *_merged([list_entries(first, last, *there) for there in found()], m))
+        for first, last in shards(np.ones(n, np.int64), limit=_COUNTED // blocks):
+            counted = np.zeros((blocks, last - first), np.int64)
+
+            def count(block: int, shard: int, *there: Any, counted: NDArray[np.int64] = counted) -> None:
+                counted[block] += count_entries(*there)
+
+            run_blocks(some, blocks, first, last, count)
+            sizes[first:last] = counted.sum(axis=0)
+        for first, last in shards(sizes + n_shards // 2, limit=self.listed):  # rows of each shard take room too
+            lists: list[Any] = [None] * n_shards
+
+            def list_(block: int, shard: int, *there: Any, lists: list[Any] = lists) -> None:
+                lists[shard] = list_entries(*there)
+
+            run_blocks(some, blocks, first, last, list_)
+            self._add(first, *_merged(lists, m))
 
     def _add(self, first: int, rows: NDArray[np.int64], columns: NDArray[np.int32], cells: NDArray[np.int32]) -> None:
         if self.capacity is None:
@@ -500,7 +584,9 @@ class _Table:
         whole = np.zeros(self.n_source + 1, np.int64)
         whole[first : first + len(rows)] = rows
         whole[first + len(rows) :] = rows[-1]
-        cells[self.wanted(whole, columns)] = _ALWAYS
+        if self._stay is None:
+            self._stay = self.wanted()
+        cells[self._stay(whole, columns)] = _ALWAYS
 
     def _drop(self, part: int) -> None:
         first, rows, columns, cells = self.parts[part]

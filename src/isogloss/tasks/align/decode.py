@@ -50,8 +50,7 @@ def spectrum(posterior: NDArray[np.uint16], direction: Direction = "both") -> ND
     """How many cells have each posterior: bin k of 2 * 65535 + 1 is probability k / (2 * 65535)."""
     from isogloss.tasks.align._numba.decode import count_values
 
-    bins = np.zeros(2 * UNIT + 1, np.int64)
-    count_values(posterior, _code(direction), bins)
+    bins: NDArray[np.int64] = count_values(posterior, _code(direction), 2 * UNIT + 1)
     return bins
 
 

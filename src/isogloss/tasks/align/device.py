@@ -22,16 +22,19 @@ from isogloss.engine.shards import shards
 from isogloss.errors import ParameterError
 from isogloss.progress import Progress
 from isogloss.tasks.align.corpus import Corpus, Encoder
+from isogloss.tasks.align.memory import PER_FORM
 from isogloss.tasks.align.model import Model
 from isogloss.tasks.align.priors import Cut, _classes, compared
 from isogloss.tasks.align.settings import Settings
 from isogloss.tasks.align.training import _LEAST, _START, Evidence, _maximised, _shares
 
-__all__ = ["DeviceText", "DeviceTraining", "Encoded", "obstacle", "trained"]
+__all__ = ["DeviceText", "DeviceTraining", "Encoded", "host_bytes", "obstacle", "trained"]
 
 _WORTH = 1_000_000  # source words from which "auto" takes a GPU: those that one way to cut words to stems does for
 _LONGEST = 1024  # words of a side that the kernels have room for
 _PER_ENTRY = 24  # bytes that the model on the host takes for an entry, at the most
+_LIBRARIES = 1_700_000_000  # bytes of torch and CUDA on the host: 100,000 pairs took 1.6 GB in all
+_ENTRIES = 0.4  # of the cells, before anything is counted: 0.37 and 0.30 of a million and ten million pairs
 _SHORTEST, _ALIKE = 4, 0.6  # letters and likeness from which spelling counts, as in `spelling_prior`
 
 
@@ -411,8 +414,12 @@ def trained(
     """Train and decode on the GPU as the options of an `HMMAligner` say, and as `device` says.
 
     None where there is no GPU or it cannot do it, and "auto" leaves the choice; `ParameterError` where it was asked for
-    by name. The model on the host is to take no more than `memory`.
+    by name. This process is to take no more than `memory`: with "auto", a GPU is left alone if it would probably take
+    more, before its libraries are loaded, because they stay.
     """
+    probably = host_bytes(text, int(_ENTRIES * text.cut_cells))
+    if aligner.device == "auto" and memory is not None and probably > memory:
+        return None
     if choose(aligner.device, worth=text.n_source_words >= _WORTH) != "cuda" or text.all_skipped.all():
         return None
     import torch
@@ -425,7 +432,7 @@ def trained(
     if resume:
         reason = "a checkpoint is gone on with where it was written, on the processor"
     if reason is None:
-        found = _run(given, settings, progress, memory)
+        found = _run(given, settings, progress, None if memory is None else memory - host_bytes(text, 0))
         if not isinstance(found, str):
             return DeviceText(found, text)
         torch.cuda.empty_cache()
@@ -435,14 +442,22 @@ def trained(
     return None
 
 
+def host_bytes(text: Encoder, entries: int) -> int:
+    """What training on a GPU takes on the host: libraries, the words of the text twice, forms, and the model."""
+    n_tokens = sum(int(side.counts.sum()) for side in text.sides)
+    forms = sum(len(side.counts) for side in text.sides)
+    words = 4 * n_tokens + 16 * len(text.all_skipped)
+    return _LIBRARIES + 2 * words + PER_FORM * forms + _PER_ENTRY * entries
+
+
 def _run(text: Encoded, settings: Settings, progress: Progress, memory: int | None) -> DeviceTraining | str:
-    """A whole training, or why there was no room for it."""
+    """A whole training, or why there was no room for it; the model on the host is to take no more than `memory`."""
     import torch
 
     try:
         training = DeviceTraining(text, settings)
         if memory is not None and _PER_ENTRY * len(training.table.columns) > memory:
-            return f"the model of this text may take more than {memory / 1e6:,.0f} MB of memory"
+            return f"the model of this text may take more than the {max(0, memory) / 1e6:,.0f} MB of memory left for it"
         progress.start("Training", training.iterations)
         training.run(lambda done, objective: progress.update(done))
         progress.finish()

@@ -31,6 +31,8 @@ SECONDS_PER_WORD = {"once": 800e-9, "model1": 300e-9, "hmm": 400e-9}
 START_BYTES = 180e6
 BYTES_PER_CELL = 9.0
 """Of the cells of one shard."""
+BYTES_PER_KEPT_CELL = 4.0
+"""Of the cells of further shards, if they are few."""
 BYTES_PER_WORD = 34.0
 BYTES_PER_PAIR = 60.0
 BYTES_PER_WORD_PAIR = 57.0
@@ -229,7 +231,7 @@ def estimate(bitext: Bitext, *, threads: int | None = None) -> Estimate:
     number is estimated from a sample of them, and with words. `isogloss align --memory` takes less, if it has to.
     """
     from isogloss.tasks.align._numba.doctor import sampled_cooccurrences
-    from isogloss.tasks.align.corpus import SHARD
+    from isogloss.tasks.align.corpus import KEPT_CELLS, SHARD
     from isogloss.tasks.align.hmm import HMMAligner
     from isogloss.tasks.align.settings import Settings
 
@@ -259,6 +261,7 @@ def estimate(bitext: Bitext, *, threads: int | None = None) -> Estimate:
     needed = (
         START_BYTES
         + min(cells, SHARD) * BYTES_PER_CELL
+        + (max(0, cells - SHARD) * BYTES_PER_KEPT_CELL if cells <= KEPT_CELLS else 0.0)
         + n_words * BYTES_PER_WORD
         + len(bitext) * BYTES_PER_PAIR
         + word_pairs * BYTES_PER_WORD_PAIR

@@ -27,7 +27,7 @@ from isogloss.learners.runner import run
 from isogloss.metrics import AlignmentScore, best_threshold, score_links
 from isogloss.progress import Progress, QuietProgress
 from isogloss.tasks.align import decode as decoding
-from isogloss.tasks.align.corpus import SHARD, Corpus, Encoder, Room
+from isogloss.tasks.align.corpus import SHARD, Corpus, Encoder, Room, Stay
 from isogloss.tasks.align.device import DeviceText, trained
 from isogloss.tasks.align.explain import explain
 from isogloss.tasks.align.judged import JudgedText
@@ -36,7 +36,7 @@ from isogloss.tasks.align.lexicon import LexiconEntry, entries_of, lexicon_prior
 from isogloss.tasks.align.memory import room_for, room_on_shelf
 from isogloss.tasks.align.model import Model
 from isogloss.tasks.align.options import HMMOptions
-from isogloss.tasks.align.priors import spelling_prior
+from isogloss.tasks.align.priors import Spellings
 from isogloss.tasks.align.settings import Settings
 from isogloss.tasks.align.symmetrise import symmetrise_links
 from isogloss.tasks.align.training import Evidence, Training, expect
@@ -196,16 +196,20 @@ class HMMAligner(HMMOptions):
                 self._fit(None, first, text.corpus(room), progress, engine, **keeping)
         return self
 
-    def _wanted(
-        self, source: Vocabulary, target: Vocabulary, rows: NDArray[np.int64], columns: NDArray[np.int32]
-    ) -> NDArray[np.bool_]:
-        """Entries that have a prior of their own, and so something to say however rare they are."""
-        found = np.zeros(len(columns), bool)
-        if self.spelling:
-            found |= spelling_prior(source, target, rows, columns) > 0
-        if (lexicon := self._own_lexicon()) is not None:
-            found |= lexicon_prior(lexicon, _Entries(source, target, rows, columns), self.lowercase) > 0
-        return found
+    def _wanted(self, source: Vocabulary, target: Vocabulary) -> Stay:
+        """Says of entries which have a prior of their own, and so something to say however rare they are."""
+        spellings = Spellings(source, target) if self.spelling else None
+        lexicon = self._own_lexicon()
+
+        def stay(rows: NDArray[np.int64], columns: NDArray[np.int32]) -> NDArray[np.bool_]:
+            found = np.zeros(len(columns), bool)
+            if spellings is not None:
+                found |= spellings.prior(rows, columns) > 0
+            if lexicon is not None:
+                found |= lexicon_prior(lexicon, _Entries(source, target, rows, columns), self.lowercase) > 0
+            return found
+
+        return stay
 
     def _own_lexicon(self) -> list[tuple[str, str, float]] | None:
         """The user's pairs of words; what can be read once is read once, because `fit` may be called again."""

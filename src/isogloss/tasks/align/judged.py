@@ -85,6 +85,7 @@ class JudgedText:
             bins += found.bins
             done += found.keep(self._chosen)
             on_shard(done / n_shards)
+        self.corpus.forget_cells()
         self.least = least
         return bins
 

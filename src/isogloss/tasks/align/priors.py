@@ -20,7 +20,18 @@ if TYPE_CHECKING:
     from isogloss.tasks.align.corpus import Corpus
     from isogloss.tasks.align.model import Model
 
-__all__ = ["Cut", "StemTable", "Stems", "compared", "cuts", "fold", "skeleton", "spelling_prior", "stem"]
+__all__ = [
+    "Cut",
+    "Spellings",
+    "StemTable",
+    "Stems",
+    "compared",
+    "cuts",
+    "fold",
+    "skeleton",
+    "spelling_prior",
+    "stem",
+]
 
 # A plain romanisation, enough to see that Москва is Moskva: letters of Cyrillic and Greek by sound. Other scripts, from
 # kana to Thai, are spelt by the tables of `anyascii`; Chinese characters there as in Mandarin.
@@ -137,6 +148,38 @@ def _script(letter: str) -> str:
     return next((name for first, last, name in _SCRIPTS if first <= code <= last), "")
 
 
+class Spellings:
+    """Words of both sides as their spelling is compared: spelt out once, then asked for any part of a table.
+
+    Parameters
+    ----------
+    source, target : sequence of str
+    """
+
+    def __init__(self, source: Sequence[str], target: Sequence[str]) -> None:
+        forms = compared(source, target)
+        letters = sorted(set("".join(forms[0])) | set("".join(forms[1])))
+        number = {letter: k for k, letter in enumerate(letters)}
+        same: dict[str, int] = {}
+
+        def arrays(words: list[str]) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
+            starts = np.concatenate([[0], np.cumsum([len(word) for word in words])]).astype(np.int64)
+            flat = np.array([number[c] for word in words for c in word], np.int32)
+            whole = [same.setdefault(word, len(same)) if len(word) > 1 or not word.isalpha() else -1 for word in words]
+            return flat, starts, np.array(whole, np.int32)
+
+        self._arrays = (*arrays(forms[0]), *arrays(forms[1]), max(1, len(letters)))
+
+    def prior(self, rows: NDArray[np.int64], columns: NDArray[np.int32], *, least: float = 0.6) -> NDArray[np.float32]:
+        """Likeness of spelling of every entry of a table, as `spelling_prior` has it."""
+        from isogloss.tasks.align._numba.spelling import alike
+
+        ratio = np.zeros(len(columns), np.float32)
+        alike(rows, columns, *self._arrays, 4, least, ratio)
+        prior: NDArray[np.float32] = np.maximum(0.0, (ratio - np.float32(least)) / np.float32(1.0 - least)) ** 2
+        return prior
+
+
 def spelling_prior(
     source: Sequence[str],
     target: Sequence[str],
@@ -151,23 +194,7 @@ def spelling_prior(
     ((r - least) / (1 - least))²; other pairs 0. Single letters that stand alone say nothing, nor do words of fewer than
     four letters unless they are the same. Beside a script without vowels (Arabic, Hebrew) consonants are compared.
     """
-    from isogloss.tasks.align._numba.spelling import alike
-
-    forms = compared(source, target)
-    letters = sorted(set("".join(forms[0])) | set("".join(forms[1])))
-    number = {letter: k for k, letter in enumerate(letters)}
-    same: dict[str, int] = {}
-
-    def arrays(words: list[str]) -> tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32]]:
-        starts = np.concatenate([[0], np.cumsum([len(word) for word in words])]).astype(np.int64)
-        flat = np.array([number[c] for word in words for c in word], np.int32)
-        whole = [same.setdefault(word, len(same)) if len(word) > 1 or not word.isalpha() else -1 for word in words]
-        return flat, starts, np.array(whole, np.int32)
-
-    ratio = np.zeros(len(columns), np.float32)
-    alike(rows, columns, *arrays(forms[0]), *arrays(forms[1]), max(1, len(letters)), 4, least, ratio)
-    prior: NDArray[np.float32] = np.maximum(0.0, (ratio - np.float32(least)) / np.float32(1.0 - least)) ** 2
-    return prior
+    return Spellings(source, target).prior(rows, columns, least=least)
 
 
 @dataclass(frozen=True, eq=False)

@@ -629,15 +629,16 @@ class Expected(NamedTuple):
 
         Cells without an entry add to the sums of their words, and to what is known of their stems.
         """
-        from isogloss.tasks.align._numba.lexicon import accumulate, count_nulls, count_strays
+        from isogloss.tasks.align._numba.lexicon import accumulate, accumulate_some, count_nulls
 
         corpus, stems, pairs, evidence = self.step.corpus, self.step.stems, self.pairs, self.evidence
-        accumulate(*self.where, pairs.target_offsets, pairs.cell_offsets, pairs.cells, evidence.posterior, counts)
+        if corpus.least == 1:
+            accumulate(*self.where, pairs.target_offsets, pairs.cell_offsets, pairs.cells, evidence.posterior, counts)
+        else:
+            members, starts = (corpus.no_stems if stems is None else stems.classes)[:2]
+            accumulate_some(self.where, pairs, evidence.posterior, members, starts, counts, *others[2:])
         count_nulls(pairs.source_ids, evidence.source_null, others.source_null)
         count_nulls(pairs.target_ids, evidence.target_null, others.target_null)
-        if corpus.least > 1:
-            members, starts = (corpus.no_stems if stems is None else stems.classes)[:2]
-            count_strays(self.where, pairs, evidence.posterior, members, starts, *others[2:])
 
     def keep(self) -> None:
         """Keep the evidence, if a later step leaves it out."""

@@ -245,13 +245,10 @@ def _diagonal_prior(weights, n, m, stride, prior):
 
 
 @njit(**_KERNEL)
-def _uniform_prior(n, m, stride, prior):
-    """Model 1: every position alike."""
-    for j in range(stride):
+def _uniform_prior(m, prior):
+    """Model 1: every position alike, in one row that all words share."""
+    for j in range(padded(m)):
         prior[j] = np.float32(1.0 / m) if j < m else np.float32(0.0)
-    for t in range(1, n):
-        for j in range(0, stride, WIDTH):
-            store(prior, t * stride + j, load(prior, j))
 
 
 @njit(**_KERNEL)
@@ -278,7 +275,7 @@ def _infer(model, emission, null, n, m, p0, jumps, inverse, first, prior, work, 
     """Link posteriors of one direction; returns log p of the generated words (under the scaled emissions)."""
     stride = padded(m)
     if model != _HMM:
-        return independent(emission, null, n, m, stride, prior, p0, posterior)
+        return independent(emission, null, n, m, stride, prior, stride if model == _MODEL2 else 0, p0, posterior)
     mass, real, scale, row, beta = work
     z = forward_pass(emission, null, n, m, stride, jumps, inverse, first, p0, mass, real, scale, row)
     backward_pass(emission, null, n, m, stride, jumps, inverse, p0, z, real, scale, row, beta, posterior)
@@ -363,7 +360,7 @@ def _one_pair(
         elif model == _MODEL2:
             _diagonal_prior(p.diagonal[d], n[d], m[d], padded(m[d]), space.prior[d])
         else:
-            _uniform_prior(n[d], m[d], padded(m[d]), space.prior[d])
+            _uniform_prior(m[d], space.prior[d])
     budget = steps if mode in (_SYMMETRIC, _BIJECTIVE) else 0
     tilted = space.tilted if budget > 0 else space.emission
     if budget > 0:
@@ -374,8 +371,12 @@ def _one_pair(
         _fill(space.multiplier[1], b, np.float32(0.0))
     plain, last = (0.0, 0.0), (0.0, 0.0)
     done = False
+    at_once = learn and budget == 0 and model == _HMM
     for step in range(budget + 1):
         for d in range(2):
+            if at_once:
+                space.logp[d] = _infer_and_learn(d, tilted[d], n[d], m[d], p, p0, space, counts[d])
+                continue
             space.logp[d] = _infer(
                 model, tilted[d], space.null[d], n[d], m[d], p0, p.jumps[d], space.inverse[d], space.first[d],
                 space.prior[d], work, space.q[d],
@@ -390,7 +391,7 @@ def _one_pair(
         else:
             done = _bijective_step(n, m, rate, space) < tolerance
     bound, violation = _bound(mode, budget, a, b, last[0] + last[1], space)
-    if learn:
+    if learn and not at_once:
         _learn(model, tilted, n, m, p, p0, space, counts)
     _write(mode, pairs, s, a, b, space.q[0], space.q[1], least, posterior, new_nulls)
     return plain[0] + logs[0], plain[1] + logs[1], bound + logs[0] + logs[1], violation
@@ -443,22 +444,29 @@ def _bound(mode, budget, a, b, value, space):
 
 
 @njit(**_KERNEL)
+def _infer_and_learn(d, emission, n, m, p, p0, space, counts):
+    """Posteriors of one direction of the HMM, and its distortion counts; returns log p as `_infer` does."""
+    stride = padded(m)
+    z = forward_pass(
+        emission, space.null[d], n, m, stride, p.jumps[d], space.inverse[d], space.first[d], p0, space.mass, space.real,
+        space.scale, space.row,
+    )  # fmt: skip
+    jump_counts(
+        emission, space.null[d], n, m, stride, p.jumps[d], space.inverse[d], p.first[d], space.first[d], p0, z,
+        space.mass, space.real, space.scale, space.row, space.beta, space.leaving, space.entering, space.sums,
+        space.q[d], counts,
+    )  # fmt: skip
+    return log_likelihood(z, space.scale, n)
+
+
+@njit(**_KERNEL)
 def _learn(model, emission, n, m, p, p0, space, counts):
     """Distortion counts of both directions."""
     for d in range(2):
-        stride = padded(m[d])
         if model == _HMM:
-            z = forward_pass(
-                emission[d], space.null[d], n[d], m[d], stride, p.jumps[d], space.inverse[d], space.first[d], p0,
-                space.mass, space.real, space.scale, space.row,
-            )  # fmt: skip
-            jump_counts(
-                emission[d], space.null[d], n[d], m[d], stride, p.jumps[d], space.inverse[d], p.first[d],
-                space.first[d], p0, z, space.mass, space.scale, space.row, space.beta, space.leaving, space.entering,
-                space.sums, counts[d],
-            )  # fmt: skip
+            _infer_and_learn(d, emission[d], n[d], m[d], p, p0, space, counts[d])
         elif model == _MODEL2:
-            _diagonal_counts(p.diagonal[d], n[d], m[d], stride, space.q[d], counts[d])
+            _diagonal_counts(p.diagonal[d], n[d], m[d], padded(m[d]), space.q[d], counts[d])
 
 
 @njit(**_KERNEL)
@@ -647,14 +655,14 @@ def spread_cells(cell_offsets, starts, kept, posterior):
 
 
 @njit(**_KERNEL)
-def _best_choices(emission, null, n, m, prior, p0, path):
+def _best_choices(emission, null, n, m, prior, prior_stride, p0, path):
     """Models 1 and 2: the best position of every word on its own, -1 for null."""
     stride = padded(m)
     for t in range(n):
         top = p0 * null[t]
         path[t] = -1
         for j in range(m):
-            value = (1.0 - p0) * prior[t * stride + j] * emission[t * stride + j]
+            value = (1.0 - p0) * prior[t * prior_stride + j] * emission[t * stride + j]
             if value > top:
                 top = value
                 path[t] = j
@@ -686,8 +694,11 @@ def _best_paths(block, count, model, pairs, p, start, stop, limit, forward, back
                 if model == _MODEL2:
                     _diagonal_prior(p.diagonal[d], sizes[d], states, padded(states), space.prior[d])
                 else:
-                    _uniform_prior(sizes[d], states, padded(states), space.prior[d])
-                _best_choices(space.emission[d], space.null[d], sizes[d], states, space.prior[d], p.p0, paths[d])
+                    _uniform_prior(states, space.prior[d])
+                apart = padded(states) if model == _MODEL2 else 0
+                _best_choices(
+                    space.emission[d], space.null[d], sizes[d], states, space.prior[d], apart, p.p0, paths[d]
+                )  # fmt: skip
 
 
 def best_paths(model, pairs, p, start, stop, limit, forward, backward):

@@ -15,12 +15,12 @@ from isogloss.structures._numba.lanes import prefetch
 
 __all__ = [
     "accumulate",
+    "accumulate_some",
     "blend",
     "blocks_for",
     "column_sums",
     "count_entries",
     "count_nulls",
-    "count_strays",
     "find_cells",
     "find_groups",
     "find_some_cells",
@@ -32,6 +32,7 @@ __all__ = [
     "number_types",
     "occurrences",
     "pulled",
+    "sentences_of",
     "stem_pull",
 ]
 
@@ -77,10 +78,30 @@ def number_types(ids, numbers):
 
 
 @njit(**_KERNEL)
-def _count_entries(block, count, first, last, starts, sentence, target_ids, target_offsets, n_targets, sizes):
+def sentences_of(ids, offsets, first, last):
+    """In which sentences each of the types first..last-1 occurs: starts[last - first + 1], sentence[n_occurrences]."""
+    starts = np.zeros(last - first + 1, np.int64)
+    for token in range(offsets[0], offsets[-1]):
+        if first <= ids[token] < last:
+            starts[ids[token] - first + 1] += 1
+    for word in range(last - first):
+        starts[word + 1] += starts[word]
+    free = starts[:-1].copy()
+    sentence = np.empty(starts[last - first], np.int32)
+    for s in range(offsets.size - 1):
+        for token in range(offsets[s], offsets[s + 1]):
+            word = ids[token] - first
+            if 0 <= word < last - first:
+                sentence[free[word]] = s
+                free[word] += 1
+    return starts, sentence
+
+
+@njit(**_KERNEL)
+def _count_entries(block, count, starts, sentence, target_ids, target_offsets, n_targets, sizes):
     """sizes[word] = number of target types that source type `word` occurs with."""
     met = np.full(n_targets, -1, np.int32)
-    for word in range(first + block, last, count):
+    for word in range(block, starts.size - 1, count):
         n = 0
         for at in range(starts[word], starts[word + 1]):
             s = sentence[at]
@@ -89,27 +110,22 @@ def _count_entries(block, count, first, last, starts, sentence, target_ids, targ
                 if met[other] != word:
                     met[other] = word
                     n += 1
-        sizes[word - first] = n
+        sizes[word] = n
 
 
-def count_entries(first, last, starts, sentence, target_ids, target_offsets, n_targets):
-    """With how many target types each of the source types first..last-1 occurs: int64[last - first]."""
-    sizes = np.zeros(last - first, np.int64)
-    count = blocks_for(last - first)
-    run_blocks(
-        _count_entries, count, first, last, starts, sentence, target_ids, target_offsets, n_targets, sizes
-    )  # fmt: skip
+def count_entries(count, starts, sentence, target_ids, target_offsets, n_targets):
+    """With how many target types each source type of `sentences_of` occurs: int64[n_types]; in `count` blocks."""
+    sizes = np.zeros(starts.size - 1, np.int64)
+    run_blocks(_count_entries, count, starts, sentence, target_ids, target_offsets, n_targets, sizes)
     return sizes
 
 
 @njit(**_KERNEL)
-def _list_entries(
-    block, count, first, last, starts, sentence, target_ids, target_offsets, n_targets, rows, columns, cells
-):
+def _list_entries(block, count, starts, sentence, target_ids, target_offsets, n_targets, rows, columns, cells):
     met = np.full(n_targets, -1, np.int32)
     place = np.empty(n_targets, np.int64)
-    for word in range(first + block, last, count):
-        n = rows[word - first]
+    for word in range(block, starts.size - 1, count):
+        n = rows[word]
         for at in range(starts[word], starts[word + 1]):
             s = sentence[at]
             for token in range(target_offsets[s], target_offsets[s + 1]):
@@ -123,17 +139,16 @@ def _list_entries(
                 cells[place[other]] += 1
 
 
-def list_entries(first, last, starts, sentence, target_ids, target_offsets, n_targets):
-    """The target types that the source types first..last-1 occur with, in order of first meeting.
+def list_entries(count, starts, sentence, target_ids, target_offsets, n_targets):
+    """The target types that each source type of `sentences_of` occurs with, in order of first meeting.
 
-    Returns ``rows[last - first + 1]``, ``columns`` and in how many cells each pair of types meets.
+    Returns ``rows[n_types + 1]``, ``columns`` and in how many cells each pair of types meets.
     """
-    sizes = count_entries(first, last, starts, sentence, target_ids, target_offsets, n_targets)
+    sizes = count_entries(count, starts, sentence, target_ids, target_offsets, n_targets)
     rows = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
     columns, cells = np.empty(rows[-1], np.int32), np.empty(rows[-1], np.int32)
     run_blocks(
-        _list_entries, blocks_for(last - first), first, last, starts, sentence, target_ids, target_offsets, n_targets,
-        rows, columns, cells,
+        _list_entries, count, starts, sentence, target_ids, target_offsets, n_targets, rows, columns, cells
     )  # fmt: skip
     return rows, columns, cells
 
@@ -271,49 +286,6 @@ def find_some_cells(
     )  # fmt: skip
 
 
-@njit(**_KERNEL)
-def _count_strays(
-    block, count, starts, sentence, position, target_offsets, cell_offsets, cells, posterior, members, member_starts,
-    groups, source,
-):  # fmt: skip
-    for kind in range(block, member_starts.size - 1, count):
-        for k in range(member_starts[kind], member_starts[kind + 1]):
-            word = members[k]
-            for at in range(starts[word], starts[word + 1]):
-                s = sentence[at]
-                width = target_offsets[s + 1] - target_offsets[s]
-                first = cell_offsets[s] + position[at] * width
-                for cell in range(first, first + width):
-                    if cells[cell] < 0 and (posterior[cell, 0] != 0 or posterior[cell, 1] != 0):
-                        source[word] += posterior[cell, 0]
-                        group = _STRAY - cells[cell]
-                        if group >= 0:
-                            groups[group, 0] += posterior[cell, 0]
-                            groups[group, 1] += posterior[cell, 1]
-
-
-@njit(**_KERNEL)
-def _count_stray_targets(source_offsets, target_ids, target_offsets, cell_offsets, cells, posterior, target):
-    for s in range(cell_offsets.size - 1):
-        cell = cell_offsets[s]
-        for _ in range(source_offsets[s], source_offsets[s + 1]):
-            for token in range(target_offsets[s], target_offsets[s + 1]):
-                if cells[cell] < 0:
-                    target[target_ids[token]] += posterior[cell, 1]
-                cell += 1
-
-
-def count_strays(where, pairs, posterior, members, member_starts, groups, source, target):
-    """What cells without an entry add to the pairs of classes, source types and target types they belong to."""
-    run_blocks(
-        _count_strays, blocks_for(len(member_starts) - 1), *where, pairs.target_offsets, pairs.cell_offsets,
-        pairs.cells, posterior, members, member_starts, groups, source,
-    )  # fmt: skip
-    _count_stray_targets(
-        pairs.source_offsets, pairs.target_ids, pairs.target_offsets, pairs.cell_offsets, pairs.cells, posterior, target
-    )
-
-
 def blocks_for(n):
     """Pieces of work for the threads, by the number of things to do alone."""
     return max(1, min(32, n // 64))
@@ -381,8 +353,71 @@ def accumulate(starts, sentence, position, target_offsets, cell_offsets, cells, 
 
 
 @njit(**_KERNEL)
+def _accumulate_some(
+    block, count, starts, sentence, position, target_offsets, cell_offsets, cells, posterior, members, member_starts,
+    counts, groups, source,
+):  # fmt: skip
+    for kind in range(block, member_starts.size - 1, count):
+        for k in range(member_starts[kind], member_starts[kind + 1]):
+            word = members[k]
+            for at in range(starts[word], starts[word + 1]):
+                if at + _AHEAD < sentence.size:
+                    s = sentence[at + _AHEAD]
+                    width = target_offsets[s + 1] - target_offsets[s]
+                    ahead = cell_offsets[s] + position[at + _AHEAD] * width
+                    for cell in range(ahead, ahead + width, _LINE):
+                        prefetch(cells, cell)
+                        prefetch(posterior, 2 * cell)
+                s = sentence[at]
+                width = target_offsets[s + 1] - target_offsets[s]
+                first = cell_offsets[s] + position[at] * width
+                for cell in range(first, first + width):
+                    if posterior[cell, 0] != 0 or posterior[cell, 1] != 0:
+                        entry = cells[cell]
+                        if entry >= 0:
+                            counts[entry, 0] += posterior[cell, 0]
+                            counts[entry, 1] += posterior[cell, 1]
+                            continue
+                        source[word] += posterior[cell, 0]
+                        if entry <= _STRAY:
+                            groups[_STRAY - entry, 0] += posterior[cell, 0]
+                            groups[_STRAY - entry, 1] += posterior[cell, 1]
+
+
+@njit(**_KERNEL)
+def _stray_targets(block, count, source_offsets, target_offsets, cell_offsets, cells, posterior, strays):
+    """strays[target token] = what its cells without an entry have, backward."""
+    for s in range(block, cell_offsets.size - 1, count):
+        first, last = target_offsets[s], target_offsets[s + 1]
+        strays[first:last] = 0
+        cell = cell_offsets[s]
+        for _ in range(source_offsets[s], source_offsets[s + 1]):
+            for token in range(first, last):
+                if posterior[cell, 1] != 0 and cells[cell] < 0:
+                    strays[token] += posterior[cell, 1]
+                cell += 1
+
+
+def accumulate_some(where, pairs, posterior, members, member_starts, counts, groups, source, target):
+    """`accumulate` where cells may have no entry: these add to the pairs of classes and the types they belong to.
+
+    A source class owns its types, with their entries, and its pairs of classes.
+    """
+    run_blocks(
+        _accumulate_some, blocks_for(len(member_starts) - 1), *where, pairs.target_offsets, pairs.cell_offsets,
+        pairs.cells, posterior, members, member_starts, counts, groups, source,
+    )  # fmt: skip
+    strays = np.empty(len(pairs.target_ids), np.int64)
+    run_blocks(
+        _stray_targets, blocks_for(len(pairs.cell_offsets) - 1), pairs.source_offsets, pairs.target_offsets,
+        pairs.cell_offsets, pairs.cells, posterior, strays,
+    )  # fmt: skip
+    count_nulls(pairs.target_ids, strays, target)
+
+
+@njit(**_KERNEL)
 def count_nulls(ids, posterior, counts):
-    """counts[type] += posterior[token]."""
+    """counts[type] += posterior[token]; whole numbers."""
     for token in range(ids.size):
         counts[ids[token]] += posterior[token]
 
