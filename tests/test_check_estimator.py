@@ -18,6 +18,7 @@ from isogloss.metrics import score_tags
 from isogloss.tasks.align import HMMAligner, ItgAligner, MatchingAligner, Model1Aligner, Model2Aligner, QuadraticAligner
 from isogloss.tasks.parse import DependencyParser, JointMorphologyParser
 from isogloss.tasks.tag import CrfTagger, DictionaryTagger, GraphTagger, ProjectedTagger, Tagger
+from isogloss.tasks.transfer import DelexicalisedParser
 from isogloss.testing import check_estimator
 from isogloss.testing.fuzz.models import bitext, links, treebank
 
@@ -148,6 +149,12 @@ READERS: dict[str, tuple[Callable[..., Any], Callable[[Any], Any], Callable[[Any
     ),
     "DependencyParser": (PARSER, lambda e: e.fit(TREES), lambda e: e.fit(TREES[:5]), TREES),
     "JointMorphologyParser": (JOINT, lambda e: e.fit(TREES), lambda e: e.fit(TREES[:5]), TREES),
+    "DelexicalisedParser": (
+        partial(DelexicalisedParser, iterations=2),
+        lambda e: e.fit([TREES, TAGGED]),
+        lambda e: e.fit({"a": TREES[:5]}, NEW),
+        TREES,
+    ),
 }  # fmt: skip
 """Estimator -> how it is made, taught, taught something else, and the text that it learns from."""
 

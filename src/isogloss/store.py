@@ -52,6 +52,7 @@ KINDS = {
     "align.model1": "isogloss.tasks.align:Model1Aligner",
     "align.model2": "isogloss.tasks.align:Model2Aligner",
     "align.quadratic": "isogloss.tasks.align:QuadraticAligner",
+    "parse.delexicalised": "isogloss.tasks.transfer:DelexicalisedParser",
     "parse.dependency": "isogloss.tasks.parse:DependencyParser",
     "parse.joint": "isogloss.tasks.parse:JointMorphologyParser",
     "parse.transferred": "isogloss.tasks.transfer:TransferredParser",

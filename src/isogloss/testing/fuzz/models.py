@@ -156,6 +156,13 @@ def _joint(**options: Any) -> Any:
     return JointMorphologyParser(iterations=2, tag_iterations=2, threshold=1, **options).fit(treebank())
 
 
+def _delexicalised(target: bool = False) -> Any:
+    from isogloss.tasks.transfer import DelexicalisedParser
+
+    tagged = Treebank.from_bytes(samples.trees("en-de", "source").encode()).part(0, _PAIRS)
+    return DelexicalisedParser(iterations=2).fit([treebank(), tagged], new_treebank() if target else None)
+
+
 MODELS: dict[str, Callable[[], Any]] = {
     "align.hmm": partial(_aligner, "HMMAligner"),
     "align.hmm/viterbi": partial(_aligner, "HMMAligner", symmetrise="grow-diag-final-and", decode="viterbi"),
@@ -188,6 +195,8 @@ MODELS: dict[str, Callable[[], Any]] = {
     "parse.dependency/2-crossing": partial(_parser, order=2, projective=False),
     "parse.dependency/mira": partial(_parser, order=2, trainer="mira"),
     "parse.dependency/tags": partial(_parser, order=1, tags="predicted"),
+    "parse.delexicalised": _delexicalised,
+    "parse.delexicalised/target": partial(_delexicalised, target=True),
     "parse.joint": partial(_joint, dictionary="train"),
     "parse.joint/pipeline": partial(_joint, joint=False, projective=False),
 }
