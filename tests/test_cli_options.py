@@ -18,7 +18,7 @@ from isogloss import cli
 from isogloss.cli._options import declared, with_options
 from isogloss.estimator import THREADS, Estimator, option
 from isogloss.structures.loopy import CONSTRAINTS
-from isogloss.tasks import align, parse, tag
+from isogloss.tasks import align, parse, tag, transfer
 from isogloss.tasks.align import symmetrise
 from isogloss.tasks.parse.options import CONSTRAINTS as NAMED
 from isogloss.tasks.parse.training import TRAINERS
@@ -29,6 +29,7 @@ USED: dict[str, tuple[type[Estimator], ...]] = {
     "tag train": (tag.CrfTagger, tag.DictionaryTagger, tag.GraphTagger, tag.ProjectedTagger),
     "parse train": (parse.DependencyParser,),
     "parse train-joint": (parse.JointMorphologyParser,),
+    "transfer combine": (transfer.DelexicalisedParser,),
 }
 """Commands, and the estimators that they train."""
 OWN = {

@@ -246,7 +246,7 @@ def test_interrupted_and_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
     fit, made = several.DependencyParser.fit, []
 
-    def failing(self, *given, **options):  # noqa: ANN001, ANN202
+    def failing(self, *given, **options):
         made.append(1)
         if len(made) == 3:
             raise KeyboardInterrupt
@@ -287,3 +287,59 @@ def test_models_of_other_trees_are_refused(parser: DelexicalisedParser, tmp_path
     store.save(tmp_path / "bad", kind=saved.kind, options=saved.options, arrays=wrong, meta=saved.meta)
     with pytest.raises(ModelError, match="trigrams"):
         DelexicalisedParser.load(tmp_path / "bad")
+
+
+# --- the commands
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, str]:
+    for name, trees in {**TREES, "text": TEXT}.items():
+        trees.write(tmp_path / f"{name}.conllu")
+    return {name: str(tmp_path / f"{name}.conllu") for name in (*TREES, "text")}
+
+
+def test_combine_and_apply(files: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model, out = str(tmp_path / "m"), str(tmp_path / "out.conllu")
+    given = [files[name] for name in TREES]
+    call = ["transfer", "combine", *given, "--target", files["text"], "--iterations", "2", "--save", model, "--json"]
+    assert cli.main(call) == 0
+    said = capsys.readouterr()
+    told = json.loads(said.out)
+    assert list(told["sources"]) == given == list(told["weights"]) and sum(told["weights"].values()) == pytest.approx(1)
+    assert f"shares for {files['text']}: {max(told['weights'], key=told['weights'].get)} " in said.err
+    assert not Path(f"{model}.checkpoint").exists()
+    assert cli.main(["parse", "apply", model, files["text"], "--confidence", "-o", out]) == 0
+    wanted = DelexicalisedParser(iterations=2).fit(TREES, TEXT).predict(TEXT, confidence=True)
+    assert np.array_equal(Treebank.read(out).heads, wanted.heads)
+    assert Path(out).read_bytes() == wanted.to_bytes()
+    capsys.readouterr()
+    for line, status, words in (
+        (["parse", "complete", files["text"], "--parser", model], 2, "cannot take heads as given"),
+        (["transfer", "apply", model, files["text"]], 2, "this parser was not transferred. Use `isogloss parse apply`"),
+        (["tag", "apply", model, files["text"]], 2, "this is a parser (parse.delexicalised)"),
+    ):
+        assert cli.main(line) == status
+        assert words in " ".join(capsys.readouterr().err.split())
+
+
+def test_apply_needs_tags(files: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model, plain = str(tmp_path / "m"), tmp_path / "plain.txt"
+    assert cli.main(["transfer", "combine", files["en"], "--iterations", "1", "--save", model, "-q"]) == 0
+    plain.write_text("she sleeps\n")
+    assert cli.main(["parse", "apply", model, str(plain)]) == 1
+    said = " ".join(capsys.readouterr().err.split())
+    assert "no word has a tag in column upos" in said and "isogloss tag apply" in said
+
+
+def test_wrong_calls(files: dict[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = str(tmp_path / "m")
+    for line, status, words in (
+        ([files["en"], files["en"]], 2, "was given twice"),
+        (["-", "-"], 2, "standard input can be one of the files only"),
+        ([files["en"], "--exponent", "-1"], 2, "exponent"),
+        ([str(tmp_path / "none.conllu")], 2, "none.conllu: no such file"),
+    ):
+        assert cli.main(["transfer", "combine", *line, "--save", model, "-q"]) == status
+        assert words in " ".join(capsys.readouterr().err.split())
+        assert not Path(model).exists()

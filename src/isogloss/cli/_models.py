@@ -72,8 +72,14 @@ def load_parser(path: str, threads: int | None = None) -> DependencyParser | Joi
 
 
 def load_dependency_parser(path: str, threads: int | None = None) -> DependencyParser:
-    """A saved parser that can take heads as given; one of tags and trees together is refused."""
-    if header_of(path, "parse")["kind"] == "parse.joint":
+    """A saved parser that can take heads as given; one of tags and trees together, or of several, is refused."""
+    kind = header_of(path, "parse")["kind"]
+    if kind == "parse.delexicalised":
+        raise UsageError(
+            f"{path}: this parser is made of those of several languages, and cannot take heads as given. Train one "
+            "with `isogloss parse train`"
+        )
+    if kind == "parse.joint":
         raise UsageError(
             f"{path}: this parser finds tags and trees together, and cannot take heads as given. Train one with "
             "`isogloss parse train`"

@@ -84,6 +84,8 @@ LINES = (
     "parse apply joint en-de.en.txt -o parsed.conllu",
     f"parse complete {_TREES} --parser parser -o completed.conllu",
     f"transfer project --bitext {_TEXTS} --source-trees parsed.conllu --links hmm.txt --fill -o carried.conllu",
+    f"transfer combine {_TREES} en-tr.tr.conllu --target en-de.de.conllu --iterations 2 --save several",
+    "parse apply several en-de.de.conllu --confidence -o parsed.conllu",
     "parse score parsed.conllu parsed.conllu -o trees.txt",
 )
 """Command lines that use every kernel, on the bundled sample; each may use what those before it wrote."""
