@@ -128,7 +128,7 @@ def measure(language: str, chosen: list[str], trees: dict[str, Treebank]) -> lis
         }  # fmt: skip
         if method != MAIN and MAIN in trees:
             compared = compare_trees(trees[MAIN], parsed, right, measure="uas")
-            row["difference"], row["p"] = compared.difference, f"{compared.p:.2g}"
+            row["difference"], row["p"] = compared.delta, f"{compared.p_value:.2g}"
         made.append(row)
         print(
             f"{language} {method}: UAS {score.uas:.2f}, LAS {score.las:.2f}, {row['shares']}, {seconds:.0f} CPU s",
