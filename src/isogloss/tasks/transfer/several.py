@@ -180,8 +180,8 @@ class DelexicalisedParser(DelexicalisedOptions):
         With `confidence`, MISC gets ``Confidence``, the weighted posterior of each link, and ``LabelConfidence``, that
         of its relation if the link is right. Very long sentences are parsed in pieces, as `DependencyParser` does.
         """
-        given, seen = self._given(treebank)
-        weights, offsets = self._weights(seen), cut(given.offsets)
+        given, seen, weights = self._given(treebank)
+        offsets = cut(given.offsets)
         heads, chances = [np.zeros(0, np.int32)], [np.zeros(0)]
         with using_threads(self.threads):
             words = self._words(seen, offsets)
@@ -204,10 +204,10 @@ class DelexicalisedParser(DelexicalisedOptions):
 
     def predict_proba(self, treebank: Treebank | Text) -> Stack:
         """The weighted posterior of each link: float64[n + 1, n + 1] for each sentence, as (head, child)."""
-        _, seen = self._given(treebank)
+        _, seen, weights = self._given(treebank)
         with using_threads(self.threads):
             words = self._words(seen, seen.offsets)
-            found = [stack.values for stack in self._posteriors(words, self._weights(seen))]
+            found = [stack.values for stack in self._posteriors(words, weights)]
         sizes = np.asarray(seen.lengths) + 1
         offsets = np.concatenate([[0], np.cumsum(sizes * sizes)]).astype(np.int64)
         return Stack(np.concatenate([np.zeros(0), *found]), offsets, np.stack([sizes, sizes], axis=1))
@@ -219,24 +219,20 @@ class DelexicalisedParser(DelexicalisedOptions):
 
     def weights_for(self, treebank: Treebank) -> dict[str, float]:
         """The share of each source for a text with tags, or for the target text if one was given to `fit`."""
-        _, seen = self._given(treebank)
-        return dict(zip(self.sources_, self._weights(seen).tolist(), strict=True))
+        _, _, weights = self._given(treebank)
+        return dict(zip(self.sources_, weights.tolist(), strict=True))
 
     def divergences_for(self, treebank: Treebank) -> dict[str, float]:
         """How much the tags of a text differ from those of each source: KLcpos3, in nats."""
         own = tag_trigrams(universal(as_treebank(treebank)))
         return {source.name: divergence(own, source.trigrams) for source in self._learnt.sources}
 
-    def _given(self, treebank: Treebank | Text) -> tuple[Treebank, Treebank]:
-        """The text, and what parsers see of it."""
-        _, text = self._learnt, as_treebank(treebank)
+    def _given(self, treebank: Treebank | Text) -> tuple[Treebank, Treebank, Floats]:
+        """The text, what parsers see of it, and the share of each source: for the target text, or for this one."""
+        target, text = self._learnt.target, as_treebank(treebank)
         check_reading(self.reading_, text)
-        return text, without_words(universal(text))
-
-    def _weights(self, seen: Treebank) -> Floats:
-        """The share of each source for a text, unless there was a target text."""
-        target = self._learnt.target
-        return self._shares(tag_trigrams(seen) if target is None else target)
+        seen = without_words(universal(text))
+        return text, seen, self._shares(tag_trigrams(seen) if target is None else target)
 
     def _shares(self, target: Counts) -> Floats:
         found = np.array([divergence(target, source.trigrams) for source in self._learnt.sources])

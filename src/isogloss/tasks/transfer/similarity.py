@@ -36,8 +36,8 @@ def tag_trigrams(treebank: Treebank) -> Counts:
     Examples
     --------
     >>> counts = tag_trigrams(Treebank.of([[("she", "PRON"), ("sleeps", "VERB")]] * 3))
-    >>> counts.sum(), counts[counts > 0].tolist()
-    (np.int64(6), [3, 3])
+    >>> int(counts.sum()), counts[counts > 0].tolist()
+    (6, [3, 3])
     """
     ids, vocabulary = treebank.columns["upos"]
     known = Vocabulary(UD17)
@@ -59,8 +59,8 @@ def divergence(target: Counts, source: Counts) -> float:
 
     Examples
     --------
-    >>> round(divergence(np.array([1, 1, 0]), np.array([1, 0, 2])), 4) == round(np.log(2), 4)   # 1, 1 and 2 of 4
-    True
+    >>> round(divergence(np.array([1, 1, 0]), np.array([1, 0, 2])), 4)         # a half each, where 1, 1 and 2 are of 4
+    0.6931
     """
     if target.shape != source.shape:
         raise ParameterError(f"divergence: counts of {len(target)} and of {len(source)} trigrams do not compare")
