@@ -65,7 +65,17 @@ KINDS = {
 """Where the class of each kind lives, as `module:class`; its `_from_saved` makes the object."""
 
 LEAST_VERSIONS = dict.fromkeys(
-    ("parse.dependency", "parse.joint", "tag.crf", "tag.graph", "tag.projected", "tag.several", CHECKPOINT), 2
+    (
+        "parse.delexicalised",
+        "parse.dependency",
+        "parse.joint",
+        "tag.crf",
+        "tag.graph",
+        "tag.projected",
+        "tag.several",
+        CHECKPOINT,
+    ),
+    2,
 )
 """Kinds of which older versions of the format are refused: their weights belong to features with other keys."""
 
