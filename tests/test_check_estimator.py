@@ -19,6 +19,7 @@ from isogloss.tasks.align import HMMAligner, ItgAligner, MatchingAligner, Model1
 from isogloss.tasks.parse import DependencyParser, JointMorphologyParser, StyleAdapter
 from isogloss.tasks.parse.styles import convert
 from isogloss.tasks.tag import CrfTagger, DictionaryTagger, GraphTagger, ProjectedTagger, Tagger
+from isogloss.tasks.transfer import DelexicalisedParser
 from isogloss.testing import check_estimator
 from isogloss.testing.fuzz.models import bitext, links, treebank
 
@@ -153,6 +154,12 @@ READERS: dict[str, tuple[Callable[..., Any], Callable[[Any], Any], Callable[[Any
         partial(StyleAdapter, iterations=5),
         lambda e: e.fit(convert(TREES, "chain", "head"), PARSER(order=1).fit(TREES)),
         lambda e: e.fit(TREES[:5], PARSER(order=1).fit(TREES[:5])),
+        TREES,
+    ),
+    "DelexicalisedParser": (
+        partial(DelexicalisedParser, iterations=2),
+        lambda e: e.fit([TREES, TAGGED]),
+        lambda e: e.fit({"a": TREES[:5]}, NEW),
         TREES,
     ),
 }  # fmt: skip

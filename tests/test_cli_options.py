@@ -18,7 +18,7 @@ from isogloss import cli
 from isogloss.cli._options import declared, with_options
 from isogloss.estimator import THREADS, Estimator, option
 from isogloss.structures.loopy import CONSTRAINTS
-from isogloss.tasks import align, parse, tag
+from isogloss.tasks import align, parse, tag, transfer
 from isogloss.tasks.align import symmetrise
 from isogloss.tasks.parse.options import CONSTRAINTS as NAMED
 from isogloss.tasks.parse.training import TRAINERS
@@ -31,6 +31,8 @@ USED: dict[str, tuple[type[Estimator], ...]] = {
     "parse induce": (parse.GrammarInducer,),
     "parse train-joint": (parse.JointMorphologyParser,),
     "parse restyle": (parse.StyleAdapter,),
+    "transfer combine": (transfer.DelexicalisedParser,),
+    "transfer train": (transfer.TransferredParser,),
 }
 """Commands, and the estimators that they train."""
 OWN = {
@@ -38,6 +40,7 @@ OWN = {
     "train-aligner": {"links"},
     "tag train": {"column", "dictionary"},  # several columns at once; a file
     "parse train-joint": {"dictionary"},  # a file
+    "transfer train": {"dictionary"},
 }
 """Options of commands that only have the name of an estimator's: they take something else."""
 

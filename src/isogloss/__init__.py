@@ -71,7 +71,7 @@ if TYPE_CHECKING:
         Tagger,
         jackknife,
     )
-    from isogloss.tasks.transfer import TransferredParser, transfer_markup
+    from isogloss.tasks.transfer import DelexicalisedParser, TransferredParser, transfer_markup
     from isogloss.tasks.translate import Lexicon, extract_phrases, lexicon_from_links
 
 prepare()
@@ -90,21 +90,21 @@ _NAMES = {
     "isogloss.tasks.parse": "DependencyParser GrammarInducer JointMorphologyParser StyleAdapter",
     "isogloss.tasks.parse.joint": "AnalysisDictionary",
     "isogloss.tasks.tag": "Correspondence CrfTagger DictionaryTagger GraphTagger ProjectedTagger Tagger jackknife",
-    "isogloss.tasks.transfer": "TransferredParser transfer_markup",
+    "isogloss.tasks.transfer": "DelexicalisedParser TransferredParser transfer_markup",
     "isogloss.tasks.translate": "Lexicon extract_phrases lexicon_from_links",
 }
 _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
 
 __all__ = [
     "Alignment", "AnalysisDictionary", "Bitext", "BitextLike", "Contractions", "Correspondence", "CrfTagger",
-    "DependencyParser", "DictionaryTagger", "GrammarInducer", "GraphTagger", "HMMAligner", "IsoglossError",
-    "ItgAligner", "JointMorphologyParser", "Lexicon", "Links", "MatchingAligner", "Model1Aligner", "Model2Aligner",
-    "ProjectedTagger", "QuadraticAligner", "Ragged", "Sentence", "StyleAdapter", "TagDictionary", "Tagger", "Text",
-    "TransferredParser", "Treebank", "Vocabulary", "__version__", "as_bitext", "breakdown_trees", "choose_aligner",
-    "compare", "compare_trees", "confusion", "cross_validate", "errors", "extract_phrases", "features_of",
-    "jackknife", "learning_curve", "lexicon_from_links", "load", "metrics", "read_bitext", "read_links", "samples",
-    "score_links", "score_tags", "score_trees", "show", "split_bitext", "split_text", "stream_bitext", "suggest",
-    "transfer_markup", "write_bitext", "write_links",
+    "DelexicalisedParser", "DependencyParser", "DictionaryTagger", "GrammarInducer", "GraphTagger", "HMMAligner",
+    "IsoglossError", "ItgAligner", "JointMorphologyParser", "Lexicon", "Links", "MatchingAligner", "Model1Aligner",
+    "Model2Aligner", "ProjectedTagger", "QuadraticAligner", "Ragged", "Sentence", "StyleAdapter", "TagDictionary",
+    "Tagger", "Text", "TransferredParser", "Treebank", "Vocabulary", "__version__", "as_bitext", "breakdown_trees",
+    "choose_aligner", "compare", "compare_trees", "confusion", "cross_validate", "errors", "extract_phrases",
+    "features_of", "jackknife", "learning_curve", "lexicon_from_links", "load", "metrics", "read_bitext",
+    "read_links", "samples", "score_links", "score_tags", "score_trees", "show", "split_bitext", "split_text",
+    "stream_bitext", "suggest", "transfer_markup", "write_bitext", "write_links",
 ]  # fmt: skip
 
 

@@ -52,6 +52,7 @@ KINDS = {
     "align.model1": "isogloss.tasks.align:Model1Aligner",
     "align.model2": "isogloss.tasks.align:Model2Aligner",
     "align.quadratic": "isogloss.tasks.align:QuadraticAligner",
+    "parse.delexicalised": "isogloss.tasks.transfer:DelexicalisedParser",
     "parse.dependency": "isogloss.tasks.parse:DependencyParser",
     "parse.induced": "isogloss.tasks.parse:GrammarInducer",
     "parse.joint": "isogloss.tasks.parse:JointMorphologyParser",
@@ -66,7 +67,17 @@ KINDS = {
 """Where the class of each kind lives, as `module:class`; its `_from_saved` makes the object."""
 
 LEAST_VERSIONS = dict.fromkeys(
-    ("parse.dependency", "parse.joint", "tag.crf", "tag.graph", "tag.projected", "tag.several", CHECKPOINT), 2
+    (
+        "parse.delexicalised",
+        "parse.dependency",
+        "parse.joint",
+        "tag.crf",
+        "tag.graph",
+        "tag.projected",
+        "tag.several",
+        CHECKPOINT,
+    ),
+    2,
 )
 """Kinds of which older versions of the format are refused: their weights belong to features with other keys."""
 

@@ -9,9 +9,16 @@ from isogloss.errors import ModelError, UsageError
 if TYPE_CHECKING:
     from isogloss.tasks.parse import DependencyParser, GrammarInducer, JointMorphologyParser, StyleAdapter
     from isogloss.tasks.tag import Tagger
-    from isogloss.tasks.transfer import TransferredParser
+    from isogloss.tasks.transfer import DelexicalisedParser, TransferredParser
 
-    AnyParser = DependencyParser | GrammarInducer | JointMorphologyParser | StyleAdapter | TransferredParser
+    AnyParser = (
+        DelexicalisedParser
+        | DependencyParser
+        | GrammarInducer
+        | JointMorphologyParser
+        | StyleAdapter
+        | TransferredParser
+    )
 
 __all__ = [
     "USES", "Use", "check_dependency_parser", "header_of", "load_aligner", "load_dependency_parser", "load_parser",

@@ -23,6 +23,7 @@ from isogloss.cli._common import (
     write_result,
 )
 from isogloss.cli._models import check_dependency_parser, load_dependency_parser
+from isogloss.cli._transfer_combining import combine
 from isogloss.cli._transfer_training import apply, train
 from isogloss.cli._treebanks import read_treebank, standard_input_once
 from isogloss.cli.transfer_markup import command as markup
@@ -32,7 +33,7 @@ from isogloss.errors import TreebankError, UsageError
 if TYPE_CHECKING:
     from isogloss.data.treebank import Treebank
 
-__all__ = ["COMMANDS", "apply", "markup", "project", "train"]
+__all__ = ["COMMANDS", "apply", "combine", "markup", "project", "train"]
 
 WHAT = "heads,tags,feats"
 
@@ -177,5 +178,5 @@ def _report(carried: Treebank, what: list[str], seconds: float, quiet: bool) -> 
     say(f"{len(carried) - empty:,} sentences, {carried.n_words:,} words{rest}, {seconds:.1f} s", quiet)
 
 
-COMMANDS = {"train": train, "apply": apply, "project": project, "markup": markup}
+COMMANDS = {"train": train, "apply": apply, "combine": combine, "project": project, "markup": markup}
 """The commands of this group: ``isogloss transfer project`` and so on."""

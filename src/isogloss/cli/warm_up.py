@@ -92,6 +92,8 @@ LINES = (
     f"transfer train --bitext {_TEXTS} --source-treebank {_TREES} --iterations 2 --save transferred",
     f"transfer train --bitext {_TEXTS} --source-treebank {_TREES} --method posterior --iterations 2 --save kept",
     "transfer apply transferred en-de.de.txt --confidence -o transferred.conllu",
+    f"transfer combine {_TREES} en-tr.tr.conllu --target en-de.de.conllu --iterations 2 --save several",
+    "parse apply several en-de.de.conllu --confidence -o parsed.conllu",
     "parse score parsed.conllu parsed.conllu -o trees.txt",
 )
 """Command lines that use every kernel, on the bundled sample; each may use what those before it wrote."""

@@ -10,8 +10,10 @@ if TYPE_CHECKING:
     from isogloss.tasks.transfer.edges import Density, ProjectedEdges, project_edges, project_posteriors
     from isogloss.tasks.transfer.markup import Guess, Placement, Tag, place_markup, strip_markup, transfer_markup
     from isogloss.tasks.transfer.parser import TransferredParser
+    from isogloss.tasks.transfer.several import DelexicalisedParser
 
 __all__ = [
+    "DelexicalisedParser",
     "Density",
     "Guess",
     "Placement",
@@ -31,6 +33,7 @@ _NAMES = {
     "edges": "Density ProjectedEdges project_edges project_posteriors",
     "markup": "Guess Placement Tag place_markup strip_markup transfer_markup",
     "parser": "TransferredParser",
+    "several": "DelexicalisedParser",
 }
 _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from isogloss.estimator import THREADS, Estimator, option
 
-__all__ = ["METHODS", "TransferOptions"]
+__all__ = ["METHODS", "DelexicalisedOptions", "TransferOptions"]
 
 METHODS = ("complete", "posterior", "density", "hard", "random", "delexicalised")
 """How trees of the target are found from those of the source; see `TransferredParser`."""
@@ -41,5 +41,16 @@ class TransferOptions(Estimator):
         default="auto",
         help="What is split into several words: a language, a file, none, or auto for the language of the text.",
     )  # fmt: skip
+    seed: int = option(default=0, least=0, help="Seed of the order of sentences.")
+    threads: int | None = option(default=None, kind=int, least=1, kept=False, help=THREADS)
+
+
+class DelexicalisedOptions(Estimator):
+    """Options of `DelexicalisedParser`."""
+
+    iterations: int = option(default=4, least=1, help="Passes over each treebank.")
+    exponent: float = option(
+        default=4.0, least=0, most=100, help="How much more sources count whose tags are like the text's; 0: all alike."
+    )
     seed: int = option(default=0, least=0, help="Seed of the order of sentences.")
     threads: int | None = option(default=None, kind=int, least=1, kept=False, help=THREADS)

@@ -179,6 +179,13 @@ def _induced(**options: Any) -> Any:
     return GrammarInducer(iterations=2, longest=30, **options).fit(treebank())
 
 
+def _delexicalised(target: bool = False) -> Any:
+    from isogloss.tasks.transfer import DelexicalisedParser
+
+    tagged = Treebank.from_bytes(samples.trees("en-de", "source").encode()).part(0, _PAIRS)
+    return DelexicalisedParser(iterations=2).fit([treebank(), tagged], new_treebank() if target else None)
+
+
 MODELS: dict[str, Callable[[], Any]] = {
     "align.hmm": partial(_aligner, "HMMAligner"),
     "align.hmm/viterbi": partial(_aligner, "HMMAligner", symmetrise="grow-diag-final-and", decode="viterbi"),
@@ -215,6 +222,8 @@ MODELS: dict[str, Callable[[], Any]] = {
     "parse.transferred/delexicalised": partial(_transferred, method="delexicalised"),
     "parse.induced/dmv": partial(_induced, learner="em", punctuation=True),
     "parse.induced/extended": partial(_induced, model="extended"),
+    "parse.delexicalised": _delexicalised,
+    "parse.delexicalised/target": partial(_delexicalised, target=True),
     "parse.joint": partial(_joint, dictionary="train"),
     "parse.joint/pipeline": partial(_joint, joint=False, projective=False),
     "parse.restyled": partial(_restyled, carried=True),
