@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import itertools
 import random
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from benchmarks.quality import restyle
 
 from isogloss.cli import main
 from isogloss.data.formats import IsoglossWarning
@@ -346,3 +352,27 @@ def test_restyle_says_what_it_wants(files, capsys):
     assert call("parse", "restyle", few, "--old-trees", files / "old.conllu", "--save", save, "--quiet") == 0
     assert call("parse", "restyle", few, "--parser", save, "--save", files / "n") == 2
     assert "kind parse.restyled, where one by `isogloss parse train` is wanted" in capsys.readouterr().err
+
+
+# --- what was measured
+
+
+def test_rows_show_what_adaptation_should_show():
+    """Check 2 of the specification: 0 < 10 < 100 between styles, gold trees 95 or more, no gain within a style.
+
+    Parsed trees rise from 10 to 100 in the mean over pairs of styles: of single pairs, one in Greek does not.
+    """
+    kept = [row for row in restyle.whole() if row["features"] == "paths"]
+    assert {row["text"] for row in kept} == set(restyle.TEXTS) and {row["kind"] for row in kept} == set(restyle.KINDS)
+    for text, kind in itertools.product(restyle.TEXTS, restyle.KINDS):
+        found = []
+        for source, target in itertools.product(restyle.STYLES, repeat=2):
+            pair = {"text": text, "kind": kind, "source": source, "target": target}
+            none, ten, hundred = (restyle.mean(kept, trees=size, **pair) for size in restyle.SIZES)
+            if source == target:
+                assert max(ten, hundred) <= none, pair
+                continue
+            assert none < ten and none < hundred, pair
+            assert kind == "parse" or (ten < hundred and hundred >= 95), pair
+            found.append((ten, hundred))
+        assert np.mean([ten for ten, _ in found]) < np.mean([hundred for _, hundred in found])

@@ -18,6 +18,7 @@ import argparse
 import os
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -129,9 +130,17 @@ def mean(kept: list[rows.Row], measure: str = "uas", **same: object) -> float:
     return float(np.mean(some)) if some else float("nan")
 
 
+def whole() -> list[rows.Row]:
+    """The rows of draws that have all pairs of styles and sizes: means over others would not compare."""
+    found = results().read()
+    same = ("text", "kind", "features", "draw")
+    counts = Counter(tuple(row[name] for name in same) for row in found)
+    return [row for row in found if counts[tuple(row[name] for name in same)] == len(STYLES) ** 2 * len(SIZES)]
+
+
 def table(text: str) -> str:
     """0 / 10 / 100 trees for every pair of styles."""
-    kept = [row for row in results().read() if row["text"] == text and row["features"] == "paths"]
+    kept = [row for row in whole() if row["text"] == text and row["features"] == "paths"]
     lines = [f"| old trees | {' | '.join(STYLES)} |", "|---" * (len(STYLES) + 1) + "|"]
     for source in STYLES:
         for kind in KINDS:
@@ -147,16 +156,17 @@ def table(text: str) -> str:
 
 def summary() -> str:
     """Means over the pairs of different styles, and over the four pairs of the same."""
-    kept = results().read()
-    lines = ["| treebank | old trees | features | styles | measure | 0 | 10 | 100 |", "|---" * 8 + "|"]
+    kept = whole()
+    lines = ["| treebank | old trees | features | draws | styles | measure | 0 | 10 | 100 |", "|---" * 9 + "|"]
     found = {(row["text"], row["kind"], row["features"]) for row in kept}
     for text, kind, features in sorted(found, key=lambda each: (list(TEXTS).index(each[0]), each[1:])):
         own = [row for row in kept if (row["text"], row["kind"], row["features"]) == (text, kind, features)]
+        count = len({row["draw"] for row in own})
         for name, equal in (("differ", False), ("same", True)):
             some = [row for row in own if (row["source"] == row["target"]) == equal]
             for measure in ("uas", "las"):
                 cells = " | ".join(f"{mean(some, measure, trees=size):.1f}" for size in SIZES)
-                lines.append(f"| {text} | {kind} | {features} | {name} | {measure.upper()} | {cells} |")
+                lines.append(f"| {text} | {kind} | {features} | {count} | {name} | {measure.upper()} | {cells} |")
     return "\n".join([*lines, "", rows.commits((row["text"], row["kind"], row) for row in kept)])
 
 
