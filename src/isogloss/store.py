@@ -71,6 +71,8 @@ LEAST_VERSIONS = dict.fromkeys(
         "parse.delexicalised",
         "parse.dependency",
         "parse.joint",
+        "parse.restyled",
+        "parse.transferred",
         "tag.crf",
         "tag.graph",
         "tag.projected",

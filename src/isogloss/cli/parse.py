@@ -376,11 +376,12 @@ def induce(
 def apply(
     model: Annotated[
         str,
-        typer.Argument(metavar="MODEL", show_default=False, help="A folder by `isogloss parse train` or `restyle`."),
         typer.Argument(
-            metavar="MODEL", show_default=False, help="A folder by `isogloss parse train`, `train-joint` or `induce`."
+            metavar="MODEL",
+            show_default=False,
+            help="A folder by `isogloss parse train`, `train-joint`, `restyle` or `induce`, or `isogloss transfer`.",
         ),
-    ],
+    ],  # fmt: skip
     text: Annotated[
         str,
         typer.Argument(

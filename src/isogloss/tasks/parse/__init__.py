@@ -13,8 +13,12 @@ if TYPE_CHECKING:
 
 __all__ = ["DependencyParser", "GrammarInducer", "JointMorphologyParser", "StyleAdapter"]
 
-_HOMES = {"DependencyParser": "parser", "JointMorphologyParser": "joint", "StyleAdapter": "restyled"}
-_HOMES = {"DependencyParser": "parser", "GrammarInducer": "induction", "JointMorphologyParser": "joint"}
+_HOMES = {
+    "DependencyParser": "parser",
+    "GrammarInducer": "induction",
+    "JointMorphologyParser": "joint",
+    "StyleAdapter": "restyled",
+}
 
 
 def __getattr__(name: str) -> Any:
