@@ -96,9 +96,10 @@ def test_every_configuration():
     """1 ← 2 → 4 → 3, 4 → 5 → 6; 2 is the root's child."""
     table = configurations([2, 0, 4, 2, 4, 5])
     named = {
-        (2, 2): "same", (2, 4): "mono", (4, 2): "swap", (1, 4): "siblings", (3, 5): "siblings", (2, 3): "grandparent",
+        (2, 2): "same", (2, 4): "parent-child", (4, 2): "child-parent", (1, 4): "siblings", (3, 5): "siblings",
+        (2, 3): "grandparent",
         (1, 3): "c-command", (1, 6): "c-command", (3, 6): "c-command", (3, 1): "none", (2, 6): "none", (6, 2): "none",
-        (6, 4): "none", (0, 2): "mono", (0, 4): "grandparent", (0, 6): "none", (5, 0): "null", (0, 0): "null",
+        (6, 4): "none", (0, 2): "parent-child", (0, 4): "grandparent", (0, 6): "none", (5, 0): "null", (0, 0): "null",
     }  # fmt: skip
     for (x, y), name in named.items():
         assert CONFIGURATIONS[table[x, y]] == name, (x, y)

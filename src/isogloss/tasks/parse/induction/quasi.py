@@ -25,10 +25,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from isogloss.data._numba.trees import first_problem
 from isogloss.errors import ParameterError
 from isogloss.learners.em import EM
 from isogloss.learners.runner import run
 from isogloss.structures import SenseTrees
+from isogloss.tasks.parse.configurations import CONFIGURATIONS as OF_TREES
+from isogloss.tasks.parse.configurations import NULL
+from isogloss.tasks.parse.configurations import configurations as of_trees
 from isogloss.tasks.parse.induction.grammar import Events, TagText, ValenceGrammar
 from isogloss.tasks.parse.induction.learning import GrammarModel, Tables, starting_events
 
@@ -37,10 +41,10 @@ __all__ = ["CONFIGURATIONS", "QuasiText", "configurations", "learn_beside"]
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-CONFIGURATIONS = ("same", "mono", "swap", "siblings", "grandparent", "c-command", "none", "null", "unaligned")
-"""How the sense of a child stands to that of its head: the same word, its child, its head, its sister, its grandchild,
-a word that it c-commands, another word, no word; and, for heads without a sense, anything."""
-SAME, MONO, SWAP, SIBLINGS, GRANDPARENT, C_COMMAND, NONE, NULL, UNALIGNED = range(len(CONFIGURATIONS))
+CONFIGURATIONS = (*OF_TREES, "unaligned")
+"""How the sense of a child stands to that of its head: those of `isogloss.tasks.parse.configurations`, where "null" is a
+child without a sense; and, for heads without a sense, anything."""
+UNALIGNED = len(OF_TREES)
 START = np.array([0.01, 0.9, 0.02, 0.02, 0.02, 0.01, 0.005, 0.015])
 """What configurations begin with, but for the last: few links break up what is linked in the source."""
 SMOOTHING = 0.1
@@ -53,9 +57,6 @@ def configurations(heads: ArrayLike) -> Integers:
     """int64[m+1, m+1]: the configuration of each source node (the root is 0) and each source word, from 1; column 0 is
     NULL.
 
-    x c-commands y if the head of x is above y, and neither is above the other; what is listed first in `CONFIGURATIONS`
-    goes first.
-
     Parameters
     ----------
     heads : int[m]
@@ -64,31 +65,17 @@ def configurations(heads: ArrayLike) -> Integers:
     Examples
     --------
     >>> [CONFIGURATIONS[c] for c in configurations([2, 0, 2])[1]]  # of word 1: NULL, itself, its head, its sister
-    ['null', 'same', 'swap', 'siblings']
+    ['null', 'same', 'child-parent', 'siblings']
     """
-    given = np.asarray(heads, np.int64)
+    given = np.asarray(heads, np.int32)
     m = len(given)
     if m and not 0 <= given.min() <= given.max() <= m:
         raise ParameterError(f"configurations: {m} heads from 0 to {m} are needed, not {heads!r}")
-    head = np.append(-1, given)
-    above = np.zeros((m + 1, m + 1), np.bool_)  # (ancestor, node), proper
-    for word in range(1, m + 1):
-        node, steps = int(head[word]), 0
-        while node >= 0 and steps <= m:
-            above[node, word] = True
-            node, steps = int(head[node]), steps + 1
-        if steps > m:
-            raise ParameterError(f"configurations: the heads have a cycle above word {word}")
-    found = np.full((m + 1, m + 1), NONE)
-    x, y = np.arange(m + 1)[:, None], np.arange(m + 1)[None, :]
-    words = (x > 0) & (y > 0)
-    c_command = words & above[np.maximum(head, 0)][:, :] & ~above & ~above.T & (x != y)
-    grand = (y > 0) & (head[y] > 0) & (head[np.maximum(head[y], 0)] == x)
-    for number, where in (
-        (C_COMMAND, c_command), (GRANDPARENT, grand), (SIBLINGS, words & (head[x] == head[y])),
-        (SWAP, words & (head[x] == y)), (MONO, (y > 0) & (head[y] == x)), (SAME, words & (x == y)),
-    ):  # fmt: skip
-        found[where] = number
+    bounds = np.array([0, m], np.int64)
+    problem, word, _ = first_problem(bounds, np.where(given == 0, -1, given).astype(np.int32), False)
+    if problem:
+        raise ParameterError(f"configurations: the heads have a cycle above word {int(word) + 1}")
+    found = of_trees(given, bounds)[0].astype(np.int64)
     found[:, 0] = NULL
     return found
 
