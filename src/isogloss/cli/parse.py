@@ -381,7 +381,7 @@ def apply(
             show_default=False,
             help="A folder by `isogloss parse train`, `train-joint`, `restyle` or `induce`, or `isogloss transfer`.",
         ),
-    ],  # fmt: skip
+    ],
     text: Annotated[
         str,
         typer.Argument(

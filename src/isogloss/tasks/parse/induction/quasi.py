@@ -42,7 +42,7 @@ Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 CONFIGURATIONS = (*OF_TREES, "unaligned")
-"""How the sense of a child stands to that of its head: those of `isogloss.tasks.parse.configurations`, where "null" is a
+"""How the sense of a child stands to that of its head: those of `isogloss.tasks.parse.configurations`, "null" for a
 child without a sense; and, for heads without a sense, anything."""
 UNALIGNED = len(OF_TREES)
 START = np.array([0.01, 0.9, 0.02, 0.02, 0.02, 0.01, 0.005, 0.015])
