@@ -134,19 +134,25 @@ def measure(language: str, part: str, method: str, against: dict[str, list[Treeb
 
 
 def table(part: str, tags: str, column: str) -> str:
-    """A score by language and method."""
+    """A score by language and method; those not measured yet are left open, and so is the mean then."""
     found = {tuple(row[name] for name in KEY): row for row in results().read()}
     names = [name for name in LANGUAGES if part == "test" or name in DEVELOPMENT]
     lines = [f"| | {' | '.join(names)} | mean |", "|---" * (len(names) + 2) + "|"]
     used = []
     for method in METHODS:
         cells = [found.get((name, part, method, tags)) for name in names]
-        if any(cell is None for cell in cells):
+        if not any(cells):
             continue
         used += [(method, name, cell) for name, cell in zip(names, cells, strict=True) if cell]
-        values = [float(cell[column]) for cell in cells if cell]
-        lines.append(f"| {method} | {' | '.join(f'{v:.2f}' for v in values)} | {np.mean(values):.2f} |")
+        values = [f"{float(cell[column]):.2f}" + _mark(cell) if cell else "" for cell in cells]
+        mean = f"{np.mean([float(cell[column]) for cell in cells if cell]):.2f}" if all(cells) else ""
+        lines.append(f"| {method} | {' | '.join(values)} | {mean} |")
     return "\n".join([*lines, "", rows.commits(used)])
+
+
+def _mark(row: rows.Row) -> str:
+    """A star where the main method is better by more than chance."""
+    return "*" if row["p"] and float(row["p"]) < 0.05 and float(row["difference"]) > 0 else ""
 
 
 def main(argv: list[str] | None = None) -> None:
