@@ -9,7 +9,7 @@ python -m benchmarks.quality.transfer --table               run nothing: fill th
 
 The source treebank is the English Web Treebank (train), the bitext 40,000 pairs of Europarl. Everything is learnt
 anew, but for what the methods of a language share: the English tagger and parser, links, the target tagger and the
-delexicalised parser are made once. Options were chosen on the development files of the German and Spanish GSD treebanks;
+delexicalised parser are made once. Options were chosen on development files of the German and Spanish GSD treebanks;
 PUD was scored once. Scores count punctuation; relations are compared without subtypes.
 """
 
