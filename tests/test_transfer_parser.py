@@ -118,6 +118,8 @@ def test_stages_of_another_run_are_refused(tmp_path: Path) -> None:
         MAKE().fit(PAIRS, SOURCE, progress=Stopping("Projecting trees"), checkpoint=folder)
     with pytest.raises(UsageError, match="other options or other texts"):
         MAKE(seed=1).fit(PAIRS, SOURCE, checkpoint=folder, resume=True)
+    with pytest.raises(UsageError, match="other options or other texts"):
+        MAKE(ig.TagDictionary.of_treebank(GOLD)).fit(PAIRS, SOURCE, checkpoint=folder, resume=True)
     other = tmp_path / "mine"
     other.mkdir()
     (other / "letter.txt").write_text("dear")

@@ -126,7 +126,10 @@ class Chain:
         contractions = Contractions.choose(options.contractions, bitext.target)
         own = None if given.source is not None else Contractions.choose("auto", bitext.source)
         split = split_bitext(bitext, own, contractions)
-        fingerprint = {} if checkpoint is None else {"options": options.options_, "texts": given.hash()}
+        fingerprint: dict[str, Any] = {}
+        if checkpoint is not None:
+            words = [] if options.dictionary is None else list(options.dictionary.to_arrays().values())
+            fingerprint = {"options": options.options_, "texts": given.hash(), "dictionary": store.data_hash(*words)}
         return cls(options, given, split, contractions, Stages(checkpoint, resume, fingerprint), progress)
 
     def learn(self) -> tuple[Contractions | None, ColumnTagger, DependencyParser, dict[str, Any]]:
