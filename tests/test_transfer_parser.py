@@ -143,6 +143,20 @@ def test_what_cannot_be_learnt_from_is_said() -> None:
         MAKE().fit(PAIRS, source=SOURCE, links=LINKS[:3])
     with pytest.raises(ParameterError, match="order 1"):
         MAKE(method="posterior", order=2).fit(PAIRS, source=SOURCE, links=LINKS)
+    with pytest.raises(ParameterError, match="share says nothing with method='complete'"):
+        MAKE(share=0.5).fit(PAIRS, source=SOURCE, links=LINKS)
+    with pytest.raises(ParameterError, match="rounds says nothing with method='hard'"):
+        MAKE(method="hard", rounds=2).fit(PAIRS, source=SOURCE, links=LINKS)
+    with pytest.raises(UsageError, match="does not learn from trees"):
+        MAKE(method="posterior").fit(PAIRS, source=SOURCE, links=LINKS, trees=GOLD)
+
+
+def test_what_does_not_fit_is_said_before_anything_is_kept(tmp_path: Path) -> None:
+    folder = tmp_path / "checkpoint"
+    for wrong in ({"source": SOURCE[:3]}, {"source": SOURCE, "links": LINKS[:3]}):
+        with pytest.raises((TreebankError, LinksError)):
+            MAKE().fit(PAIRS, **wrong, checkpoint=folder)
+        assert not folder.exists()
 
 
 def test_tagged_text_and_trees_of_the_target_language_are_learnt_from() -> None:

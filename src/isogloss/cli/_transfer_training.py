@@ -223,8 +223,8 @@ def _described(parser: TransferredParser) -> list[str]:
         lines.append(f"{100 * found['projected']:.0f}% of the trees came through {found['links']:,} links")
     if "confidence" in found:
         lines.append(
-            f"{found['sentences']:,} trees were learnt from; of a hundred of all links about "
-            f"{100 * found['confidence']:.0f} should be as meant"
+            f"{found['sentences']:,} trees were learnt from; by their probabilities, "
+            f"{100 * found['confidence']:.0f}% of all completed heads are right"
         )
     return lines
 

@@ -22,7 +22,7 @@ from isogloss.structures.batch import Stack
 from isogloss.tasks.parse import DependencyParser
 from isogloss.tasks.tag import CrfTagger, ProjectedTagger
 from isogloss.tasks.tag.base import ColumnTagger
-from isogloss.tasks.tag.projection import carried
+from isogloss.tasks.tag.projection import carried, first_words
 from isogloss.tasks.transfer.baselines import determined_sentences, random_trees
 from isogloss.tasks.transfer.completing import Completed, complete_trees, shared_links
 from isogloss.tasks.transfer.conserving import ConservedEdges
@@ -126,6 +126,11 @@ class Chain:
         contractions = Contractions.choose(options.contractions, bitext.target)
         own = None if given.source is not None else Contractions.choose("auto", bitext.source)
         split = split_bitext(bitext, own, contractions)
+        if given.source is not None:
+            first_words(split.bitext, given.source)  # says which line differs
+        if given.links is not None:
+            split.split_links(given.links)
+        universal(given.treebank)
         fingerprint: dict[str, Any] = {}
         if checkpoint is not None:
             words = [] if options.dictionary is None else list(options.dictionary.to_arrays().values())

@@ -32,6 +32,10 @@ from isogloss.tasks.transfer.views import universal, without_words
 __all__ = ["TransferredParser"]
 
 
+MEANT = {"share": ("posterior",), "rounds": ("complete", "density")}
+"""Options that only some methods look at."""
+
+
 @dataclass(frozen=True, eq=False)
 class _Fitted:
     """What was learnt: how words are split, tagged and parsed."""
@@ -116,6 +120,12 @@ class TransferredParser(TransferOptions):
                 "TransferredParser: links are kept in expectation by parsers of order 1. Take order=1, or another "
                 "method than 'posterior'"
             )
+        for name, methods in MEANT.items():
+            if getattr(self, name) != self._options[name].default and self.method not in methods:
+                raise ParameterError(
+                    f"TransferredParser: {name} says nothing with method={self.method!r}. Leave it out, or take "
+                    f"{' or '.join(map(repr, methods))}"
+                )
 
     # --- learning
 
@@ -161,6 +171,10 @@ class TransferredParser(TransferOptions):
         known = treebank if treebank is not None else source
         if known is None:
             raise UsageError("TransferredParser: give a treebank of the source language, or trees of the source side")
+        if trees is not None and self.method in ("posterior", "delexicalised"):
+            raise UsageError(
+                f"TransferredParser: method={self.method!r} does not learn from trees of the target language"
+            )
         given = Given(bitext, as_gold(known), source, target, links, trees)
         chain = Chain.of(self, given, progress or QuietProgress(), checkpoint, resume)
         self._fitted = _Fitted(*chain.learn())
