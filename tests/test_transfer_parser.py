@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import isogloss as ig
-from isogloss import samples
+from isogloss import samples, store
 from isogloss.data import Bitext, Text, Treebank
-from isogloss.errors import BitextError, LinksError, ParameterError, TreebankError, UsageError
+from isogloss.errors import BitextError, LinksError, ModelError, ParameterError, TreebankError, UsageError
 from isogloss.progress import QuietProgress
 from isogloss.tasks.transfer import TransferredParser
 from isogloss.tasks.transfer.options import METHODS
@@ -149,6 +149,18 @@ def test_what_cannot_be_learnt_from_is_said() -> None:
         MAKE(method="hard", rounds=2).fit(PAIRS, source=SOURCE, links=LINKS)
     with pytest.raises(UsageError, match="does not learn from trees"):
         MAKE(method="posterior").fit(PAIRS, source=SOURCE, links=LINKS, trees=GOLD)
+
+
+def test_links_of_a_stage_are_checked_before_they_are_used(tmp_path: Path) -> None:
+    folder = tmp_path / "checkpoint"
+    with pytest.raises(KeyboardInterrupt):
+        MAKE().fit(PAIRS, SOURCE, progress=Stopping("Completing trees"), checkpoint=folder)
+    kept = store.read(folder / "links", kind="checkpoint.links").arrays
+    for name, value in (("source", 1000), ("target", -5), ("offsets", -1)):
+        changed = kept | {name: np.concatenate([kept[name][:-1], [value]]).astype(kept[name].dtype)}
+        store.save(folder / "links", kind="checkpoint.links", options={}, arrays=changed)
+        with pytest.raises((ModelError, LinksError)):
+            MAKE().fit(PAIRS, SOURCE, checkpoint=folder, resume=True)
 
 
 def test_what_does_not_fit_is_said_before_anything_is_kept(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,12 +16,20 @@ from isogloss import store
 from isogloss.data.bitext import Bitext
 from isogloss.data.links import Links
 from isogloss.errors import UsageError
+from isogloss.layout import Layout, Numbers, Offsets, check
+from isogloss.tasks.tag.projection import check_links
 
 __all__ = ["Stages"]
 
 M = TypeVar("M")
 FILE = "stages.json"
 LINKS = "checkpoint.links"
+_LAYOUT: Layout = {
+    "offsets": Offsets("pairs", "links"),
+    "source": Numbers("int32", "links", least=0),
+    "target": Numbers("int32", "links", least=0),
+    "probability": Numbers("float32", "links", least=0),
+}
 
 
 class Stages:
@@ -83,15 +92,15 @@ class Stages:
             return make()
         place = self.folder / "links"
         if self.resume and place.exists():
-            arrays = store.read(place, kind=LINKS).arrays
-            chance = arrays.get("probability")
-            if len(arrays["offsets"]) == len(bitext) + 1:
-                return Links(arrays["offsets"], arrays["source"], arrays["target"], chance, None, bitext)
+            kept = check(store.read(place, kind=LINKS).arrays, _LAYOUT, "the links kept", {"pairs": len(bitext)})
+            found = Links(**kept, bitext=bitext)
+            check_links(bitext, found)
+            return found
         made = make()
-        arrays = {"offsets": made.offsets, "source": made.source, "target": made.target}
-        if made.probability is not None:
-            arrays["probability"] = made.probability
-        store.save(place, kind=LINKS, options={}, arrays={k: np.ascontiguousarray(v) for k, v in arrays.items()})
+        chance = np.ones(len(made.source), np.float32) if made.probability is None else made.probability
+        made = replace(made, probability=chance)
+        arrays = {name: np.ascontiguousarray(getattr(made, name)) for name in _LAYOUT}
+        store.save(place, kind=LINKS, options={}, arrays=arrays)
         return made
 
     def discard(self) -> None:
