@@ -9,6 +9,7 @@ from __future__ import annotations
 from isogloss.structures.alignment_chain import AlignmentChain
 from isogloss.structures.base import Flat, InfeasibleError, Structure
 from isogloss.structures.batch import Stack
+from isogloss.structures.brackets import Bracketings, Brackets
 from isogloss.structures.chain import Chain, Chains
 from isogloss.structures.factored_chain import FactoredChain, FactoredChains
 from isogloss.structures.factorgraph import FactorGraph, FactorGraphs
@@ -22,13 +23,17 @@ from isogloss.structures.matching import Fertility, Matching, Matchings, Pairs, 
 from isogloss.structures.projective import ProjectiveTree
 from isogloss.structures.projective_batch import ProjectiveTrees
 from isogloss.structures.senses import SenseTree, SenseTrees
+from isogloss.structures.span_tree import SpanTree, SpanTrees
 from isogloss.structures.spanning import SpanningTree, SpanningTrees
+from isogloss.structures.spans import span_number, spans_of
 from isogloss.structures.tree_parts import Candidates, TreeParts
 from isogloss.structures.valence import ValenceTree, ValenceTrees
 
 __all__ = [
     "AlignmentChain",
     "Blocks",
+    "Bracketings",
+    "Brackets",
     "Candidates",
     "Chain",
     "Chains",
@@ -53,6 +58,8 @@ __all__ = [
     "ProjectiveTrees",
     "SenseTree",
     "SenseTrees",
+    "SpanTree",
+    "SpanTrees",
     "SpanningTree",
     "SpanningTrees",
     "Stack",
@@ -62,4 +69,6 @@ __all__ = [
     "ValenceTree",
     "ValenceTrees",
     "neighbour_pairs",
+    "span_number",
+    "spans_of",
 ]

@@ -12,6 +12,7 @@ from isogloss.testing.enumerate.alignments import (
     joint_agreement,
 )
 from isogloss.testing.enumerate.base import BruteForce, brute_force
+from isogloss.testing.enumerate.brackets import all_spans, bracketings, brute_force_brackets, brute_force_spans
 from isogloss.testing.enumerate.chains import brute_force_chain, brute_force_factored, chain_parts, chains
 from isogloss.testing.enumerate.factors import assignments, brute_force_factors, brute_force_messages, having
 from isogloss.testing.enumerate.itg import brute_force_itg, is_block_itg, itg_alignments, itg_kinds
@@ -36,9 +37,12 @@ __all__ = [
     "JointAgreement",
     "alignment_score",
     "alignments",
+    "all_spans",
     "assignments",
+    "bracketings",
     "brute_force",
     "brute_force_alignments",
+    "brute_force_brackets",
     "brute_force_chain",
     "brute_force_factored",
     "brute_force_factored_lattice",
@@ -48,6 +52,7 @@ __all__ = [
     "brute_force_matching",
     "brute_force_messages",
     "brute_force_senses",
+    "brute_force_spans",
     "brute_force_trees",
     "brute_force_valence",
     "chain_parts",

@@ -2,6 +2,7 @@
 
 from isogloss.testing.strategies.alignments import AlignmentInputs, alignment_inputs, alignment_pairs
 from isogloss.testing.strategies.base import numbers, pair_sizes
+from isogloss.testing.strategies.brackets import bracket_scores, span_scores
 from isogloss.testing.strategies.chains import FactoredInputs, chain_scores, factored_inputs
 from isogloss.testing.strategies.factors import FactorTree, factor_trees, log_odds, log_weights
 from isogloss.testing.strategies.itg import ItgInputs, itg_inputs
@@ -20,6 +21,7 @@ __all__ = [
     "ValenceInputs",
     "alignment_inputs",
     "alignment_pairs",
+    "bracket_scores",
     "chain_scores",
     "factor_trees",
     "factored_inputs",
@@ -30,6 +32,7 @@ __all__ = [
     "matching_inputs",
     "numbers",
     "pair_sizes",
+    "span_scores",
     "tree_scores",
     "valence_inputs",
 ]
