@@ -1,6 +1,7 @@
-"""What passes between the rooms: texts, treebanks, dictionaries, vocabularies, ragged arrays and links."""
+"""What passes between the rooms: texts, treebanks, constituents, dictionaries, vocabularies, ragged arrays, links."""
 
 from isogloss.data.bitext import Bitext, Text
+from isogloss.data.constituents import Constituents, ConstituentTree
 from isogloss.data.links import Alignment, Links
 from isogloss.data.ragged import Ragged
 from isogloss.data.tag_dictionary import TagDictionary
@@ -11,6 +12,8 @@ __all__ = [
     "Alignment",
     "Bitext",
     "Column",
+    "ConstituentTree",
+    "Constituents",
     "Links",
     "Ragged",
     "Sentence",

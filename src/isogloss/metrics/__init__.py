@@ -9,6 +9,14 @@ from isogloss.metrics.alignment import (
     score_links,
     symmetry,
 )
+from isogloss.metrics.brackets import (
+    BracketComparison,
+    BracketRules,
+    BracketScore,
+    breakdown_brackets,
+    compare_brackets,
+    score_brackets,
+)
 from isogloss.metrics.confidence import (
     Calibration,
     Curve,
@@ -31,6 +39,9 @@ from isogloss.metrics.tagging import TagScore, score_tags
 
 __all__ = [
     "AlignmentScore",
+    "BracketComparison",
+    "BracketRules",
+    "BracketScore",
     "Calibration",
     "Comparison",
     "Confusion",
@@ -41,12 +52,15 @@ __all__ = [
     "TagScore",
     "best_threshold",
     "bijectivity",
+    "breakdown_brackets",
     "breakdown_trees",
     "calibration",
     "compare",
+    "compare_brackets",
     "compare_trees",
     "confusion",
     "curve",
+    "score_brackets",
     "score_by_frequency",
     "score_links",
     "score_tags",

@@ -16,7 +16,7 @@ from isogloss.data.treebank import Treebank
 from isogloss.data.vocabulary import Vocabulary
 from isogloss.errors import LinksError
 
-__all__ = ["SplitBitext", "split_bitext", "split_text", "split_words"]
+__all__ = ["SplitBitext", "bitext_of_treebanks", "split_bitext", "split_text", "split_words"]
 
 Ids = NDArray[np.int64]
 
@@ -212,3 +212,37 @@ def split_bitext(bitext: Bitext, source: Contractions | None = None, target: Con
         sides.append((words, Ragged(within, words.ids.offsets - words.ids.offsets[0])))
     (source_text, source_words), (target_text, target_words) = sides
     return SplitBitext(replace(bitext, source=source_text, target=target_text), bitext, source_words, target_words)
+
+
+def bitext_of_treebanks(source: Treebank, target: Treebank) -> SplitBitext:
+    """Two treebanks, sentence by sentence translations, as words and as the tokens that are written.
+
+    Examples
+    --------
+    >>> german = split_text(Text.of(["Am Haus"]), Contractions.of_language("de"))
+    >>> pairs = bitext_of_treebanks(german, Treebank.from_text(Text.of(["At the house"])))
+    >>> pairs.surface[0][0], pairs.bitext[0][0], pairs.source_words[0].tolist()
+    (('Am', 'Haus'), ('An', 'dem', 'Haus'), [0, 0, 1])
+    """
+    texts, places = [], []
+    for trees in (source, target):
+        tokens, within = _tokens(trees)
+        texts.append((trees.text(), tokens))
+        places.append(Ragged(within, trees.offsets))
+    words, surface = (Bitext(*side) for side in zip(*texts, strict=True))
+    return SplitBitext(words, surface, *places)
+
+
+def _tokens(trees: Treebank) -> tuple[Text, Ids]:
+    """The tokens of a treebank, and the place of each word's among those of its sentence."""
+    (ids, vocabulary), ranges = trees.columns["form"], trees.ranges
+    fresh = np.ones(trees.n_words, np.bool_)
+    numbers = {word: number for number, word in enumerate(vocabulary)}
+    forms = ids.astype(np.int32)
+    for first, stop, form in ranges.rows():
+        fresh[first + 1 : stop] = False
+        forms[first] = numbers.setdefault(form, len(numbers))
+    before = np.concatenate([[0], np.cumsum(fresh)]).astype(np.int64)
+    offsets = before[trees.offsets]
+    within = before[1:] - 1 - np.repeat(offsets[:-1], trees.lengths)
+    return Text(Ragged(forms[fresh], offsets), Vocabulary(numbers), trees.name), within

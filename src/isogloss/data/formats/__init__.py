@@ -1,6 +1,7 @@
 """Files of other people's making: the only room that knows their conventions."""
 
 from isogloss.data.formats.bitexts import read_bitext, stream_bitext, write_bitext
+from isogloss.data.formats.brackets import format_constituents, parse_constituents, read_constituents
 from isogloss.data.formats.conllu import format_treebank, parse_treebank, read_treebank
 from isogloss.data.formats.convert import BitextLike, as_bitext, as_gold, as_links, as_treebank
 from isogloss.data.formats.dictionaries import format_dictionary, parse_dictionary, read_dictionary
@@ -15,15 +16,18 @@ __all__ = [
     "as_links",
     "as_treebank",
     "atomic_write",
+    "format_constituents",
     "format_dictionary",
     "format_links",
     "format_treebank",
     "open_lines",
+    "parse_constituents",
     "parse_dictionary",
     "parse_links",
     "parse_treebank",
     "read_bitext",
     "read_bytes",
+    "read_constituents",
     "read_dictionary",
     "read_links",
     "read_treebank",
