@@ -52,6 +52,7 @@ KINDS = {
     "align.model1": "isogloss.tasks.align:Model1Aligner",
     "align.model2": "isogloss.tasks.align:Model2Aligner",
     "align.quadratic": "isogloss.tasks.align:QuadraticAligner",
+    "constituency.span": "isogloss.tasks.parse.constituency:ConstituencyParser",
     "parse.delexicalised": "isogloss.tasks.transfer:DelexicalisedParser",
     "parse.dependency": "isogloss.tasks.parse:DependencyParser",
     "parse.induced": "isogloss.tasks.parse:GrammarInducer",

@@ -14,7 +14,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
-from isogloss.data import Bitext, Links
+from isogloss.data import Bitext, Constituents, Links
 from isogloss.errors import ParameterError, UsageError
 from isogloss.samples.synthetic import SyntheticBitext, SyntheticGrammar, synthetic
 
@@ -22,6 +22,7 @@ __all__ = [
     "SyntheticBitext",
     "SyntheticGrammar",
     "bitext",
+    "constituents",
     "gold",
     "names",
     "path",
@@ -31,14 +32,22 @@ __all__ = [
 ]
 
 _LANGUAGES = {"en-de": ("en", "de"), "en-tr": ("en", "tr")}
-What = Literal["source", "target", "gold", "source-trees", "target-trees"]
+_BRACKETED = frozenset({"en-de"})
+What = Literal["source", "target", "gold", "source-trees", "target-trees", "source-constituents", "target-constituents"]
 _FILES: dict[What, str] = {
     "source": "{name}.{source}.txt",
     "target": "{name}.{target}.txt",
     "gold": "{name}.gold.txt",
     "source-trees": "{name}.{source}.conllu",
     "target-trees": "{name}.{target}.conllu",
+    "source-constituents": "{name}.{source}.mrg",
+    "target-constituents": "{name}.{target}.mrg",
 }
+
+
+def _files(name: str) -> list[What]:
+    """What a corpus has: only some have trees of constituents."""
+    return [what for what in _FILES if name in _BRACKETED or not what.endswith("constituents")]
 
 
 def names() -> tuple[str, ...]:
@@ -56,8 +65,8 @@ def path(name: str, what: What) -> Path:
     """
     if name not in _LANGUAGES:
         raise ParameterError(f"samples: no corpus {name!r}; there are {', '.join(_LANGUAGES)}")
-    if what not in _FILES:
-        raise ParameterError(f"samples: {name} has no {what!r}; ask for one of {', '.join(_FILES)}")
+    if what not in _files(name):
+        raise ParameterError(f"samples: {name} has no {what!r}; ask for one of {', '.join(_files(name))}")
     source, target = _LANGUAGES[name]
     return Path(str(files(__name__) / _FILES[what].format(name=name, source=source, target=target)))
 
@@ -76,7 +85,7 @@ def write(name: str, folder: str | Path, *, force: bool = False) -> list[Path]:
     from isogloss.data.formats import atomic_write
     from isogloss.places import refusal
 
-    whole = {Path(folder) / file.name: file.read_bytes() for file in (path(name, what) for what in _FILES)}
+    whole = {Path(folder) / file.name: file.read_bytes() for file in (path(name, what) for what in _files(name))}
     for goal, text in whole.items():
         if goal.exists() and not force and goal.read_bytes() != text:
             raise UsageError(f"{goal}: is there already and differs. Write to another folder with -o, or use --force")
@@ -113,3 +122,18 @@ def trees(name: str = "en-de", side: Literal["source", "target"] = "source") -> 
     if side not in ("source", "target"):
         raise ParameterError(f"samples: side should be 'source' or 'target', not {side!r}")
     return path(name, "source-trees" if side == "source" else "target-trees").read_text(encoding="utf-8")
+
+
+def constituents(name: str = "en-de", side: Literal["source", "target"] = "source") -> Constituents:
+    """Trees of constituents of one side, in the manner of the Penn treebank (English) and of TIGER (German).
+
+    Those of English are of all 50 sentences, and ten more; those of German of the first 40.
+
+    Examples
+    --------
+    >>> print(constituents("en-de", "target")[0])
+    (S (NP (ART Die) (NN Frau)) (VVFIN liest) (NP (ART ein) (NN Buch)) ($. .))
+    """
+    if side not in ("source", "target"):
+        raise ParameterError(f"samples: side should be 'source' or 'target', not {side!r}")
+    return Constituents.read(path(name, "source-constituents" if side == "source" else "target-constituents"))

@@ -1,0 +1,106 @@
+"""`isogloss view` of trees of constituents: one file, or two with what differs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from isogloss.cli._common import say
+from isogloss.cli._constituents import read_trees, read_two
+from isogloss.cli._drawing import Drawable, Drawing, Painters
+from isogloss.errors import TreebankError, UsageError
+
+if TYPE_CHECKING:
+    from isogloss.data.constituents import Constituents
+
+__all__ = ["view_constituents"]
+
+
+def view_constituents(files: Sequence[str], drawing: Drawing) -> None:
+    """Draw trees of one file, or of two over the same words, in the terminal, on a page, or a single one as SVG."""
+    how = (drawing.format, drawing.encoding, drawing.errors)
+    drawing.draw(files, lambda: _Shown.of(files, *how), ("constituency-score", "10 s"))
+
+
+@dataclass(frozen=True)
+class _Shown(Drawable):
+    """Trees of one file, or of two, without traces where there are two."""
+
+    noun: ClassVar[str] = "tree"
+    most: ClassVar[tuple[int, int]] = (500, 10)
+
+    first: Constituents
+    second: Constituents | None
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, files: Sequence[str], format: str, encoding: str, errors: str) -> _Shown:
+        names = tuple(os.path.basename(path) for path in files)
+        names = tuple(files) if len(set(names)) < len(names) else names
+        if len(files) == 1:
+            return cls(read_trees(files[0], format, encoding, errors), None, tuple(names))
+        from isogloss.data.constituent_forms import without_root
+        from isogloss.data.formats.brackets import check_same_words
+
+        first, second = (
+            without_root(trees.stripped()) for trees in read_two(files[0], files[1], format, encoding, errors)
+        )
+        if len(first) != len(second):
+            raise TreebankError(f"{files[0]} has {len(first):,} trees, but {files[1]} has {len(second):,}")
+        for sentence in range(len(first)):
+            check_same_words(first, second, sentence)
+        return cls(first, second, tuple(names))
+
+    def choose(self, sentences: Sequence[int] | None, limit: int, quiet: bool) -> list[int]:
+        """The trees to show, counted from 0; of two files those that differ, the most different first."""
+        n = len(self.first)
+        for number in sentences or ():
+            if number > n:
+                raise UsageError(f"--line {number}: {self.first.name} has {n:,} trees. Give a number from 1 to {n}")
+        if sentences:
+            return [number - 1 for number in sentences]
+        if n == 0:
+            raise TreebankError(f"{self.first.name}: has no trees, so there is nothing to draw. Is it the right file?")
+        if self.second is None:
+            if n > limit:
+                say(f"the first {limit:,} of {n:,} trees are shown; --limit and --line choose others", quiet)
+            return list(range(min(limit, n)))
+        counts = self._differences()
+        order = sorted((k for k in range(n) if counts[k]), key=lambda k: -counts[k])
+        say(f"{len(order):,} of {n:,} trees differ; --limit and --line choose others", quiet)
+        return order[:limit]
+
+    def _differences(self) -> list[int]:
+        """Brackets of each tree that only one of both has."""
+        assert self.second is not None
+        apart = []
+        for one, other in zip(self.first, self.second, strict=True):
+            apart.append(len(set(one.brackets()) ^ set(other.brackets())))
+        return apart
+
+    def as_dict(self, sentence: int) -> dict[str, Any]:
+        """One tree as `isogloss.show.constituents` takes it."""
+        drawn = self.first.as_dict(sentence, self.second, self.names if self.second is not None else ())
+        return drawn | {"number": sentence + 1}
+
+    @property
+    def title(self) -> str:
+        return " – ".join(self.names)
+
+    def painters(self) -> Painters:
+        from isogloss.show import constituents_svg, constituents_terminal, tree_page
+
+        return Painters(tree_page, constituents_svg, constituents_terminal)
+
+    def summary(self) -> dict[str, Any]:
+        """What stands at the top of the page."""
+        facts: dict[str, Any] = {"trees": len(self.first), "words": self.first.n_words}
+        if self.second is not None:
+            from isogloss.metrics.brackets import score_brackets
+
+            score = score_brackets(self.first, self.second, bootstrap=0)
+            facts["trees that differ"] = sum(1 for count in self._differences() if count)
+            facts |= {f"F1 against {self.names[1]}": score.f1, "signature": score.signature}
+        return facts

@@ -1,0 +1,61 @@
+"""Options of constituency parsers: names, defaults, limits and meanings, for Python and for the command line.
+
+Help is made of them, so this module imports nothing that is heavy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from isogloss.estimator import THREADS, Estimator, option
+
+__all__ = ["DECODERS", "RATES", "ConstituencyOptions"]
+
+RATES = {"likelihood": 0.1, "mira": 0.05, "perceptron": 1.0}
+"""Trainers, and the length of their steps."""
+DECODERS = ("mbr", "map")
+
+
+class ConstituencyOptions(Estimator):
+    """Options of `ConstituencyParser`."""
+
+    order: int = option(
+        default=2, choices=(1, 2),
+        help="Score brackets one by one (1, faster), or with the label above them (2, better).",
+    )  # fmt: skip
+    trainer: str = option(
+        default="likelihood", choices=tuple(RATES),
+        help="Learn probabilities of trees, or margins (mira, perceptron).",
+    )  # fmt: skip
+    decoder: str | None = option(
+        default=None, choices=(None, *DECODERS),
+        help="The tree with the most right brackets in expectation (mbr), or the best one (map); mbr for likelihood "
+        "and map for margins if not given.",
+    )  # fmt: skip
+    threshold: float = option(
+        default=0.35, least=0, below=1, help="What a bracket costs with decoder mbr: more gives fewer and surer ones."
+    )
+    tags: str = option(
+        default="predicted", choices=("predicted", "gold"),
+        help="Learn a tagger as well, which the parser carries along, or take tags as they are given.",
+    )  # fmt: skip
+    prune: float = option(
+        default=3e-4, least=0, below=1,
+        help="Spans to which a quick first model of bare brackets gives less than this are not looked at; 0 looks at "
+        "all.",
+    )  # fmt: skip
+    iterations: int = option(default=5, least=1, help="Passes over the trees; with dev, the best number up to this.")
+    rate: float | None = option(
+        default=None, kind=float, above=0, help="Length of steps; as suits the trainer if not given."
+    )
+    l2: float = option(default=10.0, least=0, help="Penalty on the squares of weights.")
+    batch: int = option(default=8, least=1, help="Sentences of a step.")
+    min_count: int = option(default=2, least=1, help="Features that fire less often on gold brackets are left out.")
+    min_word: int = option(
+        default=2, least=1, help="Words that occur less often are seen by their shapes and endings alone."
+    )
+    templates: Sequence[str] | None = option(
+        default=None, kind=(list, tuple), help="What spans are seen by; see isogloss.tasks.parse.constituency.features."
+    )
+    seed: int = option(default=0, least=0, help="Seed of the order of sentences.")
+    threads: int | None = option(default=None, kind=int, least=1, kept=False, help=THREADS)

@@ -1,0 +1,132 @@
+"""From trees to labelled spans and back: what a span model learns, and what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isogloss.data.constituent_forms import ROOTS, collapsed, expanded, stripped, without_root
+from isogloss.data.constituents import Constituents, Nested
+from isogloss.data.treebank import Column
+from isogloss.errors import TreebankError
+
+__all__ = ["Labels", "as_spans", "plain", "trees_of"]
+
+Spans = frozenset[tuple[int, int, int]]
+
+
+def plain(trees: Constituents) -> Constituents:
+    """Trees as a parser learns them: continuous, without function tags and traces."""
+    return stripped(trees.continuous())
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The labels of spans, compound ones for unary chains, and the bracket around whole trees.
+
+    Parameters
+    ----------
+    names : tuple of str
+    root : str, optional
+        The label of the outermost bracket, if all trees have one that says nothing else.
+    """
+
+    names: tuple[str, ...]
+    root: str | None
+
+    @classmethod
+    def of(cls, trees: Constituents) -> tuple[Labels, Constituents]:
+        """Those of some trees, and the trees without the outermost bracket and unary chains.
+
+        The bracket stays where it is more than an ornament: where several nodes, or none, are below it.
+        """
+        root = _root_of(trees)
+        if root is not None:
+            trees = without_root(trees)
+        flat = collapsed(trees)
+        names = sorted({flat.labels.vocabulary[number] for number in np.unique(flat.labels.ids).tolist()})
+        return cls(tuple(names), root), flat
+
+    def numbers(self, trees: Constituents) -> NDArray[np.int64]:
+        """int64[n_nodes]: the number of each node's label, -1 where it is not known."""
+        known = {name: number for number, name in enumerate(self.names)}
+        table = np.array([known.get(name, -1) for name in trees.labels.vocabulary], np.int64)
+        return table[trees.labels.ids] if len(table) else np.zeros(0, np.int64)
+
+
+def _root_of(trees: Constituents) -> str | None:
+    """The label of the outermost bracket, if it could be put back wherever it is taken away."""
+    tops = trees.parents < 0
+    filled = int(np.count_nonzero(trees.lengths))
+    names = {trees.labels.vocabulary[number] for number in np.unique(trees.labels.ids[tops]).tolist()}
+    if int(np.count_nonzero(tops)) != filled or len(names) != 1:
+        return None
+    (name,) = names
+    if name not in ROOTS:
+        return None
+    of_words = np.bincount(trees._above(trees.attached, trees.offsets), minlength=trees.n_nodes)
+    of_nodes = np.bincount(trees._above(trees.parents, trees.node_offsets), minlength=trees.n_nodes)
+    single = (of_nodes[tops] == 1) & (of_words[tops] == 0)
+    return name if single.all() else None
+
+
+def as_spans(trees: Constituents, labels: Labels) -> list[Spans]:
+    """Each tree, without unary chains, as a set of labelled spans.
+
+    A tree whose top does not have all words cannot be said so, and is refused with its line.
+    """
+    numbers = labels.numbers(trees)
+    found = []
+    triples = np.stack([trees.begins, trees.ends, numbers], axis=1).tolist()
+    for number, length in enumerate(trees.lengths.tolist()):
+        own = triples[trees.node_offsets[number] : trees.node_offsets[number + 1]]
+        if length and (not own or own[0][:2] != [0, length]):
+            raise TreebankError(
+                f"{trees.name}, tree {number + 1}: no bracket has all words. Put one around the whole: (TOP ...)"
+            )
+        found.append(frozenset((begin, end, label) for begin, end, label in own if label >= 0))
+    return found
+
+
+def trees_of(
+    words: Iterable[Sequence[str]], tags: Iterable[Sequence[str]], found: Iterable[Spans], labels: Labels, name: str
+) -> Constituents:
+    """Trees of labelled spans, with unary chains and the outermost bracket put back."""
+    words, tags = list(words), list(tags)
+    forests = [_nested(spans, len(own), labels) for spans, own in zip(found, words, strict=True)]
+    return expanded(Constituents.assembled(words, tags, forests, name))
+
+
+def _nested(spans: Spans, n: int, labels: Labels) -> list[int | Nested]:
+    top: list[int | Nested] = []
+    waiting: list[tuple[int, list[int | Nested]]] = [(n, top)]  # where each open node ends, and what it has so far
+    at = 0
+    for begin, end, label in sorted(spans, key=lambda span: (span[0], -span[1])):
+        at = _fill(waiting, at, begin)
+        node: Nested = (labels.names[label], [])
+        waiting[-1][1].append(node)
+        waiting.append((end, node[1]))
+    _fill(waiting, at, n)
+    if labels.root is not None and n:
+        return [(labels.root, top)]
+    return top
+
+
+def _fill(waiting: list[tuple[int, list[int | Nested]]], at: int, until: int) -> int:
+    """Put words at … until - 1 where they belong, and close the nodes that end before `until` or there."""
+    while True:
+        end, inside = waiting[-1]
+        stop = min(end, until)
+        inside.extend(range(at, stop))
+        at = max(at, stop)
+        if end > until or len(waiting) == 1:
+            return at
+        waiting.pop()
+
+
+def column_of(strings: Iterable[Sequence[str]]) -> Column:
+    """The strings of all words of several sentences as a column."""
+    return Column.of(text for sentence in strings for text in sentence)
