@@ -261,6 +261,19 @@ def test_trees_that_are_not_those_of_the_row_are_not_compared(
     assert paired._trees(job, {"UAS": "99", "LAS": "99"}) is None
 
 
+def test_rows_without_trees_are_compared_by_their_intervals(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(run, "KEPT", tmp_path)
+    jobs = [studies.Job("hu", texts.GOLD, model) for model in (studies.FIRST, studies.UDPIPE_1)]
+    ours, theirs = (
+        {f"UAS{end}": str(uas + by) for end, by in (("", 0), ("_low", -1), ("_high", 1))} for uas in (90, 88)
+    )
+    found = [each | {"text": "a", "commit": made} for each, made in ((ours, "1a"), (theirs, "2b"))]
+    test = paired._compare(*jobs, *found, "uas")
+    assert (test["how"], test["commit"], test["difference"]) == (paired.APART, "1a", 2.0)
+    assert test["low"] == pytest.approx(2 - 2**0.5)
+    assert test["p"] == "0.0056"
+
+
 # --- orderings
 
 
