@@ -22,7 +22,7 @@ from isogloss.tasks.parse.scoring import FeatureSet, PartScorer, count_keys
 from isogloss.tasks.parse.training import FLOOR, KnownHeads, TreeModel
 from isogloss.tasks.parse.words import Columns, columns_of, encode
 from isogloss.tasks.transfer.baselines import random_trees
-from isogloss.tasks.transfer.conserving import ConservedEdges
+from isogloss.tasks.transfer.conserving import ConservedEdges, agreed_shares
 from isogloss.tasks.transfer.edges import ProjectedEdges
 
 DATA = Path(os.environ.get("ISOGLOSS_DATA", "../shared/data")) / "treebanks"
@@ -152,3 +152,38 @@ def test_expectations_are_better_than_trees_completed_at_random(kept: float, wro
     model = TreeModel(PartScorer(features, table, np.zeros(0, np.float32)), words, every, Shape(), sentences)
     by_chance = uas_of(KnownHeads(heads, train.offsets, sentences), model, dev, columns)
     assert uas_of(ConservedEdges(edges, sentences, 0.9), model, dev, columns) > by_chance + 4, by_chance
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_shares_by_agreement_by_hand(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    lengths = [3, 0, 5, 1, 4]
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    word = np.array([w for w in range(13) if rng.random() < 0.7 and w != 8])  # that one has no other word beside it
+    first = offsets[np.searchsorted(offsets, word, side="right") - 1]
+    size = np.diff(offsets)[np.searchsorted(offsets, word, side="right") - 1]
+    head = np.array([rng.choice([h for h in range(n + 1) if h != w - f + 1]) for w, f, n in zip(word, first, size)])
+    edges = ProjectedEdges.of(offsets, word, head, None, rng.integers(0, 2, len(word)), None, ("a", "b"))
+    heads = np.where(rng.random(13) < 0.6, 0, 1).astype(np.int32)
+    heads[edges.word[::2]] = edges.head[::2]
+    found = agreed_shares(edges, heads, 0.8)
+    classes: dict[tuple[int, int], list[int]] = {}
+    sides = [2 if h == 0 else int(h > c) for h, c in zip(edges.head, edges.child, strict=True)]
+    for e, side in enumerate(sides):
+        classes.setdefault((int(edges.relation[e]), side), []).append(int(heads[edges.word[e]] == edges.head[e]))
+    mean = np.mean([x for some in classes.values() for x in some])
+    own = [
+        min(1.0, max(0.0, 1 - 0.2 * (1 - np.mean(classes[int(edges.relation[e]), side])) / (1 - mean)))
+        for e, side in enumerate(sides)
+    ]
+    for s in range(5):
+        mine = [own[e] for e in range(len(own)) if edges.sentence[e] == s]
+        assert found[s] == pytest.approx(np.mean(mine) if mine else 0.8)
+
+
+def test_shares_by_agreement_where_all_or_nothing_agrees() -> None:
+    edges = ProjectedEdges.of([0, 2], [0, 1], [2, 0])
+    assert agreed_shares(edges, np.array([2, 0], np.int32), 0.9).tolist() == [1.0]
+    assert agreed_shares(edges, np.array([0, 1], np.int32), 0.9) == pytest.approx([0.9])
+    none = ProjectedEdges.of([0, 2, 2], [], [])
+    assert agreed_shares(none, np.array([0, 1], np.int32), 0.9).tolist() == [0.9, 0.9]

@@ -15,6 +15,7 @@ from isogloss.data import Bitext, Text, Treebank
 from isogloss.errors import BitextError, LinksError, ModelError, ParameterError, TreebankError, UsageError
 from isogloss.progress import QuietProgress
 from isogloss.tasks.transfer import TransferredParser
+from isogloss.tasks.transfer.likely import confidences
 from isogloss.tasks.transfer.options import METHODS
 from isogloss.tasks.transfer.views import universal, without_words
 from isogloss.testing import check_estimator
@@ -68,6 +69,29 @@ def test_the_whole_chain_from_a_treebank_of_the_source_language() -> None:
     report = parser.report_
     assert report["pairs"] == 50 and report["language"] == "de" and report["split"] > 0
     assert 0 < report["projected"] < 1 and 0 < report["confidence"] <= 1
+    forms = {word for k in range(50) for word in samples.bitext("en-de").target[k]} | {"in", "dem", "zu", "an"}
+    assert 0 < len(report["unsure_words"]) <= 10 and set(report["unsure_words"]) <= forms
+    assert 0 < len(report["unsure_lines"]) <= 10 and set(report["unsure_lines"]) <= set(range(1, 51))
+
+
+def test_draws_of_tags_average_trees() -> None:
+    parser = MAKE(draws=4).fit(PAIRS, source=SOURCE, links=LINKS)
+    text = Text.of(["Die Frau liest im Garten .", "Unerhört !"])
+    posteriors, found = parser.predict_proba(text), parser.predict(text, confidence=True)
+    sums = [posteriors[k].sum(axis=0)[1:] for k in range(len(text))]
+    assert np.allclose(np.concatenate(sums), 1.0)
+    heads, place = found.heads, np.arange(found.n_words) - np.repeat(found.offsets[:-1], found.lengths) + 1
+    own = [posteriors[k] for k in np.repeat([0, 1], found.lengths)]
+    assert np.allclose(confidences(found), [m[h, c] for m, h, c in zip(own, heads, place, strict=True)], atol=1e-4)
+    parser.draws = 1
+    best = parser.predict(text)
+    tags = best.columns["upos"]
+    alone = parser.parser_.predict_proba(best)
+    assert not np.allclose(alone.values, posteriors.values)
+    assert found.columns["upos"].ids.tolist() == tags.ids.tolist()  # tags are the most probable all the same
+    given = parser.predict_proba(best, tags="given")
+    parser.draws = 4
+    assert np.array_equal(parser.predict_proba(best, tags="given").values, given.values)
 
 
 def test_contractions_are_split_in_text_and_left_in_treebanks() -> None:
@@ -147,6 +171,11 @@ def test_what_cannot_be_learnt_from_is_said() -> None:
         MAKE(share=0.5).fit(PAIRS, source=SOURCE, links=LINKS)
     with pytest.raises(ParameterError, match="rounds says nothing with method='hard'"):
         MAKE(method="hard", rounds=2).fit(PAIRS, source=SOURCE, links=LINKS)
+    for method, name in (("hard", "sentences"), *(("delexicalised", name) for name in ("sentences", "longest"))):
+        with pytest.raises(ParameterError, match=f"{name} says nothing with method='{method}'"):
+            MAKE(method=method, **{name: 5}).fit(PAIRS, source=SOURCE, links=LINKS)
+    with pytest.raises(ParameterError, match="order says nothing with method='delexicalised'"):
+        MAKE(method="delexicalised", order=2).fit(PAIRS, source=SOURCE, links=LINKS)
     with pytest.raises(UsageError, match="does not learn from trees"):
         MAKE(method="posterior").fit(PAIRS, source=SOURCE, links=LINKS, trees=GOLD)
 
@@ -207,6 +236,7 @@ def test_commands(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert command("transfer", "train", *given, "--source-treebank", names["source-trees"], "--save", model,
                    "--iterations", 2) == 0  # fmt: skip
     said = capfd.readouterr().err
+    assert "to annotate next: tags of" in said and "of the target text (--target-trees)" in said
     assert "50 pairs" in said and "splitting contractions of de" in said and "trees were learnt from" in said
     assert not (tmp_path / "model.checkpoint").exists()
     assert command("transfer", "apply", model, names["target"], "-o", out) == 0
@@ -215,12 +245,17 @@ def test_commands(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     whole = out.read_bytes()
     assert command("parse", "apply", model, names["target"], "-o", out) == 0
     assert out.read_bytes() == whole
+    assert command("transfer", "apply", model, names["target"], "--draws", 1, "-o", out) == 0
+    best = TransferredParser.load(model)
+    best.draws = 1
+    assert np.array_equal(Treebank.read(out).heads, best.predict(samples.bitext("en-de").target).heads)
     assert command("transfer", "apply", model, names["target-trees"], "--keep-tags", "-o", out) == 0
     assert Treebank.read(out).predicted == {"head", "deprel"}
     capfd.readouterr()
     for arguments, words in (
         (("transfer", "train", *given, "--save", model), "give --source-treebank"),
         (("transfer", "apply", model, names["target"], "--keep-tags"), "this is plain text"),
+        (("transfer", "apply", model, names["target-trees"], "--keep-tags", "--draws", 2), "tags that are predicted"),
         (("transfer", "apply", tmp_path / "none", names["target"]), "there is no such saved model"),
         (("tag", "apply", model, names["target"]), "this is a parser"),
     ):

@@ -11,13 +11,30 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from isogloss import cli, samples
+from isogloss import cli, samples, store
 from isogloss.data import Text, Treebank, features_of
 from isogloss.errors import ModelError, ParameterError, TreebankError, UsageError
+from isogloss.structures.batch import Stack
 from isogloss.tasks.parse.cutting import LONGEST
 from isogloss.tasks.parse.words import encode
 from isogloss.tasks.transfer import DelexicalisedParser
-from isogloss.tasks.transfer.similarity import CLOSEST, divergence, similarity_weights, tag_trigrams
+from isogloss.tasks.transfer.directions import (
+    RIDGE,
+    corrected,
+    direction_factors,
+    predicted_directions,
+    tag_directions,
+    tag_orders,
+)
+from isogloss.tasks.transfer.similarity import (
+    CLOSEST,
+    KINDS,
+    TRIGRAMS,
+    divergence,
+    similarity_weights,
+    tag_kinds,
+    tag_trigrams,
+)
 from isogloss.tasks.transfer.views import universal, without_words
 from isogloss.testing.enumerate import trees as all_trees
 
@@ -106,7 +123,108 @@ def test_posteriors_are_summed_by_these_weights(parser: DelexicalisedParser) -> 
     own = {source.name: source.parser for source in parser._learnt.sources}
     seen = without_words(universal(TEXT))
     wanted = sum(weights[name] * own[name].predict_proba(seen).values for name in TREES)
-    assert parser.predict_proba(TEXT).values == pytest.approx(wanted, abs=1e-12)
+    plain = parser.with_sources(TREES)
+    plain.directions = False
+    assert plain.predict_proba(TEXT).values == pytest.approx(wanted, abs=1e-12)
+
+
+# --- directions
+
+
+def test_directions_are_counted_by_both_tags() -> None:
+    counts = tag_directions(TREES["de"])
+    kinds = tag_kinds(TREES["de"])
+    by_hand: Counter[tuple[int, int, int]] = Counter()
+    for s, sentence in enumerate(TREES["de"]):
+        first = int(TREES["de"].offsets[s])
+        for child, head in enumerate(sentence.heads, 1):
+            if head > 0:
+                by_hand[int(child > head), int(kinds[first + child - 1]), int(kinds[first + head - 1])] += 1
+    assert {place: int(counts[place]) for place in by_hand} == by_hand and counts.sum() == sum(by_hand.values())
+    assert not tag_directions(Treebank.of([[("a", "DET")]])).any()
+
+
+def test_orders_are_those_of_neighbours() -> None:
+    text = tagged("DET NOUN VERB", "DET NOUN")
+    kinds = tag_kinds(text)
+    orders = tag_orders(tag_trigrams(text))
+    assert orders[kinds[0], kinds[1]] == 2 and orders[kinds[1], kinds[2]] == 1 and orders[kinds[1], kinds[0]] == 0
+
+
+def test_predicted_directions_are_ridge_regression_in_the_primal() -> None:
+    """α is found from products of sources; here weights of orders are found instead, one tag pair at a time."""
+    rng = np.random.default_rng(1)
+    trigrams = rng.integers(0, 5, (4, TRIGRAMS))
+    directions = rng.integers(0, 9, (4, 2, KINDS, KINDS))
+    target = rng.integers(0, 5, TRIGRAMS)
+    pairs = [(a, b) for a in range(KINDS) for b in range(a + 1, KINDS)]
+    every = [tag_orders(counts) for counts in (*trigrams, target)]
+    often = {(a, b): sum((o[a, b] + o[b, a]) / o.sum() for o in every[:-1]) for a, b in pairs}
+    x = np.array([[math.log((o[a, b] + 2) / (o[b, a] + 2)) * often[a, b] ** 0.5 for a, b in pairs] for o in every])
+    rows, own = x[:-1] - x[:-1].mean(axis=0), x[-1] - x[:-1].mean(axis=0)
+    penalty = RIDGE * (rows**2).sum() / 4
+    found = predicted_directions(target, trigrams, directions)
+    for child, head in ((0, 1), (3, 3), (KINDS - 1, 5)):
+        y = np.log((directions[:, 0, child, head] + 1) / (directions[:, 1, child, head] + 1))
+        beta = np.linalg.solve(rows.T @ rows + penalty * np.eye(len(pairs)), rows.T @ (y - y.mean()))
+        assert found[child, head] == pytest.approx(y.mean() + own @ beta, rel=1e-6, abs=1e-9)
+
+
+def test_one_source_and_sources_that_are_alike_are_not_corrected() -> None:
+    own, counts = tag_trigrams(TREES["en"]), tag_directions(TREES["en"])
+    for n in (1, 3):
+        directions = np.stack([counts] * n)
+        found = predicted_directions(tag_trigrams(TREES["tr"]), np.stack([own] * n), directions)
+        factors = direction_factors(found, directions, np.full(n, 1 / n))
+        assert factors == pytest.approx(np.ones_like(factors))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_corrected_posteriors_by_hand(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    lengths = (1, 4, 0, 3)
+    text = tagged(*(" ".join(rng.choice(TAGS, size=n)) for n in lengths if n))
+    cells = [rng.random((n + 1, n + 1)) for n in lengths if n]
+    factors, kinds = rng.random((2, KINDS, KINDS)) + 0.1, tag_kinds(text)
+    found = corrected(Stack.of(cells, "posteriors", 2), kinds, factors)
+    for s, matrix in enumerate(cells):
+        n, first = len(matrix) - 1, int(text.offsets[s])
+        for child in range(1, n + 1):
+            column = matrix[:, child].copy()
+            for head in range(1, n + 1):
+                column[head] *= factors[int(child > head), kinds[first + child - 1], kinds[first + head - 1]]
+            assert found[s][:, child] == pytest.approx(column / column.sum())
+
+
+def test_a_language_is_corrected_towards_its_own_directions() -> None:
+    """Sources have nouns before or behind their heads, and the order of adpositions tells which of them to believe."""
+
+    def trees(before: bool, adposition_first: bool, n: int = 40) -> Treebank:
+        small, large = (("n", "NOUN"), ("m", "NOUN"))
+        pair = [(*small, 2, "nmod"), (*large, 0, "root")] if before else [(*large, 0, "root"), (*small, 1, "nmod")]
+        case = [("p", "ADP", 2, "case"), ("x", "PROPN", 0, "root")]
+        other = [("x", "PROPN", 0, "root"), ("p", "ADP", 1, "case")]
+        return Treebank.of([pair, case if adposition_first else other] * n)
+
+    sources = {str(k): trees(k < 3, k >= 3) for k in range(6)}
+    made = DelexicalisedParser(iterations=2, exponent=0).fit(sources)
+    for first in (True, False):
+        text = Treebank.of([[("p", "ADP"), ("x", "PROPN")] if first else [("x", "PROPN"), ("p", "ADP")]] * 9
+                           + [[("a", "NOUN"), ("b", "NOUN")]])  # fmt: skip
+        assert made.predict(text).heads[-2:].tolist() == ([0, 1] if first else [2, 0])
+
+
+def test_models_of_before_directions_are_read_and_not_corrected(parser: DelexicalisedParser, tmp_path: Path) -> None:
+    parser.save(tmp_path / "new")
+    saved = store.read(tmp_path / "new", kind="parse.delexicalised")
+    arrays = {name: array for name, array in saved.arrays.items() if name != "directions"}
+    options = {name: value for name, value in saved.options.items() if name != "directions"}
+    store.save(tmp_path / "old", kind="parse.delexicalised", options=options, arrays=arrays, meta=saved.meta)
+    old, plain = DelexicalisedParser.load(tmp_path / "old"), parser.with_sources(TREES)
+    plain.directions = False
+    assert np.array_equal(old.predict_proba(TEXT).values, plain.predict_proba(TEXT).values)
+    old.save(tmp_path / "again")
+    assert np.array_equal(DelexicalisedParser.load(tmp_path / "again").predict(TEXT).heads, plain.predict(TEXT).heads)
 
 
 def test_the_tree_has_the_most_right_heads_in_expectation(parser: DelexicalisedParser) -> None:
@@ -128,12 +246,11 @@ def test_the_tree_has_the_most_right_heads_in_expectation(parser: DelexicalisedP
 
 
 def test_links_that_no_source_has_stay_out() -> None:
-    from isogloss.structures.batch import Stack
-    from isogloss.tasks.transfer.several import _most_expected
+    from isogloss.tasks.transfer.completing import most_expected
 
     # 1 <- root with 0.6 and 2 <- 1 impossible: the tree 0 -> 2 -> 1 is all there is, though 0.6 is more than 0.4
     posteriors = Stack.of([[[0, 0.6, 1.0], [0, 0, 0], [0, 0.4, 0]]], "posteriors", 2)
-    assert _most_expected(posteriors).tolist() == [2, 0]
+    assert most_expected(posteriors).tolist() == [2, 0]
 
 
 def test_one_source_is_that_parser(parser: DelexicalisedParser) -> None:

@@ -165,7 +165,6 @@ def test_what_cannot_be_drawn(view, ours: Path, gold: Path, tmp_path: Path) -> N
     assert "line 2, sentence 1: word 2 is 'dog', but 'fox' in" in says(1, gold, tmp_path / "fox.conllu")
     assert "has 3 sentences. Give a number from 1 to 3" in says(2, gold, "--line", 4)
     assert "two treebanks can be drawn" in says(2, gold, ours, "--gold", gold)
-    assert "LINKS is for two texts" in says(2, gold, ours, "links")
     assert "--model is for two texts" in says(2, gold, "--model", "m")
     assert "--tokenise is for two texts" in says(2, gold, "--tokenise", "unicode")
     (tmp_path / "empty.conllu").write_text("\n")

@@ -21,7 +21,7 @@ from isogloss.engine import cache
 
 # --- sample -----------------------------------------------------------------------------------------------------------
 
-FILES = ["en-de.en.txt", "en-de.de.txt", "en-de.gold.txt", "en-de.en.conllu", "en-de.de.conllu"]
+FILES = [f"en-de.{name}" for name in ("en.txt", "de.txt", "gold.txt", "en.conllu", "de.conllu", "en.mrg", "de.mrg")]
 
 
 def test_sample_writes_files_and_overwrites_none_that_differs(

@@ -50,6 +50,9 @@ COMMANDS = {
     "tag": Command("isogloss.cli.tag", "Tag words: train on a treebank, apply to new text, score."),
     "dictionary": Command("isogloss.cli.dictionary", "Say what a dictionary of tags covers, and how well it fits."),
     "parse": Command("isogloss.cli.parse", "Parse sentences: train on a treebank, apply to new text, score."),
+    "constituency": Command(
+        "isogloss.cli.constituency", "Parse constituents: train on bracketed trees, apply to new text, score."
+    ),
     "split": Command("isogloss.cli.split", "Split contractions as trees do: Italian `della` is `di la`."),
     "doctor": Command("isogloss.cli.doctor", "Say what is odd about a corpus, what to do, and what it will cost."),
     "transfer": Command(

@@ -97,15 +97,18 @@ class GroupedHelp(TyperCommand):
 # Options -------------------------------------------------------------------------------------------------------------
 
 
-def choice(*names: str, option: str, help: str, panel: str | None = None) -> Any:
-    """An option that takes one of a few words: ``Annotated[str, choice("a", "b", option="--letter", help="...")]``."""
+def choice(*names: str, option: str, help: str, panel: str | None = None, metavar: str | None = None) -> Any:
+    """An option that takes one of a few words: ``Annotated[str, choice("a", "b", option="--letter", help="...")]``.
+
+    Help shows the words beside the option, or `metavar` where they are too many for a line: `help` then names them.
+    """
 
     def check(value: str | None) -> str | None:
         if value is not None and value not in names:
             raise typer.BadParameter(f"'{value}' is not one of {', '.join(names)}")
         return value
 
-    return typer.Option(option, metavar="|".join(names), help=help, callback=check, rich_help_panel=panel)
+    return typer.Option(option, metavar=metavar or "|".join(names), help=help, callback=check, rich_help_panel=panel)
 
 
 def two(kind: Callable[[str], Any], example: str) -> Callable[[str], tuple[Any, Any]]:

@@ -8,6 +8,7 @@ from isogloss.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
     from isogloss.tasks.parse import DependencyParser, GrammarInducer, JointMorphologyParser, StyleAdapter
+    from isogloss.tasks.parse.constituency import ConstituencyParser
     from isogloss.tasks.tag import Tagger
     from isogloss.tasks.transfer import DelexicalisedParser, TransferredParser
 
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "USES", "Use", "check_dependency_parser", "header_of", "load_aligner", "load_dependency_parser", "load_parser",
-    "load_tagger",
+    "USES", "Use", "check_dependency_parser", "header_of", "load_aligner", "load_constituency_parser",
+    "load_dependency_parser", "load_parser", "load_tagger",
 ]  # fmt: skip
 
 
@@ -37,6 +38,7 @@ USES = {
     "align": Use("an aligner", "isogloss align --model"),
     "tag": Use("a tagger", "isogloss tag apply"),
     "parse": Use("a parser", "isogloss parse apply"),
+    "constituency": Use("a constituency parser", "isogloss constituency apply"),
 }
 """By the first part of the kinds in `isogloss.store.KINDS`."""
 
@@ -81,6 +83,15 @@ def load_parser(path: str, threads: int | None = None) -> AnyParser:
     """A saved parser of any kind."""
     parser: AnyParser = _load(path, "parse")
     parser.threads = threads
+    return parser
+
+
+def load_constituency_parser(path: str, threads: int | None = None) -> ConstituencyParser:
+    """A saved parser of constituents."""
+    parser: ConstituencyParser = _load(path, "constituency")
+    parser.threads = threads
+    if parser.tagger_ is not None:
+        parser.tagger_.threads = threads
     return parser
 
 

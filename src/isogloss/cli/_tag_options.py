@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from isogloss.cli._evidence import bitext_option, dictionary_option, links_option
 from isogloss.tasks.tag.options import COLUMNS, CrfOptions, DictionaryOptions, GraphOptions, ProjectedOptions
 
 __all__ = [
@@ -54,20 +55,14 @@ ColumnNames = Annotated[
 ]
 DictionaryFile = Annotated[
     str | None,
-    typer.Option(
-        "--dictionary",
-        metavar="DICT",
-        rich_help_panel=EVIDENCE,
-        help="Words with the tags they may have, a pair a line: learn from TRAIN as text without tags.",
+    dictionary_option(
+        "Words with the tags they may have, a pair a line: learn from TRAIN as text without tags.", EVIDENCE
     ),
 ]
 BitextFiles = Annotated[
     tuple[str, str] | None,
-    typer.Option(
-        "--bitext",
-        metavar="SOURCE TARGET",
-        rich_help_panel=EVIDENCE,
-        help="Learn to tag the language of TARGET, along links to SOURCE, line by line its translation.",
+    bitext_option(
+        "Learn to tag the language of TARGET, along links to SOURCE, line by line its translation.", EVIDENCE
     ),
 ]
 SourceTags = Annotated[
@@ -76,15 +71,7 @@ SourceTags = Annotated[
         "--source-tags", metavar="FILE", rich_help_panel=EVIDENCE, help="SOURCE in CoNLL-U with tags (tag apply)."
     ),
 ]
-LinksFile = Annotated[
-    str | None,
-    typer.Option(
-        "--links",
-        metavar="FILE",
-        rich_help_panel=EVIDENCE,
-        help="Links of the bitext (align --scores); found anew without it.",
-    ),
-]
+LinksFile = Annotated[str | None, links_option(EVIDENCE)]
 Graph = Annotated[
     bool,
     typer.Option(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from isogloss.cli._common import progress_for, warn
+from isogloss.cli._evidence import check_bitext
 from isogloss.cli._options import flag_of
 from isogloss.cli._treebanks import read_either, read_treebank
 from isogloss.errors import TreebankError, UsageError
@@ -308,9 +309,8 @@ def _facts(tagger: Any, text: Treebank) -> dict[str, Any]:
 
 def way_of(request: Request) -> _Way:
     """How to train, by what is given."""
-    swallowed = [name for name in request.bitext or () if name.startswith("--")]
-    if swallowed:
-        raise UsageError(f"--bitext needs two files, SOURCE and TARGET; {swallowed[0]} is an option")
+    if request.bitext is not None:
+        check_bitext(request.bitext)
     if request.bitext is not None and request.graph:
         raise UsageError("--graph and --bitext are two ways to train; give one of them")
     if request.dictionary is not None and request.graph:

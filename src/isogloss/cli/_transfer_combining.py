@@ -33,7 +33,7 @@ SOURCES = 8
 """Sources that are named with their shares; the rest is summed up."""
 
 
-@with_options(DelexicalisedOptions, first=("exponent", "iterations", "seed"))
+@with_options(DelexicalisedOptions, first=("exponent", "directions", "iterations", "seed"))
 def combine(
     treebanks: Annotated[
         list[str],

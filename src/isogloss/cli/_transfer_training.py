@@ -26,6 +26,7 @@ from isogloss.cli._common import (
     write_json,
     write_result,
 )
+from isogloss.cli._evidence import bitext_option, check_bitext, dictionary_option, links_option, source_trees_option
 from isogloss.cli._models import header_of, load_parser
 from isogloss.cli._options import with_options
 from isogloss.cli._treebanks import InFormat, SaveFolder, read_either, read_treebank, standard_input_once
@@ -42,10 +43,7 @@ EVIDENCE = "What to learn from"
 LEARNING = "Learning"
 
 BitextFiles = Annotated[
-    tuple[str, str],
-    typer.Option(
-        "--bitext", metavar="SOURCE TARGET", help="Text in the language that has a treebank, and its translation."
-    ),
+    tuple[str, str], bitext_option("Text in the language that has a treebank, and its translation.")
 ]
 SourceTreebank = Annotated[
     str | None,
@@ -56,25 +54,12 @@ SourceTreebank = Annotated[
 ]  # fmt: skip
 DictionaryFile = Annotated[
     str | None,
-    typer.Option(
-        "--dictionary", metavar="DICT", rich_help_panel=EVIDENCE,
-        help="Words of the target language with the tags they may have, a pair a line.",
-    ),
-]  # fmt: skip
-LinksFile = Annotated[
-    str | None,
-    typer.Option(
-        "--links", metavar="FILE", rich_help_panel=EVIDENCE,
-        help="Links of the bitext (align --scores); found anew without it.",
-    ),
-]  # fmt: skip
+    dictionary_option("Words of the target language with the tags they may have, a pair a line.", EVIDENCE),
+]
+LinksFile = Annotated[str | None, links_option(EVIDENCE)]
 SourceTrees = Annotated[
-    str | None,
-    typer.Option(
-        "--source-trees", metavar="FILE", rich_help_panel=EVIDENCE,
-        help="SOURCE in CoNLL-U with tags and trees; parsed anew without it.",
-    ),
-]  # fmt: skip
+    str | None, source_trees_option("SOURCE in CoNLL-U with tags and trees; parsed anew without it.", EVIDENCE)
+]
 TargetTags = Annotated[
     str | None,
     typer.Option(
@@ -92,7 +77,7 @@ TargetTrees = Annotated[
 
 
 @with_options(
-    TransferOptions, "sentences", "longest", "iterations", "rounds", "share", "seed", panel=LEARNING,
+    TransferOptions, "sentences", "longest", "iterations", "rounds", "share", "shares", "draws", "seed", panel=LEARNING,
     first=("method", "order", "contractions"),
 )  # fmt: skip
 def train(
@@ -150,9 +135,7 @@ class Files:
 
     def check(self) -> None:
         """Refuse what cannot be meant."""
-        swallowed = [name for name in self.bitext if name.startswith("--")]
-        if swallowed:
-            raise UsageError(f"--bitext needs two files, SOURCE and TARGET; {swallowed[0]} is an option")
+        check_bitext(self.bitext)
         _, *others = astuple(self)
         standard_input_once(*self.bitext, *others)
 
@@ -226,6 +209,11 @@ def _described(parser: TransferredParser) -> list[str]:
             f"{found['sentences']:,} trees were learnt from; by their probabilities, "
             f"{100 * found['confidence']:.0f}% of all completed heads are right"
         )
+    if found.get("unsure_words"):
+        lines.append(f"to annotate next: tags of {', '.join(found['unsure_words'])} (--dictionary)")
+    if found.get("unsure_lines"):
+        numbers = ", ".join(f"{line:,}" for line in found["unsure_lines"])
+        lines.append(f"or trees of lines {numbers} of the target text (--target-trees), of which it is least sure")
     return lines
 
 
@@ -244,6 +232,17 @@ def apply(
     confidence: Annotated[
         bool, typer.Option("--confidence", help="Write the probability of each link into MISC: Confidence=0.98.")
     ] = False,
+    draws: Annotated[
+        int | None,
+        typer.Option(
+            "--draws",
+            metavar="N",
+            min=1,
+            max=100,
+            show_default=False,
+            help="Tags to draw for each word; 1 takes the best, and is fastest. [default: that of the model]",
+        ),
+    ] = None,
     threads: Threads = None,
     quiet: Quiet = False,
     format: InFormat = "auto",
@@ -269,6 +268,9 @@ def apply(
         given = read_either(text, format, encoding=encoding, errors=errors, tokenise=tokenise or "space")
         if keep_tags and not isinstance(given, Treebank):
             raise UsageError(f"{text}: --keep-tags needs CoNLL-U with tags, and this is plain text")
+        if keep_tags and draws is not None:
+            raise UsageError("--draws is for tags that are predicted, and --keep-tags takes those that are there")
+        parser.draws = parser.draws if draws is None else draws
         parsed = parser.predict(given, tags="given" if keep_tags else "predicted", confidence=confidence)
         write_result(output, parsed.to_bytes())
     seconds = time.perf_counter() - began

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import shutil
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from isogloss.cli._common import check_output, compiling, is_standard_output, say, write_result
-from isogloss.cli._treebanks import read_treebank, standard_input_once
+from isogloss.cli._common import say
+from isogloss.cli._drawing import Drawable, Drawing, Painters
 from isogloss.errors import TreebankError, UsageError
 
 if TYPE_CHECKING:
@@ -22,8 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["FORMATS", "is_treebank", "view_trees"]
 
 FORMATS = ("conllu", "conllx", "conll2009")
-_MOST_ON_A_PAGE = 500
-_MOST_IN_A_TERMINAL = 10
 _SNIFFED = 1 << 16
 
 
@@ -50,45 +46,18 @@ def is_treebank(path: str, format: str) -> bool:
     return False
 
 
-def view_trees(
-    files: Sequence[str],
-    *,
-    output: str | None,
-    limit: int | None,
-    terminal: bool,
-    sentences: Sequence[int] | None,
-    title: str | None,
-    quiet: bool,
-    format: str,
-    encoding: str,
-    errors: str,
-) -> None:
+def view_trees(files: Sequence[str], drawing: Drawing) -> None:
     """Draw one treebank, or two over the same words, in the terminal, on a page, or a single tree as SVG."""
-    standard_input_once(*files)
-    check_output(output, files)
-    in_terminal = is_standard_output(output) and sys.stdout is not None and sys.stdout.isatty()
-    as_svg = output is not None and output.lower().endswith(".svg") and not terminal
-    as_characters = terminal or in_terminal
-    with compiling("tag-score", quiet, "10 s"):  # the same kernels: those that read
-        named = None if format == "auto" else format
-        shown = Shown.of([read_treebank(path, encoding, errors, named) for path in files])
-        most = limit or (_MOST_IN_A_TERMINAL if as_characters else _MOST_ON_A_PAGE)
-        chosen = shown.choose(sentences, most, quiet=quiet or limit is not None or as_svg)
-        if as_svg:
-            assert output is not None
-            write_result(output, shown.svg(chosen, output))
-        elif as_characters:
-            write_result(output, shown.drawings(chosen, colour=in_terminal and not os.environ.get("NO_COLOR")))
-        else:
-            from isogloss.show import tree_page
-
-            drawn = map(shown.as_dict, chosen)
-            write_result(output, tree_page(drawn, title=title or " – ".join(shown.names), summary=shown.summary()))
+    job = ("tag-score", "10 s")  # the same kernels: those that read
+    drawing.draw(files, lambda: Shown.of([drawing.read(path) for path in files]), job)
 
 
 @dataclass(frozen=True)
-class Shown:
+class Shown(Drawable):
     """One treebank, or two of the same words."""
+
+    noun: ClassVar[str] = "tree"
+    most: ClassVar[tuple[int, int]] = (500, 10)
 
     first: Treebank
     second: Treebank | None
@@ -156,22 +125,14 @@ class Shown:
         drawn["title"] = number if drawn["title"] == number else f"{number}, {drawn['title']}"
         return drawn | {"number": sentence + 1}
 
-    def drawings(self, chosen: Sequence[int], colour: bool) -> Iterator[str]:
-        from isogloss.show import tree_terminal
+    @property
+    def title(self) -> str:
+        return " – ".join(self.names)
 
-        width = max(shutil.get_terminal_size().columns, 20)
-        for number, sentence in enumerate(chosen):
-            yield ("\n" if number else "") + tree_terminal(self.as_dict(sentence), width=width, colour=colour) + "\n"
+    def painters(self) -> Painters:
+        from isogloss.show import tree_page, tree_svg, tree_terminal
 
-    def svg(self, chosen: Sequence[int], output: str) -> str:
-        from isogloss.show import tree_svg
-
-        if len(chosen) != 1:
-            raise UsageError(
-                f"{output}: a picture has one tree, and there are {len(chosen):,} to draw. Choose one with --line N, "
-                "or write a page: -o trees.html"
-            )
-        return tree_svg(self.as_dict(chosen[0])) + "\n"
+        return Painters(tree_page, tree_svg, tree_terminal)
 
     def summary(self) -> dict[str, Any]:
         """What stands at the top of the page."""

@@ -24,6 +24,7 @@ from isogloss.cli._common import (
     write_json,
     write_result,
 )
+from isogloss.cli._evidence import bitext_option, links_option, source_trees_option
 from isogloss.cli._memory import say_if_strange
 from isogloss.cli._models import check_dependency_parser, header_of, load_dependency_parser, load_parser
 from isogloss.cli._options import with_options
@@ -78,28 +79,12 @@ def train(
     resume: Resume = False,
     bitext: Annotated[
         tuple[str, str] | None,
-        typer.Option(
-            "--bitext",
-            metavar="SOURCE TARGET",
-            rich_help_panel=TRANSLATED,
-            help="In place of TRAIN: learn to parse the language of TARGET, through links to SOURCE.",
-        ),
+        bitext_option("In place of TRAIN: learn to parse the language of TARGET, through links to SOURCE.", TRANSLATED),
     ] = None,
     source_trees: Annotated[
-        str | None,
-        typer.Option(
-            "--source-trees", metavar="FILE", rich_help_panel=TRANSLATED, help="SOURCE in CoNLL-U, with tags and trees."
-        ),
+        str | None, source_trees_option("SOURCE in CoNLL-U, with tags and trees.", TRANSLATED)
     ] = None,
-    links: Annotated[
-        str | None,
-        typer.Option(
-            "--links",
-            metavar="FILE",
-            rich_help_panel=TRANSLATED,
-            help="Links of the bitext (align --scores); found anew without it.",
-        ),
-    ] = None,
+    links: Annotated[str | None, links_option(TRANSLATED)] = None,
     method: Annotated[
         str | None,
         choice(

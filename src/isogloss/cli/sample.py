@@ -21,6 +21,8 @@ def command(
 ) -> None:
     """Write the files of a bundled corpus: both texts, gold links, and trees of the first sentences.
 
+    en-de also has trees of constituents, in brackets (.mrg).
+
     Fifty sentence pairs, written for this project; see docs/samples.md. A file that is there already and differs is not
     overwritten.
     """

@@ -22,6 +22,7 @@ from isogloss.cli._common import (
     warn,
     write_result,
 )
+from isogloss.cli._evidence import bitext_option, check_bitext, links_option, source_trees_option
 from isogloss.cli._models import check_dependency_parser, load_dependency_parser
 from isogloss.cli._transfer_combining import combine
 from isogloss.cli._transfer_training import apply, train
@@ -39,18 +40,9 @@ WHAT = "heads,tags,feats"
 
 
 def project(
-    bitext: Annotated[
-        tuple[str, str],
-        typer.Option("--bitext", metavar="SOURCE TARGET", help="Two texts, line by line translations, tokenised."),
-    ],
-    source_trees: Annotated[
-        str,
-        typer.Option("--source-trees", metavar="FILE", help="SOURCE in CoNLL-U, with what is to be carried."),
-    ],
-    links: Annotated[
-        str | None,
-        typer.Option("--links", metavar="LINKS", help="Links of the bitext (align --scores); found anew without it."),
-    ] = None,
+    bitext: Annotated[tuple[str, str], bitext_option("Two texts, line by line translations, tokenised.")],
+    source_trees: Annotated[str, source_trees_option("SOURCE in CoNLL-U, with what is to be carried.")],
+    links: Annotated[str | None, links_option()] = None,
     model: Annotated[
         str | None, typer.Option("--model", metavar="MODEL", help="Find the links with this saved aligner.")
     ] = None,
@@ -129,9 +121,7 @@ def _check(
     parser: str | None,
     threshold: float,
 ) -> None:
-    swallowed = [name for name in bitext if name.startswith("--")]
-    if swallowed:
-        raise UsageError(f"--bitext needs two files, SOURCE and TARGET; {swallowed[0]} is an option")
+    check_bitext(bitext)
     known = ("heads", "tags", "feats", "names")
     wrong = [name for name in what if name not in known]
     if wrong:

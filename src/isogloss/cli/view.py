@@ -24,9 +24,13 @@ from isogloss.cli._common import (
     two,
     write_result,
 )
+from isogloss.cli._constituents import KINDS, is_trees
+from isogloss.cli._drawing import Drawing
 from isogloss.cli._models import load_aligner
 from isogloss.cli._reading import ReadingOptions, with_reading
 from isogloss.cli._systems import NamedLinks, check_needed, job_of, named_files, read_named
+from isogloss.cli._view_constituents import view_constituents
+from isogloss.cli._view_projection import view_projection
 from isogloss.cli._view_trees import FORMATS, is_treebank, view_trees
 from isogloss.errors import BitextError, UsageError
 
@@ -55,7 +59,8 @@ Target = Annotated[
     ),
 ]
 LinksFile = Annotated[
-    str | None, typer.Argument(metavar="[LINKS]", show_default=False, help="The links of two texts; not for trees.")
+    str | None,
+    typer.Argument(metavar="[LINKS]", show_default=False, help="The links of two texts, or of two treebanks."),
 ]
 Gold = Annotated[
     str | None,
@@ -91,6 +96,16 @@ Line = Annotated[
 ]
 Sentence = Annotated[list[int] | None, typer.Option("--sentence", min=1, hidden=True)]
 Title = Annotated[str | None, typer.Option("--title", metavar="TEXT", help="What the page is called.")]
+LinksOf = Annotated[
+    str | None,
+    choice(
+        "tokens",
+        "words",
+        option="--links-of",
+        help="What LINKS of two treebanks count: tokens as they are written, or the words that trees have. "
+        "[default: tokens]",
+    ),
+]
 Format = Annotated[
     str,
     choice(
@@ -100,9 +115,12 @@ Format = Annotated[
         "tsv",
         "tmx",
         *FORMATS,
+        *KINDS[:3],
         option="--format",
         panel=READING,
-        help="How one file holds both sides: `source ||| target` (bars), columns (tsv), or TMX; or what trees are in.",
+        metavar="NAME",
+        help="How text is held: two files (pair), `source ||| target` (bars), columns (tsv), tmx; or what trees are "
+        f"in: {', '.join((*FORMATS, *KINDS[:3]))}.",
     ),
 ]
 Languages = Annotated[
@@ -131,6 +149,7 @@ def command(
     line: Line = None,
     sentence: Sentence = None,
     title: Title = None,
+    links_of: LinksOf = None,
     quiet: Quiet = False,
     format: Format = "auto",
     *,
@@ -141,23 +160,38 @@ def command(
     The page goes to -o, or to stdout if that is not a terminal; with gold it shows what is right, wrong and missed, and
     can be sorted by that. Of two systems, the pairs where they differ most come first.
 
-    A treebank (CoNLL-U, CoNLL-X, CoNLL-2009) is drawn as trees, and a second one beside it, with what differs marked;
-    -o tree.svg takes a single tree.
+    A treebank (CoNLL-U, CoNLL-X, CoNLL-2009, bracketed trees) is drawn as trees, and a second one beside it, with what
+    differs marked; -o tree.svg takes a single tree. With LINKS, the second treebank is the translation of the first,
+    and what the links carry of the first tree is drawn beside the second (dashed).
     """
     lines = [*(line or ()), *(sentence or ())] or None
-    if is_treebank(source, format):
+    bracketed = is_trees(source, format)
+    if bracketed or is_treebank(source, format):
         _refuse_for_trees(
-            source, links=links, model=model, systems=systems, normalise=asked.normalise, columns=asked.columns,
+            source, model=model, systems=systems, normalise=asked.normalise, columns=asked.columns,
             languages=asked.languages, source_encoding=asked.source_encoding, target_encoding=asked.target_encoding,
             tokenise=asked.tokenise,
         )  # fmt: skip
+        drawing = Drawing(output, limit, terminal, lines, title, quiet, format, asked.encoding, asked.errors)
+        if links is not None and target is not None:
+            if bracketed:
+                raise UsageError(
+                    f"view: {source}: links are drawn between treebanks with dependencies, not between constituents. "
+                    "Leave out LINKS"
+                )
+            if gold is not None or other is not None:
+                raise UsageError(
+                    "view: with links, two treebanks are drawn as they are; leave out --gold and --compare"
+                )
+            return view_projection((source, target, links), drawing, links_of or "tokens")
+        if links_of is not None:
+            raise UsageError("view: --links-of says what LINKS of two treebanks count, and there are none")
         files = [path for path in (source, target, gold, other) if path is not None]
         if len(files) > 2:
             raise UsageError(f"view: two treebanks can be drawn side by side, not {len(files)}: {', '.join(files)}")
-        return view_trees(
-            files, output=output, limit=limit, terminal=terminal, sentences=lines, title=title, quiet=quiet,
-            format=format, encoding=asked.encoding, errors=asked.errors,
-        )  # fmt: skip
+        return (view_constituents if bracketed else view_trees)(files, drawing)
+    if links_of is not None:
+        raise UsageError("view: --links-of is for two treebanks. Leave it out")
     if target is None:
         if source != "-" and not os.path.exists(source):
             raise UsageError(f"{source}: no such file")
@@ -192,7 +226,7 @@ def _refuse_for_trees(source: str, **given: object) -> None:
     """Options that make no sense for a treebank are not passed over in silence."""
     for name, value in given.items():
         if value:
-            option = "LINKS" if name == "links" else f"--{'links' if name == 'systems' else name.replace('_', '-')}"
+            option = f"--{'links' if name == 'systems' else name.replace('_', '-')}"
             raise UsageError(
                 f"view: {option} is for two texts, but {source} is a treebank. Leave it out, or say what {source} is "
                 "with --format"

@@ -95,6 +95,11 @@ LINES = (
     f"transfer combine {_TREES} en-tr.tr.conllu --target en-de.de.conllu --iterations 2 --save several",
     "parse apply several en-de.de.conllu --confidence -o parsed.conllu",
     "parse score parsed.conllu parsed.conllu -o trees.txt",
+    "constituency train en-de.en.mrg --dev en-de.en.mrg --iterations 2 --save brackets",
+    "constituency train en-de.de.mrg --order 1 --tags gold --decoder map --iterations 2 --save brackets1",
+    "constituency train en-de.de.mrg --trainer mira --iterations 2 --save brackets-mira",
+    "constituency apply brackets en-de.en.txt -o brackets.mrg",
+    "constituency score en-de.en.mrg en-de.en.mrg --breakdown -o brackets.txt",
 )
 """Command lines that use every kernel, on the bundled sample; each may use what those before it wrote."""
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from importlib import resources
-from typing import Any
+from typing import Any, NamedTuple
 
 from isogloss.show._measure import runs_right_to_left
 from isogloss.show._page import _summary, _text
 from isogloss.show._tree_picture import Picture
+from isogloss.show.constituents import Bracketing, constituents_svg
 from isogloss.show.trees import tree_svg
 
-__all__ = ["tree_page"]
+__all__ = ["Figure", "tree_page", "write_page_of"]
 
+ARROWS = "An arrow points from a word to one that depends on it. Fainter links are less sure, if that is known."
+LINES = "Lines lead from a constituent to its parts. Fainter ones are less sure, if that is known."
 _STYLE = """
 .tree { overflow-x: auto; min-height: 0; content-visibility: auto; contain-intrinsic-size: auto 16rem; }
 .tree svg { display: block; direction: ltr; }
@@ -81,7 +84,8 @@ def tree_page(
     Parameters
     ----------
     trees : iterable of dict
-        See `isogloss.show.trees`; `number` may say which sentence of the file it is, from 1. Read once, none is kept.
+        See `isogloss.show.trees` and `isogloss.show.constituents`; `number` may say which sentence of the file it is,
+        from 1. Read once, none is kept.
     title : str
         What the page is called.
     summary : dict, optional
@@ -98,32 +102,48 @@ def tree_page(
     >>> text.count("<svg"), "<here>" in text, "&lt;here&gt;" in text
     (1, False, True)
     """
-    style = (resources.files("isogloss.show") / "assets" / "page.css").read_text(encoding="utf-8")
+    yield from write_page_of(map(_figure, trees), title, summary, ARROWS)
+
+
+def _figure(tree: Mapping[str, Any]) -> Figure:
+    """One tree, of links or of constituents, with what there is to say of it."""
+    bracketed = "parents" in tree
+    picture = Bracketing.of(tree) if bracketed else Picture.of(tree)
+    drawn = (constituents_svg if bracketed else tree_svg)(tree, standalone=False)
+    said = [text for side in picture.sides for text in (*picture.words, *side.tags, *side.labels)]
+    note = LINES if bracketed else ARROWS
+    if len(picture.sides) == 2:
+        first, second = picture.names
+        note += f" Above the words: {first}; below them: {second}. Thicker lines and ≠ are where they differ."
+    return Figure(drawn, said, note, tree.get("number"), runs_right_to_left(picture.words))
+
+
+class Figure(NamedTuple):
+    """A picture on a page: SVG, the words it is found by, and what is said above all pictures like it."""
+
+    svg: str
+    words: Sequence[str]
+    note: str
+    number: int | None = None
+    right_to_left: bool = False
+
+
+def write_page_of(
+    figures: Iterable[Figure], title: str, summary: Mapping[str, Any] | None, note: str
+) -> Iterator[str]:  # fmt: skip
+    """A page of pictures that can be searched; `note` is said where there are none."""
+    style = (resources.files("isogloss.show") / "assets" / "page.css").read_text(encoding="utf-8") + _STYLE
     begun = False
-    for number, tree in enumerate(trees, start=1):
-        picture = Picture.of(tree)
+    for number, figure in enumerate(figures, start=1):
         if not begun:
-            yield _head(title, style, summary, len(picture.sides) == 2, picture.names)
+            yield _HEAD.format(title=_text(title), style=style, summary=_summary(summary), note=_text(figure.note))
             begun = True
-        yield _figure(picture, tree, number)
+        direction = ' dir="rtl"' if figure.right_to_left else ""
+        yield (
+            f'<figure class="pair tree"{direction} data-number="{int(figure.number or number)}" '
+            f'data-words="{escape(" ".join(dict.fromkeys(figure.words)).lower())}">{figure.svg}</figure>\n'
+        )
     if not begun:
-        yield _head(title, style, summary, False, ())
+        yield _HEAD.format(title=_text(title), style=style, summary=_summary(summary), note=_text(note))
         yield '<p class="note">There is nothing to show.</p>\n'
     yield f"</main>\n<script>{_SCRIPT}</script>\n</body>\n</html>\n"
-
-
-def _head(title: str, style: str, summary: Mapping[str, Any] | None, two: bool, names: tuple[str, ...]) -> str:
-    note = "An arrow points from a word to one that depends on it. Fainter links are less sure, if that is known."
-    if two:
-        note += f" Above the words: {names[0]}; below them: {names[1]}. Thicker links and ≠ are where they differ."
-    return _HEAD.format(title=_text(title), style=style + _STYLE, summary=_summary(summary), note=_text(note))
-
-
-def _figure(picture: Picture, tree: Mapping[str, Any], number: int) -> str:
-    words = [text for side in picture.sides for text in (*picture.words, *side.tags, *side.labels)]
-    direction = ' dir="rtl"' if runs_right_to_left(picture.words) else ""
-    return (
-        f'<figure class="pair tree"{direction} data-number="{int(tree.get("number", number))}" '
-        f'data-words="{escape(" ".join(dict.fromkeys(words)).lower())}">'
-        f"{tree_svg(tree, standalone=False)}</figure>\n"
-    )

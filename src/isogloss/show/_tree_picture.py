@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from isogloss.errors import ParameterError
 from isogloss.show._console import _BIDI_CONTROLS
 from isogloss.show._measure import printable
 
-__all__ = ["Arc", "Picture", "Side"]
+__all__ = ["Arc", "Picture", "Side", "place_arcs"]
 
 
 class Arc(NamedTuple):
@@ -43,23 +43,32 @@ class Side(NamedTuple):
 
     def arcs(self) -> list[Arc]:
         """Links between words, each on a level of its own above all shorter links it lies over."""
-        import numpy as np  # only here: importing it takes longer than to draw a tree
-
         pairs = [(head - 1, word) for word, head in enumerate(self.heads) if head > 0 and head - 1 != word]
-        highest = np.zeros(len(self.heads), np.int64)  # above the gap between a word and the next
-        ending: list[set[int]] = [set() for _ in self.heads]  # levels of the arcs whose last word this is
-        starting: list[set[int]] = [set() for _ in self.heads]
-        placed: list[Arc] = []
-        for head, word in sorted(pairs, key=lambda pair: (abs(pair[0] - pair[1]), min(pair))):
-            low, high = min(head, word), max(head, word)
-            level = 1 + int(highest[low:high].max())
-            while level in ending[low] or level in starting[high]:  # two that meet at a word would look like one
-                level += 1
-            highest[low:high] = level
-            starting[low].add(level)
-            ending[high].add(level)
-            placed.append(Arc(head, word, level))
-        return placed
+        return place_arcs(pairs, len(self.heads))
+
+
+def place_arcs(pairs: Iterable[tuple[int, int]], n: int) -> list[Arc]:
+    """Links (head, word) between `n` words, from 0, each on a level of its own above all shorter links it lies over.
+
+    >>> [arc.level for arc in place_arcs([(0, 2), (0, 1), (1, 2)], 3)]
+    [1, 2, 3]
+    """
+    import numpy as np  # only here: importing it takes longer than to draw a tree
+
+    highest = np.zeros(n, np.int64)  # above the gap between a word and the next
+    ending: list[set[int]] = [set() for _ in range(n)]  # levels of the arcs whose last word this is
+    starting: list[set[int]] = [set() for _ in range(n)]
+    placed: list[Arc] = []
+    for head, word in sorted(pairs, key=lambda pair: (abs(pair[0] - pair[1]), min(pair))):
+        low, high = min(head, word), max(head, word)
+        level = 1 + int(highest[low:high].max())
+        while level in ending[low] or level in starting[high]:  # two that meet at a word would look like one
+            level += 1
+        highest[low:high] = level
+        starting[low].add(level)
+        ending[high].add(level)
+        placed.append(Arc(head, word, level))
+    return placed
 
 
 class Picture(NamedTuple):

@@ -306,19 +306,25 @@ def _links(picture: Picture, layout: _Layout, number: int) -> Iterator[tuple[str
     top = max((arc.level for arc in arcs), default=0) + 1
     for arc in arcs:
         start, end = layout.middles[arc.head], layout.middles[arc.word]
-        start += 5 if end > start else -5  # leave the middle of a head to the arrow that points at it
-        crest = base + sign * _STEP * arc.level
-        bend = min(8.0, abs(end - start) / 2) * (1 if end > start else -1)
-        path = (
-            f"M{start:.5g} {base:.5g}V{crest - sign * 8:.5g}Q{start:.5g} {crest:.5g} {start + bend:.5g} {crest:.5g}"
-            f"H{end - bend:.5g}Q{end:.5g} {crest:.5g} {end:.5g} {crest - sign * 8:.5g}V{base + sign * 5:.5g}"
-        )
+        path, crest = _arc_path(start, end, base, sign, arc.level)
         yield _link(picture, number, arc.word, path, ((start + end) / 2, crest), (end, base), sign)
     for word, head in enumerate(side.heads):
         if head == 0:
             x, crest = layout.middles[word], base + sign * _STEP * top
             path = f"M{x:.5g} {crest:.5g}V{base + sign * 5:.5g}"
             yield _link(picture, number, word, path, (x, crest), (x, base), sign)
+
+
+def _arc_path(start: float, end: float, base: float, sign: int, level: int) -> tuple[str, float]:
+    """An arc from the middle of a head to that of a word, above (−1) or below (1) a line; and how far it goes."""
+    start += 5 if end > start else -5  # leave the middle of a head to the arrow that points at it
+    crest = base + sign * _STEP * level
+    bend = min(8.0, abs(end - start) / 2) * (1 if end > start else -1)
+    path = (
+        f"M{start:.5g} {base:.5g}V{crest - sign * 8:.5g}Q{start:.5g} {crest:.5g} {start + bend:.5g} {crest:.5g}"
+        f"H{end - bend:.5g}Q{end:.5g} {crest:.5g} {end:.5g} {crest - sign * 8:.5g}V{base + sign * 5:.5g}"
+    )
+    return path, crest
 
 
 def _link(

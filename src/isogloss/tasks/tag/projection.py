@@ -63,6 +63,10 @@ class Projected:
         """bool[n_words]: words with a tag by a link at least as probable as this."""
         return (self.labels >= 0) & (self.probability >= threshold)
 
+    def take(self, words: NDArray[np.int64] | slice) -> Projected:
+        """Of some words only, in that order."""
+        return Projected(self.labels[words], self.probability[words])
+
 
 def carried(bitext: Bitext, links: Links, source: Treebank, tags: tuple[str, ...], column: str = "upos") -> Projected:
     """Carry the tags of source words along links.

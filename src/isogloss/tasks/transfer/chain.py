@@ -13,38 +13,48 @@ from numpy.typing import NDArray
 from isogloss import store
 from isogloss.data.bitext import Bitext
 from isogloss.data.contractions import Contractions, SplitBitext, split_bitext
+from isogloss.data.joining import join_treebanks
 from isogloss.data.links import Links
+from isogloss.data.rows import gathered
 from isogloss.data.treebank import Column, Treebank
 from isogloss.data.vocabulary import Vocabulary
 from isogloss.errors import BitextError, TreebankError
 from isogloss.progress import Progress
-from isogloss.structures.batch import Stack
 from isogloss.tasks.parse import DependencyParser
+from isogloss.tasks.parse.inference import pieces
 from isogloss.tasks.tag import CrfTagger, ProjectedTagger
 from isogloss.tasks.tag.base import ColumnTagger
 from isogloss.tasks.tag.projection import carried, first_words
 from isogloss.tasks.transfer.baselines import determined_sentences, random_trees
-from isogloss.tasks.transfer.completing import Completed, complete_trees, shared_links
-from isogloss.tasks.transfer.conserving import ConservedEdges
+from isogloss.tasks.transfer.completing import Completed, complete_trees, most_expected, shared_links
+from isogloss.tasks.transfer.conserving import ConservedEdges, agreed_shares
 from isogloss.tasks.transfer.edges import ProjectedEdges, density_of, project_posteriors
+from isogloss.tasks.transfer.likely import LikelyHeads
+from isogloss.tasks.transfer.soft_tags import weighed_tags
 from isogloss.tasks.transfer.stages import Stages
-from isogloss.tasks.transfer.views import universal, without_words
+from isogloss.tasks.transfer.views import possessives_as_determiners, universal, without_words
 
 if TYPE_CHECKING:
     from isogloss.tasks.transfer.parser import TransferredParser
 
-__all__ = ["Chain", "Given"]
+__all__ = ["Chain", "Given", "with_relations"]
 
 TAGGING_PAIRS = 20_000
 """Pairs that the target tagger is learnt from, at most; more did not make it better."""
-CERTAIN = 0.7
-"""Tags that a link at least this probable carries take the place of the tagger's; see `Chain._tagged`."""
 SOURCE_PASSES = 6
 TAG_TREES = 5_000
 """Sentences, spread over the treebank, that a parser which looks at tags alone is learnt from, at most: more of them do
 not make it better on other languages."""
 HARD = 0.5
 """Projected links that are at least this probable are there, where they are not counted by their probabilities."""
+LEAST = 1e-3
+"""Heads of source words that are less probable are not kept."""
+STRETCH = 3
+"""A source sentence that is so many times as long as a target sentence may be is no translation of one."""
+SHARD = 2_000
+"""Sentences that are tagged at a time."""
+TOLD, HANDY = 10, (5, 20)
+"""Words and sentences that are named as those to annotate next; sentences of so many words."""
 DENSE, RUN = 0.8, 5
 """Method "density" begins with sentences in which so large a share of words, and so many in a row, have a head."""
 
@@ -77,7 +87,9 @@ class Projected(NamedTuple):
 
     edges: ProjectedEdges
     text: Treebank
-    """The same sentences, with tags."""
+    """The same sentences, with tags such as the parser will be given."""
+    doubt: NDArray[np.float64]
+    """Wrong tags of each word that the tagger expects of itself."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,28 +154,57 @@ class Chain:
         if self.options.method == "delexicalised":
             tagger = self.target_tagger
             return self.contractions, tagger, self.delexicalised, self._report(None, None)
-        projected = self._projected()
-        parser, chosen = self._parser(projected)
-        return self.contractions, self.target_tagger, parser, self._report(projected, chosen)
+        parser, chosen = self._parser(self.projected)
+        return self.contractions, self.target_tagger, parser, self._report(self.projected, chosen)
 
     # --- the source side
 
     @cached_property
     def treebank(self) -> Treebank:
         """The treebank as languages share it."""
-        return universal(self.given.treebank)
+        return universal(possessives_as_determiners(self.given.treebank))
 
     @cached_property
-    def source(self) -> tuple[Treebank, Stack | None]:
-        """The source side with trees and, if we parsed it, the posteriors of its links."""
+    def usable(self) -> NDArray[np.int64]:
+        """Numbers of the pairs that trees are learnt from: not too long, and not without words."""
+        bitext, longest = self.split.bitext, self.options.longest
+        source, target = bitext.source.ids.lengths, bitext.target.ids.lengths
+        found = np.flatnonzero((target > 1) & (target <= longest) & (source > 0) & (source <= STRETCH * longest))
+        if not len(found):
+            raise BitextError(
+                f"{bitext.target.name}: no sentence has from 2 to {longest} words, so there is nothing to learn trees "
+                "from. Give other sentences, or a larger `longest`"
+            )
+        return found
+
+    @cached_property
+    def source(self) -> tuple[Treebank, LikelyHeads]:
+        """The source side with tags and, in pairs that are learnt from, trees; and the heads that its words may have.
+
+        Posteriors are of some sentences at a time, and what is kept of them is a few numbers a word.
+        """
         if self.given.source is not None:
-            return universal(self.given.source), None
-        tagger = self.stages.model("source-tagger", self._source_tagger)
-        parser = self.stages.model("source-parser", self._source_parser)
+            trees = universal(possessives_as_determiners(self.given.source))
+            return trees, LikelyHeads.known(trees)
+        tagger, parser = self.source_tagger, self.source_parser
         self.progress.start("Parsing the source side", 1)
-        tagged = self._with_threads(tagger).predict(self.split.bitext.source)
-        parsed = self._with_threads(parser).predict(tagged)
-        return parsed, parser.predict_proba(tagged)
+        text = Treebank.from_text(self.split.bitext.source)
+        tagged = text.with_predictions(upos=_tags(tagger, text))
+        if self.options.method == "delexicalised":
+            return tagged, LikelyHeads.known(tagged)
+        return _parsed(parser, tagged, self.usable)
+
+    @cached_property
+    def source_tagger(self) -> CrfTagger:
+        """Learnt from the treebank."""
+        made: CrfTagger = self._with_threads(self.stages.model("source-tagger", self._source_tagger))
+        return made
+
+    @cached_property
+    def source_parser(self) -> DependencyParser:
+        """Learnt from the treebank, with words."""
+        made: DependencyParser = self._with_threads(self.stages.model("source-parser", self._source_parser))
+        return made
 
     def _source_tagger(self) -> CrfTagger:
         made = CrfTagger(seed=self.options.seed, threads=self.options.threads)
@@ -219,36 +260,38 @@ class Chain:
         text = without_words(self.treebank.take(some))
         return made.fit(text, None, self.progress, **self.stages.keeping("delexicalised"))
 
-    def _projected(self) -> Projected:
+    @cached_property
+    def projected(self) -> Projected:
         """Edges that arrive at sentences which are not too long, and these sentences with tags."""
-        bitext, (source, posteriors) = self.split.bitext, self.source
-        lengths = bitext.target.ids.lengths
-        usable = np.flatnonzero((lengths > 1) & (lengths <= self.options.longest) & (bitext.source.ids.lengths > 0))
-        if not len(usable):
-            raise BitextError(
-                f"{bitext.target.name}: no sentence has from 2 to {self.options.longest} words, so there is nothing to "
-                "learn trees from. Give other sentences, or a larger `longest`"
-            )
+        bitext, usable = self.split.bitext, self.usable
+        source, heads = self.source
         self.progress.start("Projecting trees", 1)
-        certain = _certain(source) if posteriors is None else posteriors
-        edges = project_posteriors(certain, source, bitext, shared_links(self.links)).take(usable)
-        return Projected(edges, universal(self._tagged().take(usable)))
+        edges = project_posteriors(heads, source, bitext, shared_links(self.links)).take(usable)
+        text, doubt = self._tagged(usable)
+        return Projected(edges, universal(text), doubt)
 
-    def _tagged(self) -> Treebank:
-        """The target side with tags: those of the tagger and, in every other sentence, those that links carry.
+    def _tagged(self, rows: NDArray[np.int64]) -> tuple[Treebank, NDArray[np.float64]]:
+        """The target side of some pairs with tags, and how often each is wrong by what the tagger thinks of itself.
 
-        The parser meets tags that are right more often than those of the tagger, and of one mind with the tree that is
-        carried; and it meets the tagger's, with which it will have to do.
+        In every other sentence tags are those that the tagger and links together think most probable: they are right
+        more often than the tagger's, and of one mind with the tree that is carried. In the others they are the
+        tagger's, with which the parser will have to do.
         """
-        bitext, tagger = self.split.bitext, self.target_tagger
-        tagged = tagger.predict(Treebank.from_text(bitext.target))
-        if self.given.target is not None:  # a tagger that has seen tagged text knows better
-            return tagged
-        names = tagger.labels_
-        carried_tags = carried(bitext, self.links, self.source[0], names)
-        every_other = np.repeat(np.arange(len(tagged)) % 2 == 0, tagged.lengths)
-        ids = np.where(every_other & carried_tags.sure(CERTAIN), carried_tags.labels, tagged.columns["upos"].ids)
-        return tagged.with_columns(upos=Column(ids.astype(np.int32), Vocabulary(names)))
+        whole, tagger = Treebank.from_text(self.split.bitext.target), self.target_tagger
+        text = whole.take(rows)
+        arrived = None
+        if self.given.target is None:  # otherwise a tagger that has seen tagged text knows better
+            arrived = carried(self.split.bitext, self.links, self.source[0], tagger.labels_)
+            arrived = arrived.take(gathered(whole.offsets, rows)[1])
+        own, both, doubt = np.zeros(text.n_words, np.int32), np.zeros(text.n_words, np.int32), np.zeros(text.n_words)
+        for start in range(0, len(text), SHARD):
+            words = slice(text.offsets[start], text.offsets[min(start + SHARD, len(text))])
+            posterior = tagger.predict_proba(text.part(start, start + SHARD))
+            own[words], doubt[words] = posterior.argmax(axis=1), 1.0 - posterior.max(axis=1, initial=0.0)
+            both[words] = own[words] if arrived is None else weighed_tags(posterior, arrived.take(words))
+        names = Vocabulary(tagger.labels_)
+        every_other = np.repeat(rows % 2 == 0, text.lengths)
+        return text.with_predictions(upos=Column(np.where(every_other, both, own).astype(np.int32), names)), doubt
 
     # --- the parser
 
@@ -262,8 +305,8 @@ class Chain:
         view = without_words(projected.text) if method == "complete" else projected.text
         for turn in range(self.options.rounds):
             self.progress.start("Completing trees", 1)
-            found = complete_trees(projected.edges, prior.predict_proba(view))
-            trees = self._chosen(projected, found, prior.predict(view))
+            found = _completed(projected.edges, prior, view)
+            trees = self._chosen(projected, found, prior, view)
             last = turn + 1 == self.options.rounds
             prior, view = self._learnt_from(trees, "target-parser" if last else ""), projected.text
         return prior, found
@@ -278,14 +321,16 @@ class Chain:
         heads = random_trees(edges, seed=self.options.seed)
         return text.with_columns(heads=heads, deprel=_relations(edges, heads, text))
 
-    def _chosen(self, projected: Projected, found: Completed, parsed: Treebank) -> Treebank:
+    def _chosen(self, projected: Projected, found: Completed, prior: DependencyParser, view: Treebank) -> Treebank:
         """The sentences whose trees are most probable and most of which was projected, with relations."""
         edges = projected.edges
         rows = np.repeat(np.arange(len(edges)), edges.lengths)
         worth = np.bincount(rows, found.confidence) * np.bincount(rows, np.minimum(edges.totals(), 1.0))
         best = np.sort(np.argsort(-worth / edges.lengths**2.0, kind="stable")[: self.options.sentences])
-        relations = _relations(edges, found.heads, parsed)
-        return projected.text.with_columns(heads=found.heads, deprel=relations).take(best)
+        heads = found.heads[gathered(edges.offsets, best)[1]]
+        labelled = with_relations(prior, view.take(best), heads)
+        relations = _relations(edges.take(best), heads, labelled)
+        return projected.text.take(best).with_columns(heads=heads, deprel=relations)
 
     def _dense(self, projected: Projected) -> DependencyParser:
         """A parser of the sentences that were projected densely; what they lack it leaves open."""
@@ -303,10 +348,14 @@ class Chain:
         """A parser that keeps a share of projected links in expectation."""
         edges = projected.edges.keep(projected.edges.probability >= HARD)
         some = np.flatnonzero(np.diff(edges.starts) > 0)[: self.options.sentences]
-        edges, text = edges.take(some), edges.as_treebank(projected.text).take(some)
+        text, edges = edges.as_treebank(projected.text).take(some), edges.take(some)
+        shares = np.full(len(some), self.options.share)
+        if self.options.shares == "agreement":
+            trees = self.delexicalised.predict(without_words(projected.text.take(some)))
+            shares = agreed_shares(edges, trees.heads, self.options.share)
 
         def target(sentences: NDArray[np.int64]) -> ConservedEdges:
-            return ConservedEdges(edges, sentences, self.options.share)
+            return ConservedEdges(edges, sentences, shares[sentences])
 
         made = self._new_parser(1, self.options.iterations)
         return made.fit(text, None, self.progress, target=target)
@@ -314,7 +363,7 @@ class Chain:
     def _learnt_from(self, trees: Treebank, stage: str = "") -> DependencyParser:
         """The target parser of some trees, and of those that are given."""
         if self.given.trees is not None:
-            trees = _joined(trees, universal(self.given.trees))
+            trees = join_treebanks([trees, universal(self.given.trees)])
         if not len(trees):
             raise BitextError("no whole tree was projected, so method='hard' has nothing to learn from. Take another")
         made = self._new_parser(self.options.order, self.options.iterations)
@@ -344,9 +393,13 @@ class Chain:
         if projected is not None:
             known = projected.edges.totals()
             said |= {"links": len(self.links.source), "projected": float(known.sum() / max(1, len(known)))}
+            if self.given.target is None:
+                said["unsure_words"] = _unsure_words(projected)
         if found is not None:
             said["confidence"] = float(found.confidence.mean())
-            said["sentences"] = min(self.options.sentences, len(projected.edges) if projected else 0)
+        if found is not None and projected is not None:
+            said["sentences"] = min(self.options.sentences, len(projected.edges))
+            said["unsure_lines"] = [bitext.line_of(int(self.usable[row])) for row in _unsure_rows(projected, found)]
         return said
 
 
@@ -357,19 +410,66 @@ def _sentences(bitext: Bitext, source: Treebank, pairs: int) -> int:
     return int(np.count_nonzero(bitext.source.ids.lengths[:pairs]))
 
 
-def _certain(source: Treebank) -> Stack:
-    """Posteriors of trees that are known: 1 for each link; a parser's ``Confidence`` counts."""
-    from isogloss.tasks.transfer.edges import confidences
+def _unsure_words(projected: Projected) -> list[str]:
+    """The words whose tags are most often wrong, by what the tagger thinks of itself, most often first."""
+    ids, vocabulary = projected.text.columns["form"]
+    wrong = np.bincount(ids, projected.doubt, minlength=len(vocabulary))
+    return [vocabulary[x] for x in np.argsort(-wrong, kind="stable")[:TOLD].tolist() if wrong[x] > 0]
 
-    sizes = np.asarray(source.lengths) + 1
-    offsets = np.concatenate([[0], np.cumsum(sizes * sizes)]).astype(np.int64)
-    values = np.zeros(offsets[-1])
-    sentence = np.repeat(np.arange(len(source)), source.lengths)
-    child = np.arange(source.n_words) - source.offsets[sentence] + 1
-    known = source.heads >= 0
-    at = offsets[sentence] + source.heads.astype(np.int64) * sizes[sentence] + child
-    values[at[known]] = confidences(source)[known]
-    return Stack(values, offsets, np.stack([sizes, sizes], axis=1))
+
+def _unsure_rows(projected: Projected, found: Completed) -> list[int]:
+    """The sentences, neither very short nor long, of whose heads the fewest are right in expectation."""
+    edges = projected.edges
+    rows = np.repeat(np.arange(len(edges)), edges.lengths)
+    mean = np.bincount(rows, found.confidence, minlength=len(edges)) / edges.lengths
+    handy = np.flatnonzero((edges.lengths >= HANDY[0]) & (edges.lengths <= HANDY[1]))
+    chosen: list[int] = handy[np.argsort(mean[handy], kind="stable")[:TOLD]].tolist()
+    return chosen
+
+
+def _tags(tagger: ColumnTagger, text: Treebank) -> Column:
+    """The tags of a text, found for some sentences at a time."""
+    parts = (text.part(start, start + SHARD) for start in range(0, len(text), SHARD))
+    ids = [tagger.predict(part).columns["upos"].ids for part in parts]
+    return Column(np.concatenate([np.zeros(0, np.int32), *ids]), Vocabulary(tagger.labels_))
+
+
+def _parsed(
+    parser: DependencyParser, tagged: Treebank, rows: NDArray[np.int64]
+) -> tuple[Treebank, LikelyHeads]:  # fmt: skip
+    """Some sentences of a text with trees, the others without; and the heads that words may have."""
+    heads, relations = np.full(tagged.n_words, -1, np.int32), np.zeros(tagged.n_words, np.int32)
+    names = ("_", *parser.labels_)
+    counts = np.zeros(tagged.n_words, np.int64)
+    likely: list[LikelyHeads] = []
+    for some in pieces(tagged.lengths[rows]):
+        part, words = tagged.take(rows[some]), gathered(tagged.offsets, rows[some])[1]
+        posteriors = parser.predict_proba(part)
+        likely.append(LikelyHeads.of(posteriors, part.offsets, LEAST))
+        counts[words] = np.diff(likely[-1].starts)
+        heads[words] = most_expected(posteriors)
+        ids, vocabulary = with_relations(parser, part, heads[words]).columns["deprel"]
+        relations[words] = Vocabulary(names).encode(vocabulary)[ids]
+    trees = tagged.with_predictions(heads=heads, deprel=Column(relations, Vocabulary(names)))
+    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return trees, LikelyHeads.joined(likely)._replace(starts=starts)
+
+
+def with_relations(
+    parser: DependencyParser, text: Treebank, heads: NDArray[np.int32], *, confidence: bool = False
+) -> Treebank:  # fmt: skip
+    """Whole trees that a parser has not found itself, with the relations that it gives to their links."""
+    nothing = Column(np.zeros(text.n_words, np.int32), Vocabulary(["_"]))
+    return parser.complete(text.with_columns(heads=heads, deprel=nothing), confidence=confidence)
+
+
+def _completed(edges: ProjectedEdges, prior: DependencyParser, view: Treebank) -> Completed:
+    """Trees of what was projected and of what a parser believes, of which no more than some sentences are held."""
+    heads, chances = np.zeros(edges.n_words, np.int32), np.zeros(edges.n_words)
+    for rows in pieces(edges.lengths):
+        words = slice(edges.offsets[rows[0]], edges.offsets[rows[-1] + 1])
+        heads[words], chances[words] = complete_trees(edges.take(rows), prior.predict_proba(view.take(rows)))
+    return Completed(heads, chances)
 
 
 def _relations(edges: ProjectedEdges, heads: NDArray[np.int32], parsed: Treebank) -> Column:
@@ -385,8 +485,3 @@ def _relations(edges: ProjectedEdges, heads: NDArray[np.int32], parsed: Treebank
     own[(own == root) & (heads > 0)] = numbers.index_of("_")
     own[heads == 0] = root
     return Column(own.astype(np.int32), numbers)
-
-
-def _joined(first: Treebank, second: Treebank) -> Treebank:
-    """The sentences of both."""
-    return Treebank.from_bytes(first.to_bytes() + second.to_bytes(), first.name)

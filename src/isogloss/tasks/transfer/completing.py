@@ -31,7 +31,7 @@ from isogloss.structures.projective_batch import ProjectiveTrees
 from isogloss.tasks.parse.inference import chances_of, pieces
 from isogloss.tasks.transfer.edges import ProjectedEdges
 
-__all__ = ["Completed", "complete_trees", "mixed", "shared_links"]
+__all__ = ["Completed", "complete_trees", "mixed", "most_expected", "shared_links"]
 
 FLOOR = 1e-6
 """No head is less likely than this, so that every word has some tree."""
@@ -136,3 +136,20 @@ def _scores(shares: Stack) -> Stack:
     scores = np.log(np.maximum(shares.values, FLOOR))
     scores[(child == 0) | (head == child)] = -np.inf
     return shares.like(kept(scores))
+
+
+def most_expected(posteriors: Stack) -> NDArray[np.int32]:
+    r"""The projective trees with one root and the most right heads in expectation, one sentence after the other.
+
+    .. math:: \arg\max_y \sum_c P(y_c \to c)
+
+    Links without probability are left out. Posteriors of trees, or sums of them, always leave one.
+
+    Examples
+    --------
+    >>> most_expected(Stack.of([[[0, 0.6, 0.4], [0, 0, 0.6], [0, 0.4, 0]]], "posteriors", 2)).tolist()
+    [0, 1]
+    """
+    worth = np.where(posteriors.values > 0, posteriors.values, -np.inf)
+    best = ProjectiveTrees(posteriors.like(kept(worth)), single_root=True).argmax()
+    return np.concatenate([np.zeros(0, np.int32), *best]).astype(np.int32)

@@ -26,7 +26,7 @@ from isogloss.structures.loopy import LoopyTrees
 from isogloss.tasks.parse.training import Found
 from isogloss.tasks.transfer.edges import ProjectedEdges
 
-__all__ = ["ConservedEdges"]
+__all__ = ["ConservedEdges", "agreed_shares"]
 
 Items = NDArray[np.int64]
 
@@ -110,3 +110,46 @@ def _cells(edges: ProjectedEdges, weighted: bool) -> PartSets:
     sizes = (edges.lengths + 1)[edges.sentence]
     places = edges.head.astype(np.int64) * sizes + edges.child
     return PartSets(edges.starts, places, edges.probability if weighted else np.ones(len(places)))
+
+
+def agreed_shares(edges: ProjectedEdges, heads: NDArray[np.int32], share: float) -> NDArray[np.float64]:
+    r"""η of each sentence from η of relations and directions, estimated without labels.
+
+    Edges of relation and direction *c* are trusted by how often another parser, which has not seen them, agrees:
+
+    .. math:: \eta_c = 1 - (1 - \eta) \frac{1 - a_c}{1 - \bar a}
+
+    where :math:`a_c` is the share of edges of *c* that its trees have, and :math:`\bar a` that of all edges, so that
+    the mean over all edges is η. What a sentence has to keep is the mean of its edges.
+
+    Parameters
+    ----------
+    edges : ProjectedEdges
+    heads : int32[n_words]
+        Trees of the other parser.
+    share : float
+        η.
+
+    Returns
+    -------
+    float64[n_sentences]
+
+    Examples
+    --------
+    Two of three edges to the left are in the trees, and the one to the right is.
+
+    >>> edges = ProjectedEdges.of([0, 2, 4, 6, 8], [0, 2, 4, 7], [2, 2, 2, 1])
+    >>> agreed_shares(edges, np.array([2, 0, 2, 0, 0, 1, 0, 1]), 0.7).round(2).tolist()
+    [0.6, 0.6, 0.6, 1.0]
+    """
+    if not len(edges.word):
+        return np.full(len(edges), share)
+    agreed = edges.conserved(heads).astype(np.float64)
+    side = np.where(edges.head == 0, 2, (edges.head > edges.child).astype(np.int64))
+    kind = (edges.relation.astype(np.int64) + 1) * 3 + side
+    mean = float(agreed.mean())
+    often = np.bincount(kind, agreed) / np.maximum(np.bincount(kind), 1)
+    wrong = (1.0 - often[kind]) / max(1.0 - mean, 1e-12)
+    own = np.clip(1.0 - (1.0 - share) * wrong, 0.0, 1.0)
+    sums, sizes = np.bincount(edges.sentence, own, len(edges)), np.bincount(edges.sentence, minlength=len(edges))
+    return np.where(sizes > 0, sums / np.maximum(sizes, 1), share)

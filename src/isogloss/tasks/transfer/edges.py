@@ -19,7 +19,6 @@ References
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
@@ -30,17 +29,16 @@ from numpy.typing import ArrayLike, NDArray
 from isogloss.data.bitext import Bitext, Text
 from isogloss.data.links import Links
 from isogloss.data.rows import gathered, row_numbers
-from isogloss.data.sentence import features_of
 from isogloss.data.treebank import Column, Treebank
 from isogloss.data.vocabulary import Vocabulary
 from isogloss.errors import ParameterError, TreebankError
 from isogloss.structures.batch import Stack, run_sentences
 from isogloss.structures.partial import compatible_heads
+from isogloss.tasks.transfer.likely import LikelyHeads
 
 __all__ = [
     "Density",
     "ProjectedEdges",
-    "confidences",
     "density_of",
     "links_above",
     "project_edges",
@@ -51,8 +49,6 @@ Floats = NDArray[np.float64]
 Heads = NDArray[np.int32]
 CUTOFF = 0.01
 """Posteriors below this are left out of soft projection, of word links as well as of what is projected."""
-FAINT = 1e-4
-"""Posteriors of source links below this carry nothing."""
 
 
 class Density(NamedTuple):
@@ -315,24 +311,6 @@ def density_of(heads: Heads, offsets: NDArray[np.int64]) -> Density:
     return Density(share, run)
 
 
-def confidences(treebank: Treebank) -> Floats:
-    """float64[n_words]: the number after ``Confidence=`` in MISC, 1 where there is none from 0 to 1.
-
-    Examples
-    --------
-    >>> confidences(Treebank.of([[{"form": "a", "misc": "Confidence=0.9"}, {"form": "b"}]])).tolist()
-    [0.9, 1.0]
-    """
-    ids, vocabulary = treebank.columns["misc"]
-    sure = np.ones(len(vocabulary))
-    for number, text in enumerate(vocabulary):
-        if "Confidence=" in text:
-            with suppress(ValueError):
-                sure[number] = float(features_of(text).get("Confidence", "1"))
-    sure[~((sure >= 0) & (sure <= 1))] = 1.0
-    return sure[ids] if len(ids) else np.zeros(0)
-
-
 def links_above(posteriors: Sequence[NDArray[np.floating]], least: float = CUTOFF) -> Links:
     """Posteriors of cells, [n_source, n_target] for each pair as aligners give them, as links with probabilities.
 
@@ -351,15 +329,6 @@ def links_above(posteriors: Sequence[NDArray[np.floating]], least: float = CUTOF
     source, target = np.divmod(at - starts[pair], widths[pair])
     offsets = np.searchsorted(at, starts).astype(np.int64)
     return Links(offsets, source.astype(np.int32), target.astype(np.int32), flat[at].astype(np.float32))
-
-
-class _Edges(NamedTuple):
-    """Heads that each word of the source may have."""
-
-    starts: NDArray[np.int64]
-    head: Heads
-    chance: Floats
-    kind: Heads
 
 
 def project_edges(
@@ -395,18 +364,12 @@ def project_edges(
     >>> list(zip(edges.head.tolist(), edges.child.tolist()))                       # did <- sleep would be a loop
     [(2, 1), (0, 2)]
     """
-    ids, vocabulary = source.columns["deprel"]
-    names, kinds = _relations(vocabulary, ids)
-    known = source.heads >= 0
-    if not root:
-        known &= source.heads > 0
-    starts = np.concatenate([[0], np.cumsum(known)]).astype(np.int64)
-    edges = _Edges(starts, source.heads[known], confidences(source)[known], kinds[known])
-    return _carried(edges, names, source, bitext, _used(links, one_to_one), summed=False)
+    edges = LikelyHeads.known(source)
+    return _carried(edges if root else edges.without_root(), source, bitext, _used(links, one_to_one), summed=False)
 
 
 def project_posteriors(
-    posteriors: Stack,
+    posteriors: Stack | LikelyHeads,
     source: Treebank,
     bitext: Bitext,
     links: Links | Sequence[NDArray[np.floating]],
@@ -424,8 +387,9 @@ def project_posteriors(
 
     Parameters
     ----------
-    posteriors : Stack
-        float64[n + 1, n + 1] of each sentence of `source`, as `DependencyParser.predict_proba` gives them.
+    posteriors : Stack or LikelyHeads
+        float64[n + 1, n + 1] of each sentence of `source`, as `DependencyParser.predict_proba` gives them; or what was
+        kept of them.
     source : Treebank
         The words, and the relations of their best heads.
     bitext : Bitext
@@ -442,40 +406,30 @@ def project_posteriors(
     ProjectedEdges
         The relation of an edge is that of the source link that gives most, if that is in the source tree.
     """
+    edges = posteriors if isinstance(posteriors, LikelyHeads) else _listed(posteriors, source)
+    if len(edges.starts) != source.n_words + 1:
+        raise ParameterError(
+            f"project_posteriors: heads of {len(edges.starts) - 1} words do not fit the {source.n_words} of "
+            f"{source.name}; parse the same file"
+        )
+    if not isinstance(links, Links):
+        links = links_above(links, cutoff)
+    edges = edges if root else edges.without_root()
+    found = _carried(edges, source, bitext, _used(links, one_to_one), summed=True)
+    chance = found.probability / np.maximum(1.0, found.totals())[found.word]
+    found = replace(found, probability=np.minimum(chance, 1.0))
+    return found.keep(found.probability >= cutoff)
+
+
+def _listed(posteriors: Stack, source: Treebank) -> LikelyHeads:
+    """What is not too faint of posteriors of the same sentences."""
     lengths = np.asarray(source.lengths) + 1
     if not np.array_equal(posteriors.shapes, np.stack([lengths, lengths], axis=1)):
         raise ParameterError(
             f"project_posteriors: posteriors of {len(posteriors)} sentences do not fit the {len(source)} of "
             f"{source.name}; parse the same file"
         )
-    if not isinstance(links, Links):
-        links = links_above(links, cutoff)
-    posteriors = posteriors.checked("project_posteriors")
-    starts, head, chance = _likely_heads(posteriors, source.offsets, root)
-    word = np.repeat(np.arange(source.n_words), np.diff(starts))
-    ids, vocabulary = source.columns["deprel"]
-    names, kinds = _relations(vocabulary, ids)
-    kinds = np.where(source.heads[word] == head, kinds[word], -1).astype(np.int32) if len(word) else kinds[:0]
-    edges = _Edges(starts, head, chance, kinds)
-    found = _carried(edges, names, source, bitext, _used(links, one_to_one), summed=True)
-    chance = found.probability / np.maximum(1.0, found.totals())[found.word]
-    found = replace(found, probability=np.minimum(chance, 1.0))
-    return found.keep(found.probability >= cutoff)
-
-
-def _likely_heads(
-    posteriors: Stack, offsets: NDArray[np.int64], root: bool
-) -> tuple[NDArray[np.int64], Heads, Floats]:  # fmt: skip
-    """The heads of each word that are not too faint: where they begin, the heads, and their posteriors."""
-    from isogloss.tasks.transfer._numba.edges import count_heads, list_heads
-
-    given = (posteriors.offsets, offsets, posteriors.values, FAINT, root)
-    counts = np.zeros(int(offsets[-1]), np.int64)
-    run_sentences(count_heads, len(posteriors), *given, counts)
-    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    head, chance = np.empty(int(starts[-1]), np.int32), np.empty(int(starts[-1]))
-    run_sentences(list_heads, len(posteriors), *given, starts[:-1].copy(), head, chance)
-    return starts, head, chance
+    return LikelyHeads.of(posteriors.checked("project_posteriors"), source.offsets)
 
 
 def _relations(vocabulary: Vocabulary, ids: NDArray[np.int32]) -> tuple[tuple[str, ...], Heads]:
@@ -511,12 +465,15 @@ def only_one_to_one(links: Links) -> Links:
     return links.keep(alone[0] & alone[1])
 
 
-def _carried(
-    edges: _Edges, names: tuple[str, ...], source: Treebank, bitext: Bitext, links: Links, *, summed: bool
-) -> ProjectedEdges:
+def _carried(edges: LikelyHeads, source: Treebank, bitext: Bitext, links: Links, *, summed: bool) -> ProjectedEdges:
+    """What links carry; the relation is that of the source word, where its head in the tree is what is carried."""
     from isogloss.tasks.tag.projection import check_links, first_words
     from isogloss.tasks.transfer._numba.edges import carry_edges
 
+    ids, vocabulary = source.columns["deprel"]
+    names, kinds = _relations(vocabulary, ids)
+    of_word = np.repeat(np.arange(source.n_words), np.diff(edges.starts))
+    kinds = np.where(source.heads[of_word] == edges.head, kinds[of_word], -1).astype(np.int32)
     check_links(bitext, links)
     first = first_words(bitext, source)
     n_source, n_target = bitext.source.ids.lengths, bitext.target.ids.lengths
@@ -530,8 +487,9 @@ def _carried(
     child, head, kind, origin = (np.empty(size, np.int32) for _ in range(4))
     values, filled = np.empty(size), np.zeros(len(bitext), np.int64)
     run_sentences(
-        carry_edges, len(bitext), edges.starts, edges.head, edges.chance, edges.kind, first, n_source, n_target,
-        links.offsets, links.source, links.target, chance, summed, rooms, child, head, values, kind, origin, filled,
+        carry_edges, len(bitext), edges.starts, edges.head, edges.chance.astype(np.float64), kinds, first, n_source,
+        n_target, links.offsets, links.source, links.target, chance, summed, rooms, child, head, values, kind, origin,
+        filled,
     )  # fmt: skip
     starts = np.concatenate([[0], np.cumsum(filled)]).astype(np.int64)
     places = np.arange(starts[-1]) + np.repeat(rooms[:-1] - starts[:-1], filled)
@@ -541,7 +499,7 @@ def _carried(
 
 
 def _rooms(
-    edges: _Edges,
+    edges: LikelyHeads,
     links: Links,
     first: NDArray[np.int64],
     n_source: NDArray[np.int64],

@@ -37,6 +37,16 @@ class TransferOptions(Estimator):
     share: float = option(
         default=0.9, least=0, most=1, help="Projected links to keep in expectation, with method='posterior'."
     )
+    shares: str = option(
+        default="one", choices=("one", "agreement"),
+        help="With method='posterior': keep the same share of all links (one), or more of relations and directions "
+        "that a parser of tags alone agrees with more often (agreement).",
+    )  # fmt: skip
+    draws: int = option(
+        default=8, least=1, most=100,
+        help="Tags that are drawn for each word from the tagger's posteriors, where text is tagged: trees are those of "
+        "all draws together. 1 takes the most probable tags.",
+    )  # fmt: skip
     contractions: str = option(
         default="auto",
         help="What is split into several words: a language, a file, none, or auto for the language of the text.",
@@ -51,6 +61,10 @@ class DelexicalisedOptions(Estimator):
     iterations: int = option(default=4, least=1, help="Passes over each treebank.")
     exponent: float = option(
         default=4.0, least=0, most=100, help="How much more sources count whose tags are like the text's; 0: all alike."
+    )
+    directions: bool = option(
+        default=True,
+        help="Guess on which side of their heads words stand from the order of tags, and correct links.",
     )
     seed: int = option(default=0, least=0, help="Seed of the order of sentences.")
     threads: int | None = option(default=None, kind=int, least=1, kept=False, help=THREADS)

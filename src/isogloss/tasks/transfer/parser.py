@@ -16,23 +16,38 @@ from isogloss.data.contractions import Contractions, split_text
 from isogloss.data.formats import as_gold
 from isogloss.data.links import Links
 from isogloss.data.reading import Reading, check_reading
+from isogloss.data.rows import gathered
 from isogloss.data.tag_dictionary import TagDictionary
-from isogloss.data.treebank import Treebank
+from isogloss.data.treebank import Column, Treebank
+from isogloss.data.vocabulary import Vocabulary
 from isogloss.errors import ParameterError, UsageError
 from isogloss.estimator import option
 from isogloss.metrics.parsing import ParseScore, score_trees
 from isogloss.progress import Progress, QuietProgress
+from isogloss.structures.base import kept
 from isogloss.structures.batch import Stack
 from isogloss.tasks.parse import DependencyParser
+from isogloss.tasks.parse.cutting import LONGEST
+from isogloss.tasks.parse.inference import chances_of, pieces
 from isogloss.tasks.tag.base import ColumnTagger
-from isogloss.tasks.transfer.chain import Chain, Given
-from isogloss.tasks.transfer.options import TransferOptions
+from isogloss.tasks.transfer.chain import Chain, Given, with_relations
+from isogloss.tasks.transfer.completing import most_expected
+from isogloss.tasks.transfer.options import METHODS, TransferOptions
+from isogloss.tasks.transfer.soft_tags import drawn_tags
 from isogloss.tasks.transfer.views import universal, without_words
 
 __all__ = ["TransferredParser"]
 
 
-MEANT = {"share": ("posterior",), "rounds": ("complete", "density")}
+PROJECTING = tuple(name for name in METHODS if name != "delexicalised")
+MEANT = {
+    "share": ("posterior",),
+    "shares": ("posterior",),
+    "rounds": ("complete", "density"),
+    "sentences": tuple(name for name in PROJECTING if name != "hard"),
+    "longest": PROJECTING,
+    "order": PROJECTING,
+}
 """Options that only some methods look at."""
 
 
@@ -72,7 +87,7 @@ class TransferredParser(TransferOptions):
         treebank is learnt from without its words. The last three are there for comparison.
     order : 1 or 2
         Of the target parser.
-    iterations, rounds, sentences, longest, share
+    iterations, rounds, sentences, longest, share, shares, draws
         See the help of each option.
     contractions : str
         "auto", "none", a language, or a file; see `isogloss.data.contractions.Contractions.choose`.
@@ -199,15 +214,51 @@ class TransferredParser(TransferOptions):
         confidence : bool
             As in `DependencyParser.predict`.
         """
-        tagged = self._tagged(treebank, tags)
-        found = self._learnt.parser.predict(self._view(tagged), confidence=confidence)
+        tagged, parser = self._tagged(treebank, tags), self._learnt.parser
+        if tags == "given" or self.draws == 1:
+            found = parser.predict(self._view(tagged), confidence=confidence)
+        else:
+            found = self._averaged(tagged, confidence)
         return tagged.with_predictions(
             heads=found.heads, deprel=found.columns["deprel"], **({"misc": found.columns["misc"]} if confidence else {})
         )
 
     def predict_proba(self, treebank: Treebank | Text, *, tags: str = "predicted") -> Stack:
         """The posterior of each link: float64[n + 1, n + 1] for each sentence, as (head, child), the root first."""
-        return self._learnt.parser.predict_proba(self._view(self._tagged(treebank, tags)))
+        tagged = self._tagged(treebank, tags)
+        if tags == "given" or self.draws == 1:
+            return self._learnt.parser.predict_proba(self._view(tagged))
+        return self._posteriors(tagged, self._drawn(tagged))
+
+    def _drawn(self, tagged: Treebank) -> NDArray[np.int32]:
+        """int32[draws, n_words]: tags that the tagger thinks possible, as often as they are probable."""
+        return drawn_tags(self._learnt.tagger.predict_proba(tagged), tagged.lengths, self.draws, self.seed)
+
+    def _posteriors(self, tagged: Treebank, drawn: NDArray[np.int32]) -> Stack:
+        r"""Posteriors of links over tags, :math:`P(h \to c) = E_{t \sim tagger} P(h \to c \mid t)`, by draws."""
+        learnt = self._learnt
+        names, total = Vocabulary(learnt.tagger.labels_), None
+        for tags in drawn:
+            found = learnt.parser.predict_proba(self._view(tagged.with_columns(upos=Column(tags, names))))
+            total = found.values if total is None else total + found.values
+        assert total is not None
+        return found.like(kept(total / len(drawn)))
+
+    def _averaged(self, tagged: Treebank, confidence: bool) -> Treebank:
+        """Trees with the most right heads in expectation over tags, and the relations they have with the best tags."""
+        parser, drawn, view = self._learnt.parser, self._drawn(tagged), self._view(tagged)
+        heads, chances = np.zeros(tagged.n_words, np.int32), np.ones(tagged.n_words)
+        long = tagged.lengths > LONGEST  # parsed in pieces, with the best tags
+        if long.any():
+            heads[np.repeat(long, tagged.lengths)] = parser.predict(view.take(long)).heads
+        usual = np.flatnonzero(~long)
+        for some in pieces(tagged.lengths[usual]):
+            words = gathered(tagged.offsets, usual[some])[1]
+            posteriors = self._posteriors(tagged.take(usual[some]), drawn[:, words])
+            heads[words] = most_expected(posteriors)
+            chances[words] = chances_of(posteriors, heads[words])
+        found = with_relations(parser, view, heads, confidence=confidence)
+        return found.with_misc("Confidence", [f"{p:.4f}" for p in chances.tolist()]) if confidence else found
 
     def score(self, treebank: Treebank, *, tags: str = "predicted") -> ParseScore:
         """UAS, LAS, CLAS and the rest of `isogloss.metrics.score_trees`, in percent."""

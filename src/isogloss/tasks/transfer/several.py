@@ -24,19 +24,30 @@ from isogloss.metrics.parsing import ParseScore, score_trees
 from isogloss.progress import Progress, QuietProgress
 from isogloss.structures.base import kept
 from isogloss.structures.batch import Stack
-from isogloss.structures.projective_batch import ProjectiveTrees
 from isogloss.tasks.parse import DependencyParser
 from isogloss.tasks.parse.cutting import cut, joined
 from isogloss.tasks.parse.inference import chances_of
 from isogloss.tasks.parse.words import Columns, Words, encode
+from isogloss.tasks.transfer.completing import most_expected
+from isogloss.tasks.transfer.directions import corrected, direction_factors, predicted_directions, tag_directions
 from isogloss.tasks.transfer.options import DelexicalisedOptions
-from isogloss.tasks.transfer.similarity import TRIGRAMS, Counts, Floats, divergence, similarity_weights, tag_trigrams
+from isogloss.tasks.transfer.similarity import (
+    KINDS,
+    TRIGRAMS,
+    Counts,
+    Floats,
+    divergence,
+    similarity_weights,
+    tag_kinds,
+    tag_trigrams,
+)
 from isogloss.tasks.transfer.stages import Stages
 from isogloss.tasks.transfer.views import universal, without_words
 
 __all__ = ["DelexicalisedParser"]
 
 _LAYOUT: Layout = {"trigrams": Numbers("int64", ("sources", TRIGRAMS), least=0, below=COUNTS)}
+_DIRECTIONS: Layout = {"directions": Numbers("int64", ("sources", 2, KINDS, KINDS), least=0, below=COUNTS)}
 _TARGET: Layout = {"target": Numbers("int64", TRIGRAMS, least=0, below=COUNTS)}
 
 Heads = NDArray[np.int32]
@@ -44,11 +55,22 @@ Heads = NDArray[np.int32]
 
 @dataclass(frozen=True, eq=False)
 class _Source:
-    """What was learnt from one treebank: a parser that looks at tags alone, and the trigrams of its tags."""
+    """What was learnt from one treebank: a parser that looks at tags alone, and the trigrams of its tags.
+
+    Models of earlier versions do not know how often words stand before and behind their heads.
+    """
 
     name: str
     parser: DependencyParser
     trigrams: Counts
+    directions: Counts | None = None
+
+
+class _Weighed(NamedTuple):
+    """How sources count for a text: the share of each, and by how much directions of links are corrected."""
+
+    shares: Floats
+    factors: Floats | None
 
 
 class _Fitted(NamedTuple):
@@ -66,8 +88,9 @@ class DelexicalisedParser(DelexicalisedOptions):
     .. math:: P(h \to c) = \sum_s w_s\, P_s(h \to c), \qquad w_s \propto KL(target \,\|\, s)^{-4},
 
     with more weight for sources whose sequences of tags are like those of the target
-    (`isogloss.tasks.transfer.similarity`), and the projective tree with the most right heads in expectation is taken.
-    Relations are chosen by a vote of the sources with the same weights, given that tree.
+    (`isogloss.tasks.transfer.similarity`). Links are then corrected by the directions that the order of tags in the
+    target lets expect (`isogloss.tasks.transfer.directions`), and the projective tree with the most right heads in
+    expectation is taken. Relations are chosen by a vote of the sources with the same weights, given that tree.
 
     Parameters
     ----------
@@ -75,6 +98,8 @@ class DelexicalisedParser(DelexicalisedOptions):
         Passes over each treebank.
     exponent : float
         How much nearer sources count more: 0 counts all alike.
+    directions : bool
+        Correct the directions of links.
     seed : int
     threads : int, optional
         All cores if not given; the result is the same.
@@ -156,7 +181,7 @@ class DelexicalisedParser(DelexicalisedOptions):
             order=1, projective=True, iterations=self.iterations, seed=self.seed, threads=self.threads
         )
         parser = stages.model(stage, lambda: made.fit(view, None, progress, **stages.keeping(stage)))
-        return _Source(name, parser, tag_trigrams(view))
+        return _Source(name, parser, tag_trigrams(view), tag_directions(view))
 
     def with_sources(self, names: Iterable[str]) -> DelexicalisedParser:
         """The same with some of the sources only, in this order."""
@@ -180,17 +205,17 @@ class DelexicalisedParser(DelexicalisedOptions):
         With `confidence`, MISC gets ``Confidence``, the weighted posterior of each link, and ``LabelConfidence``, that
         of its relation if the link is right. Very long sentences are parsed in pieces, as `DependencyParser` does.
         """
-        given, seen, weights = self._given(treebank)
+        given, seen, weighed = self._given(treebank)
         offsets = cut(given.offsets)
         heads, chances = [np.zeros(0, np.int32)], [np.zeros(0)]
         with using_threads(self.threads):
             words = self._words(seen, offsets)
-            for posteriors in self._posteriors(words, weights):
-                found = _most_expected(posteriors)
+            for posteriors in self._posteriors(words, weighed, tag_kinds(seen)):
+                found = most_expected(posteriors)
                 heads.append(found)
                 chances.append(chances_of(posteriors, found))
             tree = np.concatenate(heads)
-            labels, sure = self._relations(words, tree, offsets, weights)
+            labels, sure = self._relations(words, tree, offsets, weighed.shares)
         whole, roots = joined(tree, offsets, given.offsets)
         parsed = given.with_predictions(heads=whole)
         if labels is not None:
@@ -204,10 +229,10 @@ class DelexicalisedParser(DelexicalisedOptions):
 
     def predict_proba(self, treebank: Treebank | Text) -> Stack:
         """The weighted posterior of each link: float64[n + 1, n + 1] for each sentence, as (head, child)."""
-        _, seen, weights = self._given(treebank)
+        _, seen, weighed = self._given(treebank)
         with using_threads(self.threads):
             words = self._words(seen, seen.offsets)
-            found = [stack.values for stack in self._posteriors(words, weights)]
+            found = [stack.values for stack in self._posteriors(words, weighed, tag_kinds(seen))]
         sizes = np.asarray(seen.lengths) + 1
         offsets = np.concatenate([[0], np.cumsum(sizes * sizes)]).astype(np.int64)
         return Stack(np.concatenate([np.zeros(0), *found]), offsets, np.stack([sizes, sizes], axis=1))
@@ -219,20 +244,29 @@ class DelexicalisedParser(DelexicalisedOptions):
 
     def weights_for(self, treebank: Treebank) -> dict[str, float]:
         """The share of each source for a text with tags, or for the target text if one was given to `fit`."""
-        _, _, weights = self._given(treebank)
-        return dict(zip(self.sources_, weights.tolist(), strict=True))
+        _, _, weighed = self._given(treebank)
+        return dict(zip(self.sources_, weighed.shares.tolist(), strict=True))
 
     def divergences_for(self, treebank: Treebank) -> dict[str, float]:
         """How much the tags of a text differ from those of each source: KLcpos3, in nats."""
         own = tag_trigrams(universal(as_treebank(treebank)))
         return {source.name: divergence(own, source.trigrams) for source in self._learnt.sources}
 
-    def _given(self, treebank: Treebank | Text) -> tuple[Treebank, Treebank, Floats]:
-        """The text, what parsers see of it, and the share of each source: for the target text, or for this one."""
+    def _given(self, treebank: Treebank | Text) -> tuple[Treebank, Treebank, _Weighed]:
+        """The text, what parsers see of it, and how sources count: for the target text, or for this one."""
         target, text = self._learnt.target, as_treebank(treebank)
         check_reading(self.reading_, text)
         seen = without_words(universal(text))
-        return text, seen, self._shares(tag_trigrams(seen) if target is None else target)
+        return text, seen, self._weighed(tag_trigrams(seen) if target is None else target)
+
+    def _weighed(self, target: Counts) -> _Weighed:
+        shares, sources = self._shares(target), self._learnt.sources
+        known = [source.directions for source in sources if source.directions is not None]
+        if not self.directions or len(known) < len(sources):
+            return _Weighed(shares, None)
+        directions = np.stack(known)
+        predicted = predicted_directions(target, np.stack([source.trigrams for source in sources]), directions)
+        return _Weighed(shares, direction_factors(predicted, directions, shares))
 
     def _shares(self, target: Counts) -> Floats:
         found = np.array([divergence(target, source.trigrams) for source in self._learnt.sources])
@@ -247,16 +281,20 @@ class DelexicalisedParser(DelexicalisedOptions):
                 made[one] = encode(seen, one, offsets)
         return [made[one] for one in columns]
 
-    def _posteriors(self, words: Sequence[Words], weights: Floats) -> Iterator[Stack]:
-        """Weighted posteriors of links, of some sentences at a time."""
+    def _posteriors(self, words: Sequence[Words], weighed: _Weighed, kinds: Counts) -> Iterator[Stack]:
+        """Weighted posteriors of links, of some sentences at a time; `kinds` has the tags of all words."""
         trees = (source.parser._trees(own) for source, own in zip(self._learnt.sources, words, strict=True))
+        weights, at = weighed.shares, 0
         for some in zip(*trees, strict=True):
             stacks = (one.beliefs_of_links() for one in some)
             first = next(stacks)
             total = weights[0] * first.values
             for weight, stack in zip(weights[1:].tolist(), stacks, strict=True):
                 total += weight * stack.values
-            yield first.like(kept(total))
+            summed = first.like(kept(total))
+            n = int((summed.shapes[:, 0] - 1).sum())
+            yield summed if weighed.factors is None else corrected(summed, kinds[at : at + n], weighed.factors)
+            at += n
 
     def _relations(
         self, words: Sequence[Words], heads: Heads, offsets: NDArray[np.int64], weights: Floats
@@ -299,6 +337,9 @@ class DelexicalisedParser(DelexicalisedOptions):
         """Write a folder with the parser of each source and the trigrams of all; see `isogloss.store`."""
         learnt = self._learnt
         arrays: dict[str, NDArray[Any]] = {"trigrams": np.stack([source.trigrams for source in learnt.sources])}
+        known = [source.directions for source in learnt.sources if source.directions is not None]
+        if len(known) == len(learnt.sources):
+            arrays["directions"] = np.stack(known)
         if learnt.target is not None:
             arrays["target"] = learnt.target
         meta: dict[str, Any] = {"names": list(self.sources_), "parsers": [], **Reading.to_meta(self.reading_)}
@@ -327,9 +368,12 @@ class DelexicalisedParser(DelexicalisedOptions):
             place = "the tags of the saved parser"
             trigrams = check(saved.arrays, _LAYOUT, place, {"sources": len(names)})["trigrams"]
             target = check(saved.arrays, _TARGET, place)["target"] if "target" in saved.arrays else None
+            sides: Sequence[Counts | None] = [None] * len(names)
+            if "directions" in saved.arrays:
+                sides = check(saved.arrays, _DIRECTIONS, place, {"sources": len(names)})["directions"]
             sources = tuple(
-                _Source(name, _parser_of(about, store.unprefixed(f"{number}.", saved.arrays)), trigrams[number])
-                for number, (name, about) in enumerate(zip(names, saved.meta["parsers"], strict=True))
+                _Source(name, _parser_of(about, store.unprefixed(f"{number}.", saved.arrays)), trigrams[number], side)
+                for number, (name, about, side) in enumerate(zip(names, saved.meta["parsers"], sides, strict=True))
             )
             made._fitted = _Fitted(sources, target)
             made.reading_ = Reading.from_meta(saved.meta)
@@ -367,15 +411,3 @@ def _view(trees: Treebank) -> Treebank:
     if not (trees.heads >= 0).any():
         raise TreebankError(f"{trees.name}: no word has a head, so there is nothing to learn. Is it the right file?")
     return without_words(universal(trees))
-
-
-def _most_expected(posteriors: Stack) -> Heads:
-    r"""The projective trees with one root and the most right heads in expectation, one sentence after the other.
-
-    .. math:: \arg\max_y \sum_c P(y_c \to c)
-
-    Links that no source thinks possible are left out. What is left has a tree: any of any source.
-    """
-    worth = np.where(posteriors.values > 0, posteriors.values, -np.inf)
-    best = ProjectiveTrees(posteriors.like(kept(worth)), single_root=True).argmax()
-    return np.concatenate([np.zeros(0, np.int32), *best]).astype(np.int32)

@@ -17,17 +17,27 @@ from isogloss.data.treebank import Treebank
 from isogloss.data.vocabulary import Vocabulary
 from isogloss.errors import ParameterError
 
-__all__ = ["CLOSEST", "TRIGRAMS", "divergence", "similarity_weights", "tag_trigrams"]
+__all__ = ["CLOSEST", "KINDS", "TRIGRAMS", "divergence", "similarity_weights", "tag_kinds", "tag_trigrams"]
 
 Counts = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 _OTHER, _EDGE = len(UD17), len(UD17) + 1
-_KINDS = len(UD17) + 2
-TRIGRAMS = _KINDS**3
-"""Trigrams over the UPOS tags, all other tags taken as one, and what lies outside of a sentence."""
+KINDS = len(UD17) + 2
+"""The UPOS tags, all other tags taken as one, and what lies outside of a sentence."""
+TRIGRAMS = KINDS**3
+"""Trigrams over them."""
 CLOSEST = 1e-9
 """A smaller divergence counts as this: a text is as near to itself as can be, and weights stay finite."""
+
+
+def tag_kinds(treebank: Treebank) -> Counts:
+    """int64[n_words]: the number of each word's UPOS among `KINDS`."""
+    ids, vocabulary = treebank.columns["upos"]
+    known = Vocabulary(UD17)
+    kinds = np.array([known.index_of(tag) for tag in vocabulary] or [_OTHER], np.int64)
+    kinds[kinds < 0] = _OTHER
+    return kinds[ids]
 
 
 def tag_trigrams(treebank: Treebank) -> Counts:
@@ -39,14 +49,10 @@ def tag_trigrams(treebank: Treebank) -> Counts:
     >>> int(counts.sum()), counts[counts > 0].tolist()
     (6, [3, 3])
     """
-    ids, vocabulary = treebank.columns["upos"]
-    known = Vocabulary(UD17)
-    kinds = np.array([known.index_of(tag) for tag in vocabulary] or [_OTHER], np.int64)
-    kinds[kinds < 0] = _OTHER
     tags = np.full(treebank.n_words + len(treebank) + 1, _EDGE, np.int64)  # one between sentences is enough
     at = np.arange(treebank.n_words) + 1 + np.repeat(np.arange(len(treebank)), treebank.lengths)
-    tags[at] = kinds[ids]
-    return np.bincount((tags[at - 1] * _KINDS + tags[at]) * _KINDS + tags[at + 1], minlength=TRIGRAMS).astype(np.int64)
+    tags[at] = tag_kinds(treebank)
+    return np.bincount((tags[at - 1] * KINDS + tags[at]) * KINDS + tags[at + 1], minlength=TRIGRAMS).astype(np.int64)
 
 
 def divergence(target: Counts, source: Counts) -> float:

@@ -128,7 +128,11 @@ def place_of(frames: Iterable[tuple[str, int]]) -> str:
 def exercise(loaded: Any, scratch: Path | None = None) -> None:
     """Call everything that a model can do, on text of all sorts; with `scratch`, also save it and load that."""
     repr(loaded)
-    use = _use_aligner if type(loaded).__module__.startswith("isogloss.tasks.align") else _use_annotator
+    use: Callable[[Any], None] = _use_annotator
+    if type(loaded).__module__.startswith("isogloss.tasks.align"):
+        use = _use_aligner
+    elif type(loaded).__module__.startswith("isogloss.tasks.parse.constituency"):
+        use = _use_brackets
     use(loaded)
     if scratch is not None:
         folder = scratch / "again.model"
@@ -191,6 +195,21 @@ def _use_annotator(model: Any) -> None:
     model.score(models.treebank())
     for name in ("labels_", "values_", "options_"):
         getattr(model, name, None)
+
+
+def _use_brackets(parser: Any) -> None:
+    """Parsers of constituents."""
+    text = models.new_treebank()
+    given = text.with_columns(xpos=text.columns["upos"])
+    for found in (parser.predict(given), parser.predict(given, confidence=True)):
+        _check(len(found) == len(text) and found.n_words == text.n_words, "there are more or fewer words than before")
+        found.to_bytes()
+    _check(len(parser.predict_proba(given)) == len(text), "there are more or fewer posteriors than sentences")
+    parser.k_best(given, 2)
+    parser.explain(given, 3, 0, 2)
+    parser.score(models.constituents())
+    for name in ("labels_", "options_", "n_features_"):
+        getattr(parser, name, None)
 
 
 def _check_columns(found: Treebank, given: Treebank) -> None:

@@ -7,12 +7,12 @@ from functools import cache, partial
 from typing import Any
 
 from isogloss import samples
-from isogloss.data import Bitext, Links, Text
+from isogloss.data import Bitext, Constituents, Links, Text
 from isogloss.data.tag_dictionary import TagDictionary
 from isogloss.data.treebank import Treebank
 from isogloss.errors import ParameterError
 
-__all__ = ["MODELS", "bitext", "kind_of", "links", "treebank"]
+__all__ = ["MODELS", "bitext", "constituents", "kind_of", "links", "treebank"]
 
 _PAIRS = 12
 _LONG, _SHORTER = 60, 15
@@ -186,6 +186,18 @@ def _delexicalised(target: bool = False) -> Any:
     return DelexicalisedParser(iterations=2).fit([treebank(), tagged], new_treebank() if target else None)
 
 
+@cache
+def constituents() -> Constituents:
+    """Trees of constituents to learn from."""
+    return samples.constituents("en-de", "target").part(0, _PAIRS)
+
+
+def _constituency(**options: Any) -> Any:
+    from isogloss.tasks.parse.constituency import ConstituencyParser
+
+    return ConstituencyParser(iterations=2, **options).fit(constituents())
+
+
 MODELS: dict[str, Callable[[], Any]] = {
     "align.hmm": partial(_aligner, "HMMAligner"),
     "align.hmm/viterbi": partial(_aligner, "HMMAligner", symmetrise="grow-diag-final-and", decode="viterbi"),
@@ -218,6 +230,9 @@ MODELS: dict[str, Callable[[], Any]] = {
     "parse.dependency/2-crossing": partial(_parser, order=2, projective=False),
     "parse.dependency/mira": partial(_parser, order=2, trainer="mira"),
     "parse.dependency/tags": partial(_parser, order=1, tags="predicted"),
+    "constituency.span/1": partial(_constituency, order=1, prune=0.0),
+    "constituency.span/2": partial(_constituency, order=2),
+    "constituency.span/gold": partial(_constituency, order=2, tags="gold", decoder="map"),
     "parse.transferred": _transferred,
     "parse.transferred/delexicalised": partial(_transferred, method="delexicalised"),
     "parse.induced/dmv": partial(_induced, learner="em", punctuation=True),

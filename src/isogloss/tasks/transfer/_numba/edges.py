@@ -9,19 +9,19 @@ __all__ = ["carry_edges", "count_heads", "list_heads"]
 
 
 @njit(cache=True, nogil=True)
-def count_heads(block, count, offsets, first_words, values, least, root, counts):
+def count_heads(block, count, offsets, first_words, values, least, counts):
     """How many heads of each word have a posterior of at least `least`; arguments as for `list_heads`."""
     for s in range(block, len(first_words) - 1, count):
         n = first_words[s + 1] - first_words[s]
         here = values[offsets[s] : offsets[s + 1]].reshape((n + 1, n + 1))
-        for head in range(0 if root else 1, n + 1):
+        for head in range(n + 1):
             for child in range(1, n + 1):
                 if here[head, child] >= least:
                     counts[first_words[s] + child - 1] += 1
 
 
 @njit(cache=True, nogil=True)
-def list_heads(block, count, offsets, first_words, values, least, root, ends, out_head, out_chance):
+def list_heads(block, count, offsets, first_words, values, least, ends, out_head, out_chance):
     """The heads of each word that have a posterior of at least `least`.
 
     Parameters
@@ -29,15 +29,13 @@ def list_heads(block, count, offsets, first_words, values, least, root, ends, ou
     offsets : int64[n_sentences + 1]
         Sentence *s* is ``values[offsets[s]:offsets[s + 1]]``, float64[n + 1, n + 1] as (head, child).
     first_words : int64[n_sentences + 1]
-    root : bool
-        Whether the root is a head like others.
     ends : int64[n_words]
         Where each word may write; moved to where it ends.
     """
     for s in range(block, len(first_words) - 1, count):
         n = first_words[s + 1] - first_words[s]
         here = values[offsets[s] : offsets[s + 1]].reshape((n + 1, n + 1))
-        for head in range(0 if root else 1, n + 1):
+        for head in range(n + 1):
             for child in range(1, n + 1):
                 if here[head, child] >= least:
                     word = first_words[s] + child - 1
