@@ -126,6 +126,36 @@ def test_most_right_is_the_best_sum_of_posteriors() -> None:
     assert gains[tuple(sorted(found, key=lambda node: (node[0], -node[1])))] == pytest.approx(max(gains.values()))
 
 
+def test_trees_are_drawn_as_often_as_they_are_probable() -> None:
+    rng = np.random.default_rng(11)
+    lengths, draws = np.array([3, 0, 1, 2]), 6000
+    scores = [rng.normal(size=size) for size in n_family_parts(lengths, 2).tolist()]
+    scores[0][rng.random(len(scores[0])) < 0.1] = -np.inf
+    many = FamilyTrees(stack(scores), lengths, 2)
+    drawn = [many.sample(rng) for _ in range(draws)]
+    assert all(trees[1] == frozenset() for trees in drawn)
+    for s in (0, 2, 3):
+        n = int(lengths[s])
+        every = [frozenset(tree) for tree in trees(0, n, 2)]
+        parts = np.array([parts_of(list(tree), n, 2) for tree in every])
+        totals = (parts * np.where(parts > 0, scores[s], 0.0)).sum(axis=1)
+        chances = np.exp(totals - totals.max()) / np.exp(totals - totals.max()).sum()
+        seen = np.bincount([every.index(found[s]) for found in drawn], minlength=len(every))
+        assert seen[chances == 0].sum() == 0
+        expected = draws * chances[chances > 0]
+        enough = expected > 5
+        squares = (seen[chances > 0] - expected)[enough] ** 2 / expected[enough]
+        assert squares.sum() < enough.sum() + 5 * np.sqrt(2 * enough.sum())  # chi-square, within five deviations
+
+
+def test_draws_are_those_of_one_sentence_after_the_other() -> None:
+    rng = np.random.default_rng(12)
+    lengths = np.array([4, 0, 3, 1])
+    many = FamilyTrees(stack([rng.normal(size=size) for size in n_family_parts(lengths, 3).tolist()]), lengths, 3)
+    one = np.random.default_rng(1)
+    assert many.sample(np.random.default_rng(1)) == [many.take([s]).sample(one)[0] for s in range(4)]
+
+
 def test_the_k_best_trees() -> None:
     rng = np.random.default_rng(5)
     lengths = np.array([3, 0])

@@ -13,6 +13,7 @@ from isogloss.structures.brackets import Bracketings, Brackets
 from isogloss.structures.chain import Chain, Chains
 from isogloss.structures.factored_chain import FactoredChain, FactoredChains
 from isogloss.structures.factorgraph import FactorGraph, FactorGraphs
+from isogloss.structures.family_tree import FamilyTrees
 from isogloss.structures.itg import Itg
 from isogloss.structures.itg_batch import Itgs
 from isogloss.structures.itg_parts import Blocks, Terminal
@@ -42,6 +43,7 @@ __all__ = [
     "FactoredChain",
     "FactoredChains",
     "FactoredLattices",
+    "FamilyTrees",
     "Fertility",
     "Flat",
     "InfeasibleError",

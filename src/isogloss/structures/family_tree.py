@@ -42,7 +42,7 @@ class FamilyTrees(Batch[LabelledSpans]):
     Notes
     -----
     Everything is exact, in O(n³ L + n² L²): a label is chosen once for a child, not for every rule that it could be
-    part of. Vectors over labels lie in one piece. Structures are sets of (i, j, label); there is no `sample` yet.
+    part of. Vectors over labels lie in one piece. Structures are sets of (i, j, label).
 
     References
     ----------
@@ -90,10 +90,14 @@ class FamilyTrees(Batch[LabelledSpans]):
     def _best(self) -> tuple[Array, list[LabelledSpans]]:
         from isogloss.structures._numba.family_tree import best_families
 
+        return self._found(best_families)
+
+    def _found(self, kernel: Any, *extra: Any) -> tuple[Array, list[LabelledSpans]]:
+        """What a kernel finds, a value and a tree for each sentence; there is room for 2n constituents."""
         starts = np.concatenate([[0], np.cumsum(2 * self.lengths)]).astype(np.int64)
         spans, labels = np.empty(int(starts[-1]), np.int64), np.empty(int(starts[-1]), np.int64)
         counts, values = np.empty(len(self), np.int64), np.empty(len(self))
-        run_sentences(best_families, len(self), *self._layout(), starts[:-1], spans, labels, counts, values)
+        run_sentences(kernel, len(self), *self._layout(), starts[:-1], *extra, spans, labels, counts, values)
         self._refuse_infeasible(values)
         found = []
         for s, n in enumerate(self.lengths.tolist()):
@@ -111,8 +115,10 @@ class FamilyTrees(Batch[LabelledSpans]):
         return self._best()[0]
 
     def sample(self, rng: np.random.Generator) -> list[LabelledSpans]:
-        """Not there yet."""
-        raise ParameterError("FamilyTrees: trees cannot be drawn yet; take argmax")
+        """One tree for each sentence; the same numbers are drawn as by one sentence after the other."""
+        from isogloss.structures._numba.family_tree import draw_families
+
+        return self._found(draw_families, rng.random(4 * int(self.lengths.sum())))[1]
 
     def k_best(self, k: int) -> list[list[tuple[float, LabelledSpans]]]:
         """The `k` best trees of each sentence with their scores, each once, by one search for each span and tree."""

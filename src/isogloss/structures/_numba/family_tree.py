@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["best_families", "family_parts", "log_families", "sum_families"]
+__all__ = ["best_families", "draw_families", "family_parts", "log_families", "sum_families"]
 
 NEGLIGIBLE = 1e-14
 """Cells with less posterior are not followed further down."""
@@ -428,10 +428,7 @@ def best_families(block, count, scores, offsets, lengths, labels, starts, found_
         values[s] = best
         if best == -np.inf:
             continue
-        stack, top = (
-            np.empty((4 * n + 4, 4), np.int64),
-            1,
-        )  # begin, end, label of the node, or of its parent; what it is
+        stack, top = np.empty((4 * n + 4, 4), np.int64), 1  # begin, end, label of the node or of its parent, what it is
         stack[0] = 0, n, root, 0
         while top:
             top -= 1
@@ -451,6 +448,79 @@ def best_families(block, count, scores, offsets, lengths, labels, starts, found_
                 if k - i == 1:
                     continue
             j = where[t, a]
+            stack[top] = i, j, a, 1
+            stack[top + 1] = j, k, a, 2
+            top += 2
+
+
+@njit(cache=True, nogil=True)
+def _drawn(x, first, last, u):
+    """The place in x[first:last], log weights, that a uniform number falls on; only places that are allowed."""
+    top, place = _log_sum(x, first, last), _NONE
+    left = u
+    for t in range(first, last):
+        if x[t] > -np.inf:
+            place = t  # the last one, if rounding leaves something
+            left -= np.exp(x[t] - top)
+            if left < 0.0:
+                break
+    return place
+
+
+@njit(cache=True, nogil=True)
+def draw_families(
+    block, count, scores, offsets, lengths, labels, starts, uniform, found_spans, found_labels, counts, values
+):
+    """A tree of each of many sentences, as often as it is probable, from ``uniform[2 starts[s]:]``, 4n numbers.
+
+    Results are as those of `best_families`, but for log Z in `values`.
+    """
+    for s in range(block, len(lengths), count):
+        n, start = lengths[s], offsets[s]
+        counts[s] = 0
+        values[s] = 0.0
+        if n == 0:
+            continue
+        spans = n * (n + 1) // 2
+        at_below, at_word = start + spans * labels, start + 2 * spans * labels
+        at_pair = at_word + 2 * n * labels
+        charts, x = np.full((5, spans, labels), -np.inf), np.empty(max(n, labels) + 1)
+        own, child, inner, rest = charts[0], charts[2], charts[3], charts[4]
+        values[s] = _log_inside(n, labels, scores, start, charts, x)
+        if values[s] == -np.inf:
+            continue
+        x[:labels] = own[spans - 1]
+        used = 2 * starts[s]
+        stack, top = np.empty((4 * n + 4, 4), np.int64), 1  # begin, end, label of the node or of its parent, what it is
+        stack[0] = 0, n, _drawn(x, 0, labels, uniform[used]), 0
+        while top:
+            top -= 1
+            i, k, a, what = stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3]
+            t = _number(i, k, n)
+            if what == 2:  # the children of a that are left: one, or several
+                x[0], x[1] = child[t, a], inner[t, a]
+                if k - i > 1:
+                    used += 1
+                if k - i == 1 or _drawn(x, 0, 2, uniform[used]) == 0:
+                    what = 1
+            if what == 1:  # a child of a: a bare word, or a constituent with some label
+                for b in range(labels):
+                    x[b] = own[t, b] + scores[at_pair + b * labels + a] + scores[at_below + t * labels + a]
+                x[labels] = scores[at_word + i * labels + a] if k - i == 1 else -np.inf
+                used += 1
+                a = _drawn(x, 0, labels + 1, uniform[used])
+                if a == labels:
+                    continue
+                what = 0
+            if what == 0:
+                found_spans[starts[s] + counts[s]], found_labels[starts[s] + counts[s]] = t, a
+                counts[s] += 1
+                if k - i == 1:
+                    continue
+            for j in range(i + 1, k):
+                x[j] = child[_number(i, j, n), a] + rest[_number(j, k, n), a]
+            used += 1
+            j = _drawn(x, i + 1, k, uniform[used])
             stack[top] = i, j, a, 1
             stack[top + 1] = j, k, a, 2
             top += 2
