@@ -14,10 +14,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self, dataclass_transform
 
-from isogloss.errors import ParameterError
+from isogloss.errors import ParameterError, UsageError
 
 if TYPE_CHECKING:
+    from os import PathLike
+
     from isogloss.data.reading import Reading
+    from isogloss.store import Saved
 
 __all__ = ["THREADS", "Estimator", "Option", "option"]
 
@@ -147,7 +150,7 @@ class Estimator:
     """What all estimators have in common.
 
     A subclass declares its options; the constructor stores them and does nothing else. Whatever learns calls
-    `check_params` first.
+    `check_params` first. What is kept of it, `_to_saved` and `_from_saved` say.
 
     Examples
     --------
@@ -168,6 +171,8 @@ class Estimator:
     """
 
     _options: ClassVar[Mapping[str, Option]] = {}
+    _kind: ClassVar[str] = ""
+    """What its models are called in `isogloss.store`."""
     reading_: Reading | None = None
     """The text that it learnt from and how that was read; None for models of older versions.
 
@@ -236,6 +241,38 @@ class Estimator:
     def options_(self) -> dict[str, Any]:
         """Every option that is saved with a model."""
         return {name: value for name, value in self.get_params().items() if self._options[name].kept}
+
+    # --- keeping
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write a folder with what was learnt and a header; see `isogloss.store`."""
+        from isogloss import store
+
+        made = self._to_saved()
+        store.save(path, kind=made.kind, options=made.options, arrays=made.arrays, meta=made.meta)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """What `save` wrote; `ModelError` names the folder if that cannot be read."""
+        from isogloss import store
+
+        saved = store.read(path, kind=cls._kind)
+        with store.named(path):
+            return cls._from_saved(saved)
+
+    def _to_saved(self) -> Saved:
+        """What is kept, for `save` and for models that carry this one along (`isogloss.store.hold`)."""
+        raise NotImplementedError(f"{type(self).__name__} says not what is kept of it")
+
+    @classmethod
+    def _from_saved(cls, saved: Saved) -> Self:
+        """The inverse of `_to_saved`. Nothing that is saved is trusted: see `isogloss.layout` and `store.reading`."""
+        raise NotImplementedError(f"{cls.__name__} says not what is kept of it")
+
+    @property
+    def _has_not_learnt(self) -> UsageError:
+        """To be raised where something learnt is asked for too early."""
+        return UsageError(f"this {type(self).__name__} has learnt nothing yet: call fit first, or load a saved model")
 
 
 def _names(names: Any) -> str:

@@ -530,6 +530,21 @@ def unprefixed(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Arrays:
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
+def hold(name: str, model: Any) -> tuple[Arrays, dict[str, Any]]:
+    """Arrays and meta of an estimator that another model carries along under a name; `held` makes it again."""
+    made = model._to_saved()
+    return prefixed(f"{name}.", made.arrays), {"kind": made.kind, "options": made.options, "meta": made.meta}
+
+
+def held(name: str, arrays: Mapping[str, NDArray[Any]], about: Mapping[str, Any], *classes: Any) -> Any:
+    """The estimator that `hold` took apart, which should be of one of these classes."""
+    known = {one._kind: one for one in classes}
+    if about["kind"] not in known:
+        raise ValueError(f"its {name} is of kind {about['kind']!r}, not {' or '.join(known)}")
+    saved = Saved(about["kind"], dict(about["options"]), unprefixed(f"{name}.", arrays), dict(about["meta"]))
+    return known[saved.kind]._from_saved(saved)
+
+
 def pack_strings(strings: Iterable[str]) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """Strings as arrays: string *i* is ``blob[offsets[i]:offsets[i + 1]]`` in UTF-8.
 

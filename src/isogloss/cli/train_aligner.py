@@ -352,7 +352,7 @@ class _Work:
 
         aligner, sure = self.aligner, self._n_sure()
         return {
-            "aligner": aligner._kind,
+            "aligner": aligner._kind.removeprefix("align."),
             "choice": None if self.choice is None else self.choice.as_dict(),
             "pairs": self.n_pairs,
             "gold_lines": self.n_gold_lines,

@@ -105,7 +105,8 @@ class HMMAligner(HMMOptions):
     0-0 1-1 2-2 3-3 4-4 5-5
     """
 
-    _kind: ClassVar[str] = "hmm"
+    _kind: ClassVar[str] = "align.hmm"
+    _name: ClassVar[str] = "hmm"
     supervised: ClassVar[bool] = False
     """Whether gold links are learnt from."""
 
@@ -431,23 +432,17 @@ class HMMAligner(HMMOptions):
         """Every option as it was used, or would be for a small text."""
         return (self._settings if hasattr(self, "_settings") else self._asked()).as_dict()
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write a folder with the parameters and a header; see `isogloss.store`."""
+    def _to_saved(self) -> store.Saved:
         self._check_fitted()
         meta = {"threshold": self.threshold_, "data": self.data_hash_, **Reading.to_meta(self.reading_)}
-        store.save(path, kind=f"align.{self._kind}", options=self.options_, arrays=self._model.arrays(), meta=meta)
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
-        """What `save` wrote."""
-        return cls._from_saved(store.read(path, kind=f"align.{cls._kind}"))
+        return store.Saved(self._kind, self.options_, self._model.arrays(), meta)
 
     @classmethod
     def _from_saved(cls, saved: store.Saved) -> Self:
         with store.reading("the saved aligner"):
-            options = {"model": cls._kind, "stem_classes": 1, **saved.options}  # older models knew one way to cut
-            if (model := options.pop("model")) != cls._kind:
-                raise ParameterError(f"model should be {cls._kind!r}, not {model!r}")
+            options = {"model": cls._name, "stem_classes": 1, **saved.options}  # older models knew one way to cut
+            if (model := options.pop("model")) != cls._name:
+                raise ParameterError(f"model should be {cls._name!r}, not {model!r}")
             aligner = cls(**options)
             aligner.check_params()
             aligner._settings = aligner._asked()
@@ -463,16 +458,14 @@ class HMMAligner(HMMOptions):
     def _asked(self, n_words: int = 0, *n_types: int) -> Settings:
         """What the options come to on a text of so many source words, and so many different words of each side."""
         types = {"n_types": float(np.sqrt(float(n_types[0]) * n_types[1]))} if n_types else {}
-        return Settings.of(self._kind, self.get_params(), n_words, **types)
+        return Settings.of(self._name, self.get_params(), n_words, **types)
 
     def _corpus(self, bitext: Bitext) -> Corpus:
         return Corpus.of(bitext, lowercase=self._settings.lowercase, max_length=self._settings.max_length)
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "_model"):
-            raise UsageError(
-                f"this {type(self).__name__} has learnt nothing yet: call fit first, or load a saved model"
-            )
+            raise self._has_not_learnt
 
     def _checked(self, given: object) -> Bitext:
         """A text to work on; one that looks unlike that of the training is said to."""
@@ -568,7 +561,8 @@ class _Entries(NamedTuple):
 class Model1Aligner(HMMAligner):
     """IBM Model 1: every word chooses its partner by translation alone."""
 
-    _kind = "model1"
+    _kind = "align.model1"
+    _name = "model1"
 
 
 class Model2Aligner(HMMAligner):
@@ -578,7 +572,8 @@ class Model2Aligner(HMMAligner):
     suggest, and one beyond.
     """
 
-    _kind = "model2"
+    _kind = "align.model2"
+    _name = "model2"
 
 
 def _by_others(engine: Engine | None) -> bool:

@@ -16,7 +16,7 @@ from isogloss.data.formats import as_gold, as_treebank
 from isogloss.data.reading import Reading, check_reading
 from isogloss.data.treebank import Treebank
 from isogloss.engine.threads import using_threads
-from isogloss.errors import ParameterError, TreebankError, UsageError
+from isogloss.errors import ParameterError, TreebankError
 from isogloss.layout import vector
 from isogloss.learners.runner import Keeping
 from isogloss.metrics.parsing import ParseScore, score_trees
@@ -400,7 +400,7 @@ class DependencyParser(DependencyOptions):
     @property
     def _learnt(self) -> Fitted:
         if not hasattr(self, "_fitted"):
-            raise UsageError("this DependencyParser has learnt nothing yet: call fit first, or load a saved model")
+            raise self._has_not_learnt
         return self._fitted
 
     # --- keeping
@@ -411,23 +411,10 @@ class DependencyParser(DependencyOptions):
         used = {"labels": self.labelling, "rate": self.step_length, "templates": self.link_templates}
         return super().options_ | used
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write a folder with weights and a header; see `isogloss.store`."""
-        made = self._to_saved()
-        store.save(path, kind=made.kind, options=made.options, arrays=made.arrays, meta=made.meta)
-
     def _to_saved(self) -> store.Saved:
-        """What is kept, for `save` and for models that carry a parser along."""
         arrays, meta = self._learnt.to_parts()
         meta |= {"trace": self.trace_.tolist(), "tuning": self.tuning_.tolist(), **Reading.to_meta(self.reading_)}
         return store.Saved(self._kind, self.options_, arrays, meta)
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
-        """What `save` wrote; `ModelError` names the folder if that cannot be read."""
-        saved = store.read(path, kind=cls._kind)
-        with store.named(path):
-            return cls._from_saved(saved)
 
     @classmethod
     def _from_saved(cls, saved: store.Saved) -> Self:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -16,7 +15,7 @@ from isogloss.data.formats import as_gold, as_treebank
 from isogloss.data.reading import Reading, check_reading
 from isogloss.data.treebank import Treebank
 from isogloss.engine.threads import using_threads
-from isogloss.errors import ModelError, ParameterError, TreebankError, UsageError
+from isogloss.errors import ModelError, ParameterError, TreebankError
 from isogloss.features import Index, Templates
 from isogloss.features.table import KEYS
 from isogloss.layout import Layout, Numbers, Offsets, Strings, check, number
@@ -282,7 +281,7 @@ class StyleAdapter(RestyleOptions):
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "_fitted"):
-            raise UsageError("this StyleAdapter has learnt nothing yet: call fit first, or load a saved model")
+            raise self._has_not_learnt
 
     @property
     def n_features_(self) -> int:
@@ -292,29 +291,19 @@ class StyleAdapter(RestyleOptions):
 
     # --- keeping
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write a folder with weights, the old parser and a header; see `isogloss.store`."""
+    def _to_saved(self) -> store.Saved:
         old, fitted = self.parser_, self._fitted
         arrays: dict[str, NDArray[Any]] = {}
         meta: dict[str, Any] = {"l2": self.l2_, "losses": self.losses_.tolist(), "old": None, "columns": None}
         if old is not None:
-            kept = old._to_saved()
-            arrays |= store.prefixed("old.", kept.arrays)
-            meta["old"] = {"options": kept.options, "meta": kept.meta}
+            arrays, meta["old"] = store.hold("old", old)
         if fitted is not None:
             meta |= {"columns": fitted.columns._asdict(), "shape": asdict(fitted.shape)}
             links = {"keys": fitted.links.numbering.keys, "weights": fitted.links.weights}
             arrays |= store.prefixed("links.", links)
             arrays |= store.prefixed("labels.", _label_arrays(fitted))
         meta |= Reading.to_meta(self.reading_)
-        store.save(path, kind=self._kind, options=self.options_, arrays=arrays, meta=meta)
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
-        """What `save` wrote; `ModelError` names the folder if that cannot be read."""
-        saved = store.read(path, kind=cls._kind)
-        with store.named(path):
-            return cls._from_saved(saved)
+        return store.Saved(self._kind, self.options_, arrays, meta)
 
     @classmethod
     def _from_saved(cls, saved: store.Saved) -> Self:
@@ -324,9 +313,7 @@ class StyleAdapter(RestyleOptions):
             made.check_params()
             made._parser = None
             if meta["old"] is not None:
-                own = store.unprefixed("old.", saved.arrays)
-                given = store.Saved("parse.dependency", meta["old"]["options"], own, meta["old"]["meta"])
-                made._parser = DependencyParser._from_saved(given)
+                made._parser = store.held("old", saved.arrays, meta["old"], DependencyParser)
             made._fitted = None if meta["columns"] is None else _fitted_from(saved.arrays, meta)
             made.l2_ = number(meta["l2"], "l2", least=0.0)
             made.losses_ = np.array([number(loss, "losses") for loss in meta["losses"]])

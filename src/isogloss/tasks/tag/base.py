@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from os import PathLike
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -61,9 +60,7 @@ class ColumnTagger(ColumnOptions, ABC):
     def _learnt(self) -> Any:
         fitted = vars(self).get("_fitted")
         if fitted is None:
-            raise UsageError(
-                f"this {type(self).__name__} has learnt nothing yet: call fit first, or load a saved model"
-            )
+            raise self._has_not_learnt
         return fitted
 
     def _gold(self, treebank: Treebank) -> tuple[tuple[str, ...], NDArray[np.int64]]:
@@ -139,9 +136,8 @@ class ColumnTagger(ColumnOptions, ABC):
 
     # --- keeping
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write a folder with what was learnt and a header; see `isogloss.store`."""
-        store.save(path, kind=self._kind, options=self.options_, arrays=self.to_arrays(), meta=self.all_meta())
+    def _to_saved(self) -> store.Saved:
+        return store.Saved(self._kind, self.options_, self.to_arrays(), self.all_meta())
 
     @abstractmethod
     def to_arrays(self) -> dict[str, NDArray[Any]]:
@@ -158,11 +154,6 @@ class ColumnTagger(ColumnOptions, ABC):
     def _remember(self, text: Treebank | Text) -> None:
         """Keep what there is to know of the text that is learnt from."""
         self.reading_ = Reading.of(text, frequent=True)
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
-        """What `save` wrote; `ModelError` names the folder if that cannot be read."""
-        return cls._from_saved(store.read(path, kind=cls._kind))
 
     @classmethod
     def _from_saved(cls, saved: store.Saved) -> Self:

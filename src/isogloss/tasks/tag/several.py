@@ -200,13 +200,12 @@ class Tagger(TaggerOptions):
 
     # --- keeping
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write a folder with all taggers; see `isogloss.store`. One alone is saved as a `CrfTagger`."""
+    def _to_saved(self) -> store.Saved:
+        """All taggers; one alone is saved as a `CrfTagger`."""
         if len(self.taggers) == 1:
-            next(iter(self.taggers.values())).save(path)
-            return
-        parts = self.to_parts()
-        store.save(path, kind=self._kind, **parts)
+            alone: CrfTagger = next(iter(self.taggers.values()))
+            return alone._to_saved()
+        return store.Saved(self._kind, **self.to_parts())
 
     def to_parts(self) -> dict[str, Any]:
         """Options, arrays and meta for `isogloss.store`, for models that carry a tagger along."""
@@ -242,7 +241,7 @@ class Tagger(TaggerOptions):
         kind = store.read_header(path)["kind"]
         if kind != cls._kind and kind.startswith("tag."):
             return cls.of(store.load(path))
-        return cls._from_saved(store.read(path, kind=cls._kind))
+        return super().load(path)
 
     @classmethod
     def _from_saved(cls, saved: store.Saved) -> Self:

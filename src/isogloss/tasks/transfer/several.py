@@ -19,7 +19,7 @@ from isogloss.data.treebank import Column, Treebank
 from isogloss.data.vocabulary import Vocabulary
 from isogloss.engine.threads import using_threads
 from isogloss.errors import ParameterError, TreebankError, UsageError
-from isogloss.layout import COUNTS, Layout, Numbers, check, texts, vector
+from isogloss.layout import COUNTS, Layout, Numbers, check, texts
 from isogloss.metrics.parsing import ParseScore, score_trees
 from isogloss.progress import Progress, QuietProgress
 from isogloss.structures.base import kept
@@ -328,13 +328,12 @@ class DelexicalisedParser(DelexicalisedOptions):
     def _learnt(self) -> _Fitted:
         fitted: _Fitted | None = vars(self).get("_fitted")
         if fitted is None:
-            raise UsageError("this DelexicalisedParser has learnt nothing yet: call fit first, or load a saved model")
+            raise self._has_not_learnt
         return fitted
 
     # --- keeping
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write a folder with the parser of each source and the trigrams of all; see `isogloss.store`."""
+    def _to_saved(self) -> store.Saved:
         learnt = self._learnt
         arrays: dict[str, NDArray[Any]] = {"trigrams": np.stack([source.trigrams for source in learnt.sources])}
         known = [source.directions for source in learnt.sources if source.directions is not None]
@@ -344,18 +343,10 @@ class DelexicalisedParser(DelexicalisedOptions):
             arrays["target"] = learnt.target
         meta: dict[str, Any] = {"names": list(self.sources_), "parsers": [], **Reading.to_meta(self.reading_)}
         for number, source in enumerate(learnt.sources):
-            own, about = source.parser._learnt.to_parts()
-            arrays |= store.prefixed(f"{number}.", own)
-            said = {"options": source.parser.options_, "meta": about, "trace": source.parser.trace_.tolist()}
-            meta["parsers"].append(said)
-        store.save(path, kind=self._kind, options=self.options_, arrays=arrays, meta=meta)
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
-        """What `save` wrote; `ModelError` names the folder if that cannot be read."""
-        saved = store.read(path, kind=cls._kind)
-        with store.named(path):
-            return cls._from_saved(saved)
+            own, about = store.hold(f"source {number}", source.parser)
+            arrays |= own
+            meta["parsers"].append(about)
+        return store.Saved(self._kind, self.options_, arrays, meta)
 
     @classmethod
     def _from_saved(cls, saved: store.Saved) -> Self:
@@ -372,7 +363,7 @@ class DelexicalisedParser(DelexicalisedOptions):
             if "directions" in saved.arrays:
                 sides = check(saved.arrays, _DIRECTIONS, place, {"sources": len(names)})["directions"]
             sources = tuple(
-                _Source(name, _parser_of(about, store.unprefixed(f"{number}.", saved.arrays)), trigrams[number], side)
+                _Source(name, _parser_of(f"source {number}", saved.arrays, about), trigrams[number], side)
                 for number, (name, about, side) in enumerate(zip(names, saved.meta["parsers"], sides, strict=True))
             )
             made._fitted = _Fitted(sources, target)
@@ -380,13 +371,12 @@ class DelexicalisedParser(DelexicalisedOptions):
         return made
 
 
-def _parser_of(about: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> DependencyParser:
+def _parser_of(name: str, arrays: Mapping[str, NDArray[Any]], about: Mapping[str, Any]) -> DependencyParser:
     """The saved parser of a source; posteriors of trees of another kind could not be summed."""
-    parser = DependencyParser.from_parts(about["options"], arrays, about["meta"])
+    parser: DependencyParser = store.held(name, arrays, about, DependencyParser)
     learnt = parser._learnt
     if not learnt.shape.projective or not learnt.shape.single_root or learnt.shape.families or learnt.tagger:
         raise ValueError("one of its parsers is not of order 1, or not of projective trees with one root")
-    parser.trace_ = vector(about["trace"], "trace")
     return parser
 
 

@@ -107,7 +107,6 @@ class SupervisedAligner(SupervisedOptions, ABC):
     threshold_ : float or None
     """
 
-    _kind: ClassVar[str]
     supervised: ClassVar[bool] = True
     """Whether gold links are learnt from."""
     DEFAULTS: ClassVar[Mapping[str, Setting]]
@@ -407,10 +406,9 @@ class SupervisedAligner(SupervisedOptions, ABC):
         options = super().options_ | {"targets": self.aim}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in options.items()}
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write a folder with weights, statistics and a header; see `isogloss.store`."""
+    def _to_saved(self) -> store.Saved:
         self._check_fitted()
-        keeping.save(self, path)
+        return keeping.saved_of(self)
 
     @classmethod
     def load(cls, path: str | PathLike[str], *, extra: Sequence[Callable[..., Any]] = ()) -> Self:
@@ -418,7 +416,7 @@ class SupervisedAligner(SupervisedOptions, ABC):
 
         A file cannot hold functions: a model that was trained with `extra` is given the same ones again, in that order.
         """
-        saved = store.read(path, kind=f"align.{cls._kind}")
+        saved = store.read(path, kind=cls._kind)
         with store.named(path):
             saved = replace(saved, options={**saved.options, "extra": tuple(extra)})
             return cls._from_saved(saved)
@@ -436,9 +434,7 @@ class SupervisedAligner(SupervisedOptions, ABC):
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "_weights"):
-            raise UsageError(
-                f"this {type(self).__name__} has learnt nothing yet: call fit first, or load a saved model"
-            )
+            raise self._has_not_learnt
 
 
 def _cells(gold: Links | GoldCells, features: PairFeatures) -> GoldCells:

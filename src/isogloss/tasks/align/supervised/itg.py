@@ -112,7 +112,7 @@ class ItgAligner(ItgOptions, SupervisedAligner):
     True
     """
 
-    _kind = "itg"
+    _kind = "align.itg"
     DEFAULTS: ClassVar[Mapping[str, Setting]] = {
         "likelihood": Setting(iterations=20, passes=40, regularisation=1.0),
         "mira": Setting(missed=3.0, iterations=15, passes=15, regularisation=0.01),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from os import PathLike
 from typing import TYPE_CHECKING, TypeVar
 
 from isogloss import store
@@ -16,7 +15,7 @@ from isogloss.tasks.align.supervised.training import Setting
 if TYPE_CHECKING:
     from isogloss.tasks.align.supervised.base import SupervisedAligner
 
-__all__ = ["check_names", "restore", "save"]
+__all__ = ["check_names", "restore", "saved_of"]
 
 Aligner = TypeVar("Aligner", bound="SupervisedAligner")
 EXTRACTOR = "extractor."
@@ -30,8 +29,8 @@ _LEARNT: Layout = {
 }
 
 
-def save(aligner: SupervisedAligner, path: str | PathLike[str]) -> None:
-    """Write a folder with weights, statistics and a header."""
+def saved_of(aligner: SupervisedAligner) -> store.Saved:
+    """What is kept: weights, statistics and what else there is to know."""
     blob, offsets = store.pack_strings(aligner._names)
     arrays = {f"{EXTRACTOR}{name}": array for name, array in aligner.extractor_.arrays().items()}
     arrays |= {"weights": aligner._weights, "names.blob": blob, "names.offsets": offsets, "trace": aligner.trace_}
@@ -39,11 +38,11 @@ def save(aligner: SupervisedAligner, path: str | PathLike[str]) -> None:
         "temperature": aligner.temperature_, "threshold": aligner.threshold_, "setting": aligner.setting_.as_dict(),
         "n_gold": aligner.n_gold_, "tuning": aligner.tuning_, **Reading.to_meta(aligner.reading_),
     }  # fmt: skip
-    store.save(path, kind=f"align.{aligner._kind}", options=aligner.kept_options, arrays=arrays, meta=meta)
+    return store.Saved(aligner._kind, aligner.kept_options, arrays, meta)
 
 
 def restore(kind: type[Aligner], saved: store.Saved) -> Aligner:
-    """The aligner that `save` wrote; what cannot be one is refused with `ModelError`."""
+    """The aligner that `saved_of` took apart; what cannot be one is refused with `ModelError`."""
     with store.reading("this model"):
         aligner = kind(**saved.options)
         aligner.check_params()

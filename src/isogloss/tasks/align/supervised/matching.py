@@ -118,7 +118,7 @@ empty, lowercase, max_length, seed, threads
     True
     """
 
-    _kind = "matching"
+    _kind = "align.matching"
     DEFAULTS: ClassVar[Mapping[str, Setting]] = {
         "frank-wolfe": Setting(missed=1.0, iterations=20, passes=20, regularisation=1.0),
         "extragradient": Setting(missed=1.0, iterations=60, passes=80),

@@ -105,7 +105,7 @@ empty, lowercase, max_length, seed, threads
     True
     """
 
-    _kind = "quadratic"
+    _kind = "align.quadratic"
     DEFAULTS: ClassVar[Mapping[str, Setting]] = {
         "frank-wolfe": Setting(missed=3.0, iterations=10, passes=15, regularisation=1.0),
         "subgradient": Setting(missed=3.0, iterations=15, passes=15, regularisation=1.0),

@@ -512,7 +512,7 @@ class ConstituencyParser(ConstituencyOptions):
     @property
     def _learnt(self) -> Fitted:
         if not hasattr(self, "_fitted"):
-            raise UsageError("this ConstituencyParser has learnt nothing yet: call fit first, or load a saved model")
+            raise self._has_not_learnt
         return self._fitted
 
     # --- keeping
@@ -523,52 +523,35 @@ class ConstituencyParser(ConstituencyOptions):
         used = {"rate": self.step_length, "templates": self.span_templates, "decoder": self.choosing}
         return super().options_ | used
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write a folder with weights and a header; see `isogloss.store`."""
+    def _to_saved(self) -> store.Saved:
         learnt = self._learnt
         arrays = learnt.to_arrays()
         meta: dict[str, Any] = {
             "root": learnt.names.root, "trace": self.trace_.tolist(), "tuning": self.tuning_.tolist(), "tagger": None,
         }  # fmt: skip
         if learnt.tagger is not None:
-            arrays |= store.prefixed("tagger.", learnt.tagger.to_arrays())
-            meta["tagger"] = {"options": learnt.tagger.options_, "meta": learnt.tagger.all_meta()}
-        store.save(
-            path, kind=self._kind, options=self.options_, arrays=arrays, meta=meta | Reading.to_meta(self.reading_)
-        )
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
-        """What `save` wrote; `ModelError` names the folder if that cannot be read."""
-        saved = store.read(path, kind=cls._kind)
-        with store.named(path):
-            return cls._from_saved(saved)
+            own, meta["tagger"] = store.hold("tagger", learnt.tagger)
+            arrays |= own
+        return store.Saved(self._kind, self.options_, arrays, meta | Reading.to_meta(self.reading_))
 
     @classmethod
     def _from_saved(cls, saved: store.Saved) -> Self:
+        arrays, meta = saved.arrays, saved.meta
         with store.reading("the saved parser"):
-            return cls.from_parts(saved.options, saved.arrays, saved.meta)
-
-    @classmethod
-    def from_parts(
-        cls, options: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]
-    ) -> Self:
-        """A parser of its options and of what was kept."""
-        parser = cls(**options)
-        parser.check_params()
-        root = meta["root"]
-        if root is not None and root not in ROOTS:
-            raise ValueError(f"the outermost bracket is {root!r}")
-        tagger = None
-        if parser.tags == "predicted":
-            own = store.unprefixed("tagger.", arrays)
-            tagger = CrfTagger.from_parts(meta["tagger"]["options"], own, meta["tagger"]["meta"])
-            if tagger.column != "xpos":
-                raise ValueError(f"its tagger is for {tagger.column}")
-        templates = templates_for(parser.order, parser.span_templates)
-        parser._fitted = Fitted.from_arrays(arrays, templates, root, tagger, float(parser.prune))
-        parser.trace_, parser.tuning_ = vector(meta["trace"], "trace"), vector(meta["tuning"], "tuning")
-        parser.reading_ = Reading.from_meta(meta)
+            parser = cls(**saved.options)
+            parser.check_params()
+            root = meta["root"]
+            if root is not None and root not in ROOTS:
+                raise ValueError(f"the outermost bracket is {root!r}")
+            tagger = None
+            if parser.tags == "predicted":
+                tagger = store.held("tagger", arrays, meta["tagger"], CrfTagger)
+                if tagger.column != "xpos":
+                    raise ValueError(f"its tagger is for {tagger.column}")
+            templates = templates_for(parser.order, parser.span_templates)
+            parser._fitted = Fitted.from_arrays(arrays, templates, root, tagger, float(parser.prune))
+            parser.trace_, parser.tuning_ = vector(meta["trace"], "trace"), vector(meta["tuning"], "tuning")
+            parser.reading_ = Reading.from_meta(meta)
         return parser
 
 

@@ -400,13 +400,12 @@ class JointMorphologyParser(JointOptions):
     @property
     def _learnt(self) -> _Fitted:
         if not hasattr(self, "_fitted"):
-            raise UsageError("this JointMorphologyParser has learnt nothing yet: call fit first, or load a saved model")
+            raise self._has_not_learnt
         return self._fitted
 
     # --- keeping
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write a folder with weights and a header; see `isogloss.store`."""
+    def _to_saved(self) -> store.Saved:
         learnt = self._learnt
         arrays: dict[str, NDArray[Any]] = {"features": learnt.features, "links": learnt.links.slots}
         for name, weights in (("tagger", learnt.tagger), ("weights", learnt.weights)):
@@ -420,14 +419,7 @@ class JointMorphologyParser(JointOptions):
             "tuning": self.tuning_.tolist(),
             **Reading.to_meta(self.reading_),
         }
-        store.save(path, kind=self._kind, options=self.options_, arrays=arrays, meta=meta)
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
-        """What `save` wrote; `ModelError` names the folder if that cannot be read."""
-        saved = store.read(path, kind=cls._kind)
-        with store.named(path):
-            return cls._from_saved(saved)
+        return store.Saved(self._kind, self.options_, arrays, meta)
 
     @classmethod
     def _from_saved(cls, saved: store.Saved) -> Self:
