@@ -183,3 +183,16 @@ def test_escapes_are_the_same_word() -> None:
     gold = Constituents.of(["(NP (-LRB- -LRB-) (CD 1\\/2))"])
     found = Constituents.assembled([["(", "1/2"]], [["-LRB-", "CD"]], [[("NP", [0, 1])]])
     assert score_brackets(found, gold, bootstrap=0).f1 == 100
+
+
+def test_punctuation_of_other_tagsets_does_not_count() -> None:
+    for tag in ("$.", "$,", "$[", "$-LRB-", "PUNCT", "."):
+        gold = Constituents.of([f"(S (NP (N a) (N b)) ({tag} .))"])
+        assert score_brackets(Constituents.of([f"(S (NP (N a) (N b) ({tag} .)))"]), gold).f1 == 100.0
+
+
+def test_nothing_is_not_scored() -> None:
+    with pytest.raises(TreebankError, match="nothing to score"):
+        score_brackets(Constituents.of([""]), Constituents.of([""]))
+    with pytest.raises(ParameterError, match="give Constituents"):
+        score_brackets("found.mrg", Constituents.of(["(S (A a))"]))  # type: ignore[arg-type]

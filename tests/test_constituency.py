@@ -13,7 +13,7 @@ import isogloss as ig
 from isogloss import samples
 from isogloss.cli import main
 from isogloss.data import Constituents, Text, Treebank
-from isogloss.errors import ParameterError, TreebankError, UsageError
+from isogloss.errors import ModelError, ParameterError, TreebankError, UsageError
 from isogloss.features import Axis, Hashed, Templates, spans
 from isogloss.features.rows import RowScorer
 from isogloss.learners.loglinear import Likelihood
@@ -220,3 +220,47 @@ def test_dependency_treebanks_are_read_as_constituents(tmp_path: Path) -> None:
     assert (
         "ROOT+VERB" in ig.load(tmp_path / "model").labels_ or ig.load(tmp_path / "model")._learnt.names.root == "ROOT"
     )
+
+
+def test_what_cannot_be_learnt_or_scored_is_refused_with_its_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], parser: ConstituencyParser
+) -> None:
+    long = "(S " + " ".join("(NN x)" for _ in range(300)) + ")"
+    with pytest.raises(TreebankError, match="no tree has from 1 to 250 words"), pytest.warns(match="1 of 1 trees have"):
+        ConstituencyParser().fit(Constituents.of([long]))
+    with pytest.raises(TreebankError, match="tree 3: no bracket has all words"):
+        ConstituencyParser().fit(Constituents.of(["", "(S (A a))", "(A a)"]))
+    with pytest.raises(TreebankError, match="no pass is better"):
+        ConstituencyParser().fit(Constituents.of(["(S (A a))"]), Constituents.of([""]))
+    with pytest.raises(ParameterError, match="give a Treebank"):
+        Constituents.from_dependencies("trees.conllu")  # type: ignore[arg-type]
+    treebank = Treebank.read(samples.path("en-de", "source-trees"))
+    given = ConstituencyParser(tags="gold", iterations=1).fit(Constituents.from_dependencies(treebank[:4]))
+    with pytest.raises(TreebankError, match="from_dependencies"):
+        given.predict(treebank[:1])
+    parser.save(tmp_path / "model")
+    for name, text, words in (
+        ("trees.txt", "(S (NP (PRP She)) (VP (VBZ sleeps)))\n", "--format brackets takes the words"),
+        ("empty.mrg", "", "nothing to score"),
+    ):
+        (tmp_path / name).write_text(text)
+        first = ["apply", str(tmp_path / "model")] if name.endswith("txt") else ["score", str(tmp_path / name)]
+        assert main(["constituency", *first, str(tmp_path / name), "-q"]) != 0
+        assert words in capsys.readouterr().err
+    assert (
+        main(["constituency", "apply", str(tmp_path / "model"), str(tmp_path / "trees.txt"), "--format", "text"]) == 0
+    )
+
+
+def test_arrays_that_the_options_have_no_use_for_are_refused(tmp_path: Path, parser: ConstituencyParser) -> None:
+    parser.save(tmp_path / "model")
+    header = json.loads((tmp_path / "model/model.json").read_text())
+    for change in ({"prune": 0.0}, {"order": 1}):
+        changed = header | {"options": header["options"] | change}
+        (tmp_path / "model/model.json").write_text(json.dumps(changed))
+        with pytest.raises(ModelError):
+            ig.load(tmp_path / "model")
+
+
+def test_spaces_that_are_no_spaces_stay_in_words() -> None:
+    assert Constituents.of(["(CD 10\u00a0000)"]).words(0) == ("10\u00a0000",)

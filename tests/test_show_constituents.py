@@ -66,3 +66,18 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert main(["view", gold, "-o", str(tmp_path / "tree.svg"), "-q"]) == 2
     assert main(["view", gold, "--line", "3"]) == 2
     assert "".join(tree_page([both()])).count("<svg") == 1
+
+
+def test_chains_and_tags_that_differ_are_differences(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first, second = tmp_path / "a.mrg", tmp_path / "b.mrg"
+    first.write_text("(S (NP (NN a)) (VP (VB b)))\n(S (NP (NN a)))\n(S (A a))\n")
+    second.write_text("(S (NP (NP (NN a))) (VP (VB b)))\n(S (NP (NNS a)))\n(S (A a))\n")
+    assert main(["view", str(first), str(second), "--terminal"]) == 0
+    told = capsys.readouterr()
+    assert "2 of 3 trees differ" in told.err
+    assert "1 with other tags" in told.out and "no difference" not in told.out
+    second.write_text("\n(S (NP (NN a)))\n(S (A a))\n")
+    assert main(["view", str(first), str(second), "--terminal", "--quiet"]) == 0
+    assert "VB b" in capsys.readouterr().out
+    assert main(["view", str(first), str(tmp_path / "c.conllu"), "--terminal"]) == 2
+    assert "cannot be drawn together" in capsys.readouterr().err

@@ -17,10 +17,13 @@ if TYPE_CHECKING:
 __all__ = ["ENDINGS", "KINDS", "is_trees", "read_for", "read_trees", "read_two", "score_lines"]
 
 KINDS = ("brackets", "discbracket", "export", "conllu")
-ENDINGS = (".mrg", ".ptb", ".bracket", ".brackets", ".dbr", ".discbracket", ".export", ".negra")
+ENDINGS = (
+    ".mrg", ".ptb", ".tree", ".trees", ".bracket", ".brackets", ".dbr", ".discbracket", ".export", ".negra",
+)  # fmt: skip
 """What names of files with trees of constituents end in."""
 _TABLES = (".conllu", ".conllup", ".conllx", ".conll", ".conll09")
 _MOST_KINDS = 15
+_LOOKED_AT = 1 << 16
 
 
 def _bare(path: str) -> str:
@@ -54,8 +57,8 @@ def read_two(
     ours = read_trees(found, format, encoding, errors).continuous()
     if len(ours) != len(right) and "-" not in (found, gold):
         for empty in ((True, False), (True, True)):
-            a = read_trees(found, format, encoding, errors, empty_lines=empty[0])
-            b = read_trees(gold, format, encoding, errors, empty_lines=empty[1])
+            a = read_trees(found, format, encoding, errors, empty_lines=empty[0]).continuous()
+            b = read_trees(gold, format, encoding, errors, empty_lines=empty[1]).continuous()
             if len(a) == len(b):
                 return a, b
     return ours, right
@@ -76,8 +79,21 @@ def read_for(
 
     form = as_remembered({"tokenise": asked, "normalise": None}, model.reading_, place)
     data = read_bytes(path, encoding=encoding, errors=errors)
+    if format == "auto" and _are_brackets(data):
+        raise UsageError(
+            f"{name_of(path)}: every line is in brackets, as trees are, and a sentence a line is wanted. --format "
+            "brackets takes the words of trees, --format text the lines as they stand"
+        )
     made = tokenise_bytes(data, form["tokenise"], form["normalise"], name=name_of(path))
     return replace(made, form=TextForm(form["tokenise"], form["normalise"]))
+
+
+def _are_brackets(data: bytes) -> bool:
+    """Whether all of the first lines that are not empty could be bracketed trees."""
+    lines = [line for line in data[:_LOOKED_AT].splitlines()[:-1] or data.splitlines() if line.strip()]
+    return bool(lines) and all(line.strip().startswith(b"(") and b" " in line for line in lines) and all(
+        line.count(b"(") == line.count(b")") > 1 for line in lines
+    )  # fmt: skip
 
 
 def score_lines(told: Mapping[str, Any], signature: str) -> Iterator[str]:

@@ -37,7 +37,7 @@ class Use(NamedTuple):
 USES = {
     "align": Use("an aligner", "isogloss align --model"),
     "tag": Use("a tagger", "isogloss tag apply"),
-    "parse": Use("a parser", "isogloss parse apply"),
+    "parse": Use("a dependency parser", "isogloss parse apply"),
     "constituency": Use("a constituency parser", "isogloss constituency apply"),
 }
 """By the first part of the kinds in `isogloss.store.KINDS`."""

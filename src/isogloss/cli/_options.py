@@ -203,7 +203,7 @@ def _note(option: Option, flags: Sequence[str], listed: bool) -> str:
     names = [str(choice) for choice in option.choices if choice is not None]
     plain = numbers == [int] and (option.least or 0) <= 1 and (option.most or _MANY) >= _MANY  # a number of things
     limits = "" if plain or not numbers else " ".join([*(["a number"] if names else []), *option._limits()])
-    choices = f"one of {', '.join(names)}" if listed else ""
+    choices = f"one of {', '.join(names)}" if listed and names else ""
     return ", ".join(filter(None, [shown and f"default: {shown}", choices, limits]))
 
 

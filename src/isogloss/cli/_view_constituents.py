@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -41,6 +42,8 @@ class _Shown(Drawable):
         names = tuple(files) if len(set(names)) < len(names) else names
         if len(files) == 1:
             return cls(read_trees(files[0], format, encoding, errors), None, tuple(names))
+        import numpy as np
+
         from isogloss.data.constituent_forms import without_root
         from isogloss.data.formats.brackets import check_same_words
 
@@ -49,7 +52,7 @@ class _Shown(Drawable):
         )
         if len(first) != len(second):
             raise TreebankError(f"{files[0]} has {len(first):,} trees, but {files[1]} has {len(second):,}")
-        for sentence in range(len(first)):
+        for sentence in np.flatnonzero((first.lengths > 0) & (second.lengths > 0)).tolist():  # some may have no tree
             check_same_words(first, second, sentence)
         return cls(first, second, tuple(names))
 
@@ -69,20 +72,27 @@ class _Shown(Drawable):
             return list(range(min(limit, n)))
         counts = self._differences()
         order = sorted((k for k in range(n) if counts[k]), key=lambda k: -counts[k])
-        say(f"{len(order):,} of {n:,} trees differ; --limit and --line choose others", quiet)
+        say(f"{len(order):,} of {n:,} trees differ; --line chooses others", quiet)
         return order[:limit]
 
     def _differences(self) -> list[int]:
-        """Brackets of each tree that only one of both has."""
+        """Brackets of each tree that only one of both has, and words with another tag."""
         assert self.second is not None
         apart = []
         for one, other in zip(self.first, self.second, strict=True):
-            apart.append(len(set(one.brackets()) ^ set(other.brackets())))
+            ours, theirs = Counter(one.brackets()), Counter(other.brackets())
+            tags = sum(a != b for a, b in zip(one.tags, other.tags, strict=False))
+            apart.append((ours - theirs).total() + (theirs - ours).total() + tags)
         return apart
 
     def as_dict(self, sentence: int) -> dict[str, Any]:
-        """One tree as `isogloss.show.constituents` takes it."""
-        drawn = self.first.as_dict(sentence, self.second, self.names if self.second is not None else ())
+        """One tree as `isogloss.show.constituents` takes it; beside a sentence without words, the other alone."""
+        first, second = self.first, self.second
+        if second is not None and not first.lengths[sentence]:
+            first, second = second, None
+        elif second is not None and not second.lengths[sentence]:
+            second = None
+        drawn = first.as_dict(sentence, second, self.names if second is not None else ())
         return drawn | {"number": sentence + 1}
 
     @property

@@ -79,11 +79,12 @@ class Shown(Drawable):
         """One pair as `isogloss.show.projection` takes it."""
         first, last = self.edges.starts[pair], self.edges.starts[pair + 1]
         parts = (array[first:last].tolist() for array in (self.edges.head, self.edges.child, self.edges.probability))
+        relations = [self.edges.names[r] if r >= 0 else "" for r in self.edges.relation[first:last].tolist()]
         return {
             "source": _tree(self.source, pair),
             "target": _tree(self.target, pair),
             "links": self.links[pair].as_dict()["links"],
-            "edges": [list(edge) for edge in zip(*parts, strict=True)],
+            "edges": [list(edge) for edge in zip(*parts, relations, strict=True)],
             "title": f"pair {pair + 1}",
             "number": pair + 1,
         }

@@ -108,7 +108,7 @@ def train(
 
 def _described(parser: ConstituencyParser, text: Constituents, dev: str | None) -> str:
     line = f"{len(parser.labels_):,} labels, {parser.n_features_:,} features, from {len(text):,} trees, "
-    line += f"{text.n_words:,} words"
+    line += f"{text.stripped().n_words:,} words"
     if not len(parser.tuning_):
         return line
     passes = int(parser.tuning_.argmax()) + 1
@@ -119,7 +119,7 @@ def _summary(parser: ConstituencyParser, text: Constituents, save: str, seconds:
     tuned = len(parser.tuning_) > 0
     return {
         "trees": len(text),
-        "words": text.n_words,
+        "words": text.stripped().n_words,
         "labels": len(parser.labels_),
         "features": parser.n_features_,
         "dev": float(parser.tuning_.max()) if tuned else None,

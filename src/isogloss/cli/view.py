@@ -187,6 +187,10 @@ def command(
         if links_of is not None:
             raise UsageError("view: --links-of says what LINKS of two treebanks count, and there are none")
         files = [path for path in (source, target, gold, other) if path is not None]
+        if format == "auto" and any(is_trees(path) != bracketed for path in files):
+            raise UsageError(
+                f"view: {' and '.join(files)} cannot be drawn together: one has constituents, the other dependencies"
+            )
         if len(files) > 2:
             raise UsageError(f"view: two treebanks can be drawn side by side, not {len(files)}: {', '.join(files)}")
         return (view_constituents if bracketed else view_trees)(files, drawing)
@@ -197,7 +201,7 @@ def command(
             raise UsageError(f"{source}: no such file")
         raise UsageError(
             f"view: {source} alone has nothing to show: give SOURCE, TARGET and LINKS, or a treebank"
-            + (" with --format conllu" if source == "-" else "")
+            + (" with --format conllu, or brackets" if source == "-" else "; --format brackets says that it has trees")
         )
     named = named_files(systems)
     texts = _Files(source, None if links is None else target, target if links is None else links, gold, other)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -205,7 +206,7 @@ class Constituents(Rows[ConstituentTree]):
     @classmethod
     def of(cls, trees: Iterable[str], name: str = "<memory>") -> Constituents:
         """From bracketed trees, a string each; an empty one is a sentence without words."""
-        lines = "".join(" ".join(tree.split()) + "\n" for tree in trees)
+        lines = "".join(re.sub(r"[ \t\r\n]+", " ", tree).strip(" ") + "\n" for tree in trees)
         return cls.from_bytes(lines.encode(), name, format="brackets", empty_lines=True)
 
     @classmethod
@@ -213,6 +214,8 @@ class Constituents(Rows[ConstituentTree]):
         """The subtrees of dependency trees as constituents; see `isogloss.data.constituent_forms.from_dependencies`."""
         from isogloss.data.constituent_forms import from_dependencies
 
+        if not isinstance(treebank, Treebank):
+            raise ParameterError(f"give a Treebank, as Treebank.read('trees.conllu'), not {type(treebank).__name__}")
         return from_dependencies(treebank, tag=tag)
 
     @classmethod

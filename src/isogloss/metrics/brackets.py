@@ -47,9 +47,11 @@ class BracketRules(NamedTuple):
         return "|".join(filter(None, [f"delete:roots {EMPTY_TAG} {told}".rstrip(), same and f"equal:{same}"]))
 
 
-COLLINS = BracketRules(frozenset({*ROOTS, EMPTY_TAG, ",", ":", "``", "''", "."}), (("ADVP", "PRT"),))
-"""COLLINS.prm of EVALB: roots, traces and punctuation do not count, and ADVP is PRT. EVALB knows the root TOP alone;
-here every outer bracket is one."""
+PUNCTUATION = frozenset({",", ":", "``", "''", ".", "$,", "$.", "$(", "$[", "$*LRB*", "$-LRB-", "PUNCT"})
+"""Tags of punctuation in the Penn treebank, in STTS (NEGRA, TIGER), and in Universal Dependencies."""
+COLLINS = BracketRules(frozenset({*ROOTS, EMPTY_TAG}) | PUNCTUATION, (("ADVP", "PRT"),))
+"""COLLINS.prm of EVALB: roots, traces and punctuation do not count, and ADVP is PRT. EVALB knows the root TOP and the
+punctuation of the Penn treebank alone; here every outer bracket is a root, and other tagsets have punctuation too."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -148,6 +150,8 @@ def score_brackets(
     (33.33333333333333, 33.33333333333333, 0.0, 100.0, 1.0)
     """
     counts, long_enough = _counts(predicted, gold, rules)
+    if not gold.n_words:
+        raise TreebankError(f"{gold.name}: there are no words, so there is nothing to score. Is it the right file?")
     chosen = np.ones(len(gold), bool) if longest is None else long_enough <= longest
     sample = Sample(counts[chosen], _rates, bootstrap, seed)
     value = sample.percent()
@@ -264,6 +268,11 @@ def _lines_up(predicted: Constituents, gold: Constituents) -> tuple[Ids, Ids, ND
 
 def _counts(predicted: Constituents, gold: Constituents, rules: BracketRules) -> tuple[NDArray[np.int64], Ids]:
     """What a score needs to know of each sentence: int64[n_sentences, 9]; and how many words each has."""
+    for trees in (predicted, gold):
+        if not isinstance(trees, Constituents):
+            raise ParameterError(
+                f"score: give Constituents, as Constituents.read('gold.mrg'), not {type(trees).__name__}"
+            )
     if predicted.discontinuous.any() or gold.discontinuous.any():
         raise TreebankError("score: brackets of discontinuous trees cannot be scored; make them continuous first")
     ours, theirs, there = _lines_up(predicted, gold)

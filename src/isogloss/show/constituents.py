@@ -122,10 +122,11 @@ class Bracketing(NamedTuple):
         parts = [f"{n} word{'s' * (n != 1)}, {len(self.sides[0].labels)} brackets"]
         if len(self.sides) == 2:
             own, missed = len(self.alone(0)), len(self.alone(1))
+            tags = sum("≠" in self.tag(word) for word in range(n))
             parts = [f"{' | '.join(self.names)}: {parts[0]}"]
-            parts += [f"{own} not in {self.names[1]}", f"{missed} in {self.names[1]} alone"] if own or missed else [
-                "no difference"
-            ]  # fmt: skip
+            parts += [f"{own} not in {self.names[1]}", f"{missed} in {self.names[1]} alone"] if own or missed else []
+            parts += [f"{tags} with other tags"] if tags else []
+            parts += [] if own or missed or tags else ["no difference"]
         sure = [value for value in self.sides[0].confidence if value is not None]
         parts += [f"mean confidence {sum(sure) / len(sure):.2f}"] if sure else []
         return [f"{self.title}: {parts[0]}" if self.title else parts[0], *parts[1:]]

@@ -47,6 +47,7 @@ class _Edge(NamedTuple):
     head: int
     word: int
     probability: float | None
+    relation: str = ""
 
 
 class _Shown(NamedTuple):
@@ -66,7 +67,10 @@ class _Shown(NamedTuple):
         source, target = Picture.of(given["source"]), Picture.of(given["target"])
         n, m = len(source.words), len(target.words)
         links = tuple((int(link[0]), int(link[1]), _third(link)) for link in given["links"])
-        edges = tuple(_Edge(int(edge[0]), int(edge[1]), _third(edge)) for edge in given.get("edges") or ())
+        edges = tuple(
+            _Edge(int(edge[0]), int(edge[1]), _third(edge), str(edge[3]) if len(edge) > 3 else "")
+            for edge in given.get("edges") or ()
+        )
         if not all(0 <= i < n and 0 <= j < m for i, j, _ in links):
             raise ParameterError(f"show: links should be of {n} source and {m} target words, from 0")
         if not all(0 <= edge.head <= m and 1 <= edge.word <= m and edge.head != edge.word for edge in edges):
@@ -127,11 +131,19 @@ def projection_terminal(pair: Mapping[str, Any], *, width: int = 80, colour: boo
     words = range(1, len(target) + 1)
     carried = {
         "heads": [best[word].head if word in best else -1 for word in words],
-        "labels": list(shown.target.sides[0].labels),
+        "labels": _relations(shown, best),
         "confidence": [best[word].probability if word in best else None for word in words],
     }
     both = {**pair["target"], "other": carried, "names": ("tree", "carried")}
     return "\n".join([*drawn, tree_terminal(both, width=width, colour=colour)])
+
+
+def _relations(shown: _Shown, best: Mapping[int, _Edge]) -> list[str]:
+    """The relation that arrived at each word; where nobody says what edges carry, those of the tree."""
+    labels = shown.target.sides[0].labels
+    if not any(edge.relation for edge in shown.edges):
+        return list(labels)
+    return [best[word].relation if word in best else "" for word in range(1, len(labels) + 1)]
 
 
 # SVG -----------------------------------------------------------------------------------------------------------------

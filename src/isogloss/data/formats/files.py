@@ -318,8 +318,8 @@ def _not_decodable(data: bytes, start: int, stop: int, name: str, encoding: str,
     remedy = "--errors replace (errors='replace') puts a mark in its place"
     if encoding == "utf-8":
         remedy = (
-            "Another encoding? say so: --encoding latin-1 (encoding='latin-1' in Python), or --source-encoding or "
-            f"--target-encoding for one file of two; {remedy}"
+            "Another encoding? say so: --encoding latin-1 (encoding='latin-1' in Python; of one side of a bitext "
+            f"--source-encoding, --target-encoding); {remedy}"
         )
     return BitextError(
         f"{name}, line {line}: {what} {data[start:stop].hex(' ')} in '{near}' cannot be read as {encoding.upper()}. "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -15,6 +16,7 @@ from isogloss import store
 from isogloss.data.bitext import Text
 from isogloss.data.constituent_forms import ROOTS
 from isogloss.data.constituents import Constituents, unescaped
+from isogloss.data.formats import IsoglossWarning
 from isogloss.data.reading import Reading
 from isogloss.data.treebank import Column, Treebank
 from isogloss.engine.threads import using_threads
@@ -34,7 +36,7 @@ from isogloss.tasks.parse.constituency.features import SPAN_TEMPLATES, templates
 from isogloss.tasks.parse.constituency.filtering import SpanFilter
 from isogloss.tasks.parse.constituency.model import GoldBrackets, TreeFeatures, gold_spans, model_of
 from isogloss.tasks.parse.constituency.options import RATES, ConstituencyOptions
-from isogloss.tasks.parse.constituency.trees import Labels, Spans, as_spans, column_of, plain, trees_of
+from isogloss.tasks.parse.constituency.trees import Labels, Spans, as_spans, check_tops, column_of, plain, trees_of
 from isogloss.tasks.parse.constituency.words import Known, Sentences, span_parts
 from isogloss.tasks.parse.cutting import LONGEST, cut
 from isogloss.tasks.tag import CrfTagger, jackknife
@@ -108,6 +110,9 @@ class Fitted:
         """The inverse of `to_arrays`."""
         place = "the saved parser"
         found = check(arrays, LAYOUT, place)
+        unused = (*(() if "below" in templates else ("below.", "place.", "pair")), *(() if prune else ("filter.",)))
+        if strange := sorted(name for name in arrays if name.startswith(unused)):
+            raise ValueError(f"its options have no use for {strange[0]}")
         if any(re.search(r"[\s()]", label) for label in found["labels"]):
             raise ValueError("a label has a space or a bracket in it")
         n_labels = len(found["labels"])
@@ -253,6 +258,8 @@ class ConstituencyParser(ConstituencyOptions):
         self.check_params()
         progress = progress or QuietProgress()
         keeping = Keeping.of(checkpoint, resume, self.options_, [trees, dev])
+        if dev is not None and not dev.n_words:
+            raise TreebankError(f"{dev.name}: there are no words, so that no pass is better than another on it")
         labels, flat = Labels.of(_usable(trees))
         if not labels.names:
             raise TreebankError(
@@ -440,12 +447,17 @@ class ConstituencyParser(ConstituencyOptions):
         elif isinstance(text, Treebank):
             words = [text.words(k) for k in range(len(text))]
             tags, forms, offsets = text.columns["xpos"], text.columns["form"], text.offsets
+            if learnt.tagger is None:
+                raise TreebankError(
+                    f"{text.name}: this parser learnt from tags that were given, and a treebank has them in several "
+                    "columns. Give Constituents, as Constituents.from_dependencies(treebank, tag='upos')"
+                )
         elif isinstance(text, Text):
             words = [text.tokens(k) for k in range(len(text))]
             if learnt.tagger is None:
                 raise TreebankError(
-                    f"{text.name}: has no tags, and this parser learnt from tags that were given. Train with "
-                    "predicted ones"
+                    f"{text.name}: has no tags, and this parser learnt from tags that were given (--tags gold). Give "
+                    "trees, whose tags are taken, or train with --tags predicted (tags='predicted')"
                 )
             forms = column_of(words)
             offsets = np.concatenate([[0], np.cumsum(text.ids.lengths)]).astype(np.int64)
@@ -560,9 +572,19 @@ def _usable(trees: Constituents) -> Constituents:
     if not isinstance(trees, Constituents):
         raise ParameterError(f"fit: give Constituents, as Constituents.read('trees.mrg'), not {type(trees).__name__}")
     found = plain(trees)
-    good = (found.lengths > 0) & (found.lengths <= LONGEST)
+    check_tops(found)
+    short = found.lengths <= LONGEST
+    if not short.all():
+        warnings.warn(
+            f"{trees.name}: {np.count_nonzero(~short):,} of {len(trees):,} trees have more than {LONGEST} words and "
+            "are passed over. Are they lists, or several sentences each?",
+            IsoglossWarning,
+            stacklevel=4,
+        )
+    good = short & (found.lengths > 0)
     if not good.any():
-        raise TreebankError(f"{trees.name}: no tree has words, so there is nothing to learn. Is it the right file?")
+        many = f"from 1 to {LONGEST} words" if found.lengths.any() else "words"
+        raise TreebankError(f"{trees.name}: no tree has {many}, so there is nothing to learn. Is it the right file?")
     return found.take(good)
 
 

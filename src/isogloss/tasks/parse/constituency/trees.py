@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from isogloss.data.constituents import Constituents, Nested
 from isogloss.data.treebank import Column
 from isogloss.errors import TreebankError
 
-__all__ = ["Labels", "as_spans", "plain", "trees_of"]
+__all__ = ["Labels", "as_spans", "check_tops", "column_of", "plain", "trees_of"]
 
 Spans = frozenset[tuple[int, int, int]]
 
@@ -73,22 +74,26 @@ def _root_of(trees: Constituents) -> str | None:
     return name if single.all() else None
 
 
-def as_spans(trees: Constituents, labels: Labels) -> list[Spans]:
-    """Each tree, without unary chains, as a set of labelled spans.
+def check_tops(trees: Constituents) -> None:
+    """Refuse trees no bracket of which has all words: they are no labelled spans below one of the whole sentence."""
+    first = trees.node_offsets[:-1]
+    lacking = trees.lengths > 0
+    some = np.flatnonzero(lacking & (np.diff(trees.node_offsets) > 0))
+    lacking[some] = (trees.begins[first[some]] != 0) | (trees.ends[first[some]] != trees.lengths[some])
+    if lacking.any():
+        number = int(np.flatnonzero(lacking)[0])
+        raise TreebankError(
+            f"{trees.name}, tree {number + 1}: no bracket has all words. Put one around the whole: (TOP ...)"
+        )
 
-    A tree whose top does not have all words cannot be said so, and is refused with its line.
-    """
+
+def as_spans(trees: Constituents, labels: Labels) -> list[Spans]:
+    """Each tree, without unary chains, as a set of labelled spans; see `check_tops`."""
+    check_tops(trees)
     numbers = labels.numbers(trees)
-    found = []
     triples = np.stack([trees.begins, trees.ends, numbers], axis=1).tolist()
-    for number, length in enumerate(trees.lengths.tolist()):
-        own = triples[trees.node_offsets[number] : trees.node_offsets[number + 1]]
-        if length and (not own or own[0][:2] != [0, length]):
-            raise TreebankError(
-                f"{trees.name}, tree {number + 1}: no bracket has all words. Put one around the whole: (TOP ...)"
-            )
-        found.append(frozenset((begin, end, label) for begin, end, label in own if label >= 0))
-    return found
+    bounds = pairwise(trees.node_offsets.tolist())
+    return [frozenset((i, j, label) for i, j, label in triples[a:b] if label >= 0) for a, b in bounds]
 
 
 def trees_of(
