@@ -28,3 +28,21 @@ def test_links_lead_somewhere(page: Path) -> None:
     for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
         if "://" not in link and not link.startswith("#"):
             assert (page.parent / link.partition("#")[0]).exists(), link
+
+
+def test_what_the_page_of_methods_names_is_there() -> None:
+    """Modules exist, and so do tests; a test without its file is of the last one that was named."""
+    root, file = DOCS.parent, ""
+    counted = [0, 0]
+    for name in re.findall(r"`([^`\s]+)`", (DOCS / "methods.md").read_text(encoding="utf-8").partition("\n## ")[2]):
+        if "::" in name:
+            given, test = name.split("::")
+            file = given or file
+            assert re.search(rf"^def {re.escape(test)}\(", (root / file).read_text(encoding="utf-8"), re.MULTILINE), (
+                name
+            )
+            counted[0] += 1
+        elif re.fullmatch(r"[a-z_]+(/[a-z_0-9]+)*\.py", name):
+            assert any((place / name).exists() for place in (root, root / "src/isogloss")) or "/" not in name, name
+            counted[1] += 1
+    assert min(counted) > 50
