@@ -554,8 +554,7 @@ class ConstituencyParser(ConstituencyOptions):
         cls, options: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]
     ) -> Self:
         """A parser of its options and of what was kept."""
-        parser = cls(**options)
-        parser.check_params()
+        parser = cls.of_options(options)
         root = meta["root"]
         if root is not None and root not in ROOTS:
             raise ValueError(f"the outermost bracket is {root!r}")
