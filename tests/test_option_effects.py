@@ -12,6 +12,7 @@ import pytest
 
 from isogloss import samples, store
 from isogloss.data import Bitext, Links, TagDictionary, Text, Treebank
+from isogloss.tasks.parse.options import CONSTRAINTS
 from isogloss.tasks.parse.styles import convert
 from isogloss.testing import check_effects
 from isogloss.testing.fuzz.models import bitext, constituents, links, new_treebank, treebank
@@ -23,10 +24,10 @@ WORDS = TagDictionary.of_treebank(TREES.part(0, 8))
 LEXICON = [("the", "die"), ("woman", "frau"), ("book", "buch", 3.0)]
 
 
-PAIRS, FEW = bitext().part(0, 6), TREES[8:]
+PAIRS, FEW = bitext().part(0, 5), TREES[8:]
 LENGTHS = PAIRS.target.ids.lengths.tolist()
 GOLD = Links.of(  # several links of a word, and a pair without any
-    [{*row, *((i, j + 1) for i, j in row if j + 1 < LENGTHS[k])} for k, row in enumerate(links()[:5])] + [set()]
+    [{*row, *((i, j + 1) for i, j in row if j + 1 < LENGTHS[k])} for k, row in enumerate(links()[:4])] + [set()]
 )
 FEATURES = ("association", "position", "hmm")
 EXTRACTED = {
@@ -80,12 +81,11 @@ CASES: dict[str, Case] = {
     **{
         f"align.{name}": Case(
             {"iterations": 1, "model1_iterations": 1},
-            lambda e: e.fit(PAIRS),
-            PAIRS,
+            lambda e: e.fit(bitext()),
+            bitext(),
             trials={
                 "lexicon": [LEXICON],
                 "max_length": [6],
-                "targets": [{"targets": "latent", "features": ("position",)}, "gold"],
                 "smoothing": [1.0],
                 "decode": [{"decode": "viterbi", "symmetrise": "union"}],
                 "leave_out": [{"leave_out": 0.0, "iterations": 3}],
@@ -104,15 +104,15 @@ CASES: dict[str, Case] = {
         {"tune": False, "iterations": 1, "features": ("position", "hmm"), "pairs": False},
         with_gold,
         PAIRS,
-        ways=[{"trainer": name} for name in ("frank-wolfe", "mira", "perceptron")],
+        ways=[{"trainer": name} for name in ("frank-wolfe", "mira")],
         trials={
             **EXTRACTED,
-            "pairs": [{"pairs": True, "trainer": "mira"}],
-            "near": [{"near": 1, "pairs": True, "trainer": "mira"}],
-            "decode": [{"decode": "lp", "pairs": True, "trainer": "mira"}],
-            "relaxed": [{"relaxed": False, "pairs": True, "trainer": "mira"}],
+            "pairs": [{"pairs": True, "near": 1, "trainer": "mira"}],
+            "near": [{"near": 1, "pairs": True, "trainer": "mira", "decode": "lp"}],
+            "decode": [{"decode": "lp", "pairs": True, "near": 1, "trainer": "mira"}],
+            "relaxed": [{"relaxed": False, "pairs": True, "near": 1, "decode": "lp", "trainer": "frank-wolfe"}],
             "time_limit": [],
-            "seed": [{"seed": 1, "trainer": name} for name in ("mira", "perceptron")],
+            "seed": [{"seed": 1, "trainer": "mira"}],
         },
     ),
     "align.itg": Case(
@@ -123,10 +123,7 @@ CASES: dict[str, Case] = {
         trials={
             **EXTRACTED,
             "chart_limit": [100_000],
-            "tune": [
-                {"tune": True, "threshold": "auto"},
-                {"tune": True, "iterations": None, "features": ("position",)},
-            ],
+            "tune": [{"tune": True, "threshold": "auto", "trainer": "mira"}],
         },
     ),
     "constituency.span": Case(
@@ -136,19 +133,20 @@ CASES: dict[str, Case] = {
         ways=[{"trainer": name} for name in ("likelihood", "mira", "perceptron")],
         trials={"templates": [], "tags": [{"tags": "predicted", "trainer": "likelihood"}]},
     ),
-    "parse.delexicalised": Case({"iterations": 1}, lambda e: e.fit([FEW, TAGGED[:6]], FEW), new_treebank()),
+    "parse.delexicalised": Case({"iterations": 1}, lambda e: e.fit([FEW, TAGGED[:5]], FEW), new_treebank()),
     "parse.dependency": Case(
         {"iterations": 2, "order": 1, "projective": False},
         lambda e: e.fit(FEW),
         new_treebank(),
         ways=[{"trainer": name} for name in ("likelihood", "risk", "mira", "perceptron")],
         trials={
-            "templates": [("head.word", "child.tag")],
-            "factors": [{"factors": ("grand",), "order": 2}],
             "rate": [1e-6],
-            "rounds": [{"rounds": 1, "order": 2}],
+            "templates": [("head.word", "child.tag")],
+            "factors": [{"factors": ("grand",), "order": 2, "trainer": "likelihood"}],
+            "rounds": [{"rounds": 1, "order": 2, "trainer": "likelihood"}],
             "tags": [{"tags": "predicted", "trainer": "likelihood"}],
             "decoder": [{"decoder": "map", "trainer": name} for name in ("likelihood", "mira")],
+            "constraint": [{"constraint": name, "trainer": "likelihood"} for name in CONSTRAINTS if name != "tree"],
         },
     ),
     "parse.induced": Case(
@@ -167,7 +165,7 @@ CASES: dict[str, Case] = {
     "parse.joint": Case(
         {"iterations": 1, "tag_iterations": 1},
         lambda e: e.fit(FEW),
-        new_treebank(),
+        FEW[:3],
         trials={
             "dictionary": [{"dictionary": "train", "threshold": 1}],
             "attributes": [("Case",)],
@@ -177,7 +175,7 @@ CASES: dict[str, Case] = {
     ),
     "parse.transferred": Case(
         {"iterations": 1, "contractions": "de"},
-        lambda e: e.fit(PAIRS, source=TAGGED[:6], links=links()[:6]),
+        lambda e: e.fit(PAIRS, source=TAGGED[:5], links=links()[:5]),
         PAIRS.target,
         trials={
             "dictionary": [WORDS],

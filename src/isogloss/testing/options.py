@@ -194,7 +194,7 @@ class _Look:
                     return [f"{name} has not what it needs, and is not refused{self._here}"], False
                 continue
             try:
-                changed = not same(self.outcome(**{**company, name: value}), self.outcome(**company))
+                changed = not same(self.outcome(**{**company, name: value}), self.outcome(**self._alone(company)))
             except IsoglossError:
                 continue
             except Exception as problem:  # that is a finding, too, and others may follow
@@ -222,6 +222,11 @@ class _Look:
                 return [f"{name} is declared as without effect, and {value!r} changes the result"]
             break
         return []
+
+    def _alone(self, company: Given) -> dict[str, Any]:
+        """The company of an option without those that say nothing when it is not there."""
+        idle = self.make(**{**self.way, **company})._idle()
+        return {name: value for name, value in company.items() if name not in idle}
 
     def is_of_this_way(self, name: str, trial: Any) -> bool:
         """Whether the company of a trial is not that of another way."""

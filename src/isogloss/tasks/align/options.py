@@ -195,18 +195,21 @@ class QuadraticOptions(SupervisedOptions):
     fertility: int = option(default=2, least=1, most=100, help="The most links of a word.")
     pairs: bool = option(default=True, help="Two links between neighbouring words may score together.")
     near: int | None = option(
-        default=3, choices=(None,), kind=int, least=1, most=MOST_WORDS,
+        default=3, choices=(None,), kind=int, least=1, most=MOST_WORDS, needs={"pairs": (True,)},
         help="A link is plausible if it is among so many best of its row or column; None scores all pairs of links.",
     )  # fmt: skip
     decode: str = option(
-        default="auto", choices=("auto", "milp", "lp"),
+        default="auto", choices=("auto", "milp", "lp"), needs={"pairs": (True,)},
         help="Find the best set of links with pairs exactly (milp), or by rounding a relaxation (lp).",
     )  # fmt: skip
     time_limit: float | None = option(
         default=5.0, choices=(None,), kind=float, above=0,
         help="Seconds for a sentence pair, after which the best found so far is taken.",
     )  # fmt: skip
-    relaxed: bool = option(default=True, help="Look for rivals in the linear relaxation, as in the paper.")
+    relaxed: bool = option(
+        default=True, needs={"pairs": (True,), "trainer": ("frank-wolfe", "subgradient")},
+        help="Look for rivals in the linear relaxation, as in the paper.",
+    )  # fmt: skip
 
 
 class ItgOptions(SupervisedOptions):
