@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -20,7 +21,7 @@ from isogloss.tasks.parse import DependencyParser, JointMorphologyParser, StyleA
 from isogloss.tasks.parse.styles import convert
 from isogloss.tasks.tag import CrfTagger, DictionaryTagger, GraphTagger, ProjectedTagger, Tagger
 from isogloss.tasks.transfer import DelexicalisedParser
-from isogloss.testing import check_estimator
+from isogloss.testing import check_effects, check_estimator
 from isogloss.testing.fuzz.models import bitext, links, treebank
 
 
@@ -117,6 +118,58 @@ def test_a_right_toy_passes() -> None:
 def test_flaws_are_found(flaw: str, words: str) -> None:
     with pytest.raises(AssertionError, match=words):
         check_toy(flaw)
+
+
+class Effects(Toy):
+    """Counts a word as known that is seen so often; `flaw` says which option does something else than it says."""
+
+    way: str = option(default="all", choices=("all", "first"), help="Which words are known.")
+    fast: bool = option(default=False, effect=False, help="Whether to hurry.")
+    few: int = option(default=5, least=1, needs={"way": ("first",)}, help="How many words are first.")
+    threads: int | None = option(default=None, kind=int, least=1, kept=False, effect=False, help="Cores to use.")
+
+    def check_params(self) -> None:
+        if self.flaw != "lets pass":
+            super().check_params()
+
+    def fit(self, words: list[str]) -> Any:
+        super().fit([word for word in words if self.flaw == "ignores" or word not in (self.ignored or ())])
+        if self.way == "first" and self.flaw != "inert":
+            self.words_ = self.words_[: self.few]
+        if (self.flaw == "fast matters" and self.fast) or (self.flaw == "by chance" and next(CHANCE)):
+            self.words_ = ()
+        return self
+
+
+CHANCE = itertools.cycle([True, False])
+
+
+def check_toy_effects(flaw: str) -> None:
+    kind = type("Effects", (Effects,), {"flaw": flaw})
+    words = ["das", "Haus", "das", "Buch", "und", "ein", "Kind", "das"]
+    check_effects(
+        kind, lambda toy: toy.fit(words), words, ways=[{"way": "all"}, {"way": "first"}],
+        trials={"ignored": [["das"]], "least": [2], "few": [2]},
+    )  # fmt: skip
+
+
+def test_options_with_effects_pass() -> None:
+    check_toy_effects("")
+
+
+@pytest.mark.parametrize(
+    ("flaw", "words"),
+    [
+        ("ignores", r"Effects: ignored changes nothing with way='all': \['das'\]; ignored .* with way='first'"),
+        ("inert", "few changes nothing with way='first': 2"),
+        ("fast matters", "fast is declared as without effect, and True changes the result"),
+        ("lets pass", "few has not what it needs, and is not refused with way='all'"),
+        ("by chance", "it learns something else each time with way='all'"),
+    ],
+)
+def test_options_without_effect_are_found(flaw: str, words: str) -> None:
+    with pytest.raises(AssertionError, match=words):
+        check_toy_effects(flaw)
 
 
 TREES = treebank()

@@ -148,3 +148,47 @@ def test_repr_has_what_differs_from_the_defaults():
 
 def test_options_that_equal_their_defaults_are_not_shown():
     assert repr(Toy(column="".join(["up", "os"]), rate=float("0.3"), rounds=7)) == "Toy(rounds=7)"
+
+
+# --- options that need others
+
+
+class Company(Estimator):
+    """With options that say something in some company only."""
+
+    trainer: str = option(default="mira", choices=("mira", "risk"), help="How weights are found.")
+    rules: str | None = option(default=None, choices=(None, "ud"), help="What is asked of trees.")
+    cap: float = option(default=1.0, above=0, needs={"trainer": ("mira", "other")}, help="The longest step.")
+    steps: int = option(default=3, needs=({"trainer": ("risk",)}, {"rules": ("ud",)}), help="Steps for each.")
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (
+            {"cap": 2.0, "trainer": "risk"},
+            "Company: cap says nothing with trainer='risk'. Leave it out, or take 'mira'",
+        ),
+        (
+            {"steps": 4},
+            "Company: steps says nothing with trainer='mira' and rules=None. Leave it out, or take trainer 'risk', or "
+            "rules 'ud'",
+        ),
+        ({"cap": 2.0}, ""),
+        ({"cap": 1.0, "trainer": "risk"}, ""),
+        ({"steps": 4, "rules": "ud"}, ""),
+        ({"steps": 4, "trainer": "risk"}, ""),
+    ],
+)
+def test_options_need_company(given, words):
+    made = Company(**given)
+    if not words:
+        made.check_params()
+        assert Company.of_options(given).get_params() == made.get_params()
+        return
+    with pytest.raises(ParameterError) as refused:
+        made.check_params()
+    assert str(refused.value) == words
+    forgiven = Company.of_options(given)
+    idle = next(iter(given))
+    assert forgiven.get_params() == {**made.get_params(), idle: Company().get_params()[idle]}

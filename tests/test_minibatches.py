@@ -467,6 +467,23 @@ def test_stages_follow_each_other() -> None:
     check_learner(both, both.init())
 
 
+def test_the_best_step_is_one_of_the_last_stage() -> None:
+    """A first stage that does better on other data is there to begin with: its weights do not count."""
+    objective = Rows(8)
+    numbers = [9.0, 8.0, 7.0, 6.0, 2.0, 3.0, 1.0, 1.0, 1.0, 1.0]
+    seen: list[np.ndarray] = []
+
+    def score(weights: np.ndarray) -> float:
+        seen.append(np.array(weights))
+        return numbers[len(seen) - 1]
+
+    learner = Tuned(Stages([(4, AdaGrad(objective)), (6, AdaGrad(objective, rate=0.3))]), score, patience=3)
+    found = run(learner, learner.init(), iterations=10, should_stop=learner.is_done)
+    assert (len(seen), found.stopped_because) == (9, "should_stop")
+    np.testing.assert_array_equal(found.state.weights, seen[5])
+    assert found.state.scores == tuple(numbers[:9])
+
+
 @pytest.mark.parametrize("kind", [AdaGrad, Ftrl, Sgd])
 @pytest.mark.parametrize("name", ["weights", "memory", "best"])
 def test_a_checkpoint_of_another_size_is_refused_before_a_kernel_sees_it(kind: Any, name: str) -> None:

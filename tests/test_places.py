@@ -14,7 +14,9 @@ import pytest
 
 from isogloss import cli, places, samples, store
 from isogloss.cli import _common
+from isogloss.data.formats.files import atomic_write
 from isogloss.errors import DataError, IsoglossError, UsageError
+from isogloss.places import own_mark, prove
 
 SOURCE, TARGET, GOLD = (str(samples.path("en-de", what)) for what in ("source", "target", "gold"))
 TREES = str(samples.path("en-de", "source-trees"))
@@ -168,3 +170,28 @@ def test_on_real_disks(small_disk: Path) -> None:
     for check in checks:
         with pytest.raises(UsageError, match="read-only"):
             check(str(small_disk / "result"))
+
+
+# --- what was never finished
+
+
+def test_leftovers_of_dead_processes_go_and_others_stay(tmp_path: Path) -> None:
+    """Of a folder, a file and a trial that a process was writing when it was killed, nothing is left by the next."""
+    dead = subprocess.run(
+        [sys.executable, "-c", "from isogloss.places import own_mark; print(own_mark())"],
+        capture_output=True, text=True, check=True,
+    ).stdout.strip()  # fmt: skip
+    alive = own_mark()
+    for whose in (dead, alive, f"00000000-1-{dead[-8:]}"):  # the last is of another machine
+        (tmp_path / f".model.new-{whose}").mkdir()
+        (tmp_path / f".model.new-{whose}" / "model.safetensors").write_bytes(b"half")
+        for name in ("isogloss-", "links.txt.", "other.txt."):
+            (tmp_path / f".{name}{whose}.part").write_bytes(b"half")
+    store.save(tmp_path / "model", kind="toy", options={}, arrays={})
+    with atomic_write(tmp_path / "links.txt") as file:
+        file.write(b"0-0\n")
+    prove(tmp_path / "links.txt")
+    left = [path.name for path in tmp_path.iterdir() if dead in path.name]
+    assert left == [f".other.txt.{dead}.part"]  # nobody has written there again
+    assert sum(alive in path.name for path in tmp_path.iterdir()) == 4
+    assert sum("00000000" in path.name for path in tmp_path.iterdir()) == 4

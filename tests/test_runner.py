@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 
 from isogloss import store
 from isogloss.errors import DataError, ModelError, ParameterError, UsageError
+from isogloss.learners import runner
 from isogloss.learners.runner import Interrupted, run
 from isogloss.progress import LineProgress, QuietProgress, TerminalProgress, for_stream
 
@@ -409,9 +410,11 @@ from isogloss.learners.runner import run
 CLASSES
 
 checkpoint, out, resume = sys.argv[1], sys.argv[2], sys.argv[3] == "resume"
+every = 1 if sys.argv[4] == "steps" else None
 learner = Walk(seconds=0.15)
+given = {"iterations": 6, "checkpoint": checkpoint, "resume": resume, "every": every, "fingerprint": {"seed": 7}}
 try:
-    result = run(learner, learner.start(), iterations=6, checkpoint=checkpoint, resume=resume, fingerprint={"seed": 7})
+    result = run(learner, learner.start(), **given)
 except IsoglossError as error:
     sys.stderr.write(str(error))
     sys.exit(error.exit_code)
@@ -425,12 +428,17 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in folder.iterdir()}
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_a_killed_process_resumes_to_the_same_bytes(tmp_path: Path, number: signal.Signals) -> None:
+@pytest.mark.parametrize(
+    ("number", "by"), [(signal.SIGTERM, "steps"), (signal.SIGKILL, "steps"), (signal.SIGKILL, "time")]
+)
+def test_a_killed_process_resumes_to_the_same_bytes(
+    tmp_path: Path, number: signal.Signals, by: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ISOGLOSS_CHECKPOINT_SECONDS", "0.01")
     program = PROGRAM.replace("CLASSES", "\n".join(inspect.getsource(item) for item in (State, Info, Walk)))
 
     def start(out: str, mode: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-c", program, str(tmp_path / "c"), str(tmp_path / out), mode]
+        command = [sys.executable, "-c", program, str(tmp_path / "c"), str(tmp_path / out), mode, by]
         return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     victim = start("never", "fresh")
@@ -454,6 +462,37 @@ def test_a_killed_process_resumes_to_the_same_bytes(tmp_path: Path, number: sign
     arrays, meta = learner.dump(whole.state)
     store.save(tmp_path / "whole", kind="toy", options={}, arrays={**arrays, "trace": whole.trace}, meta=meta)
     assert contents(tmp_path / "resumed") == contents(tmp_path / "whole")
+
+
+def test_checkpoints_by_time_are_few_where_they_take_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One a second at most, and fifty times what it took to write the last one lie between two."""
+    now, written = 0.0, list[float]()
+    monkeypatch.setattr(runner.time, "monotonic", lambda: now)
+    save = store.save
+
+    def slow(*args: Any, **more: Any) -> None:
+        nonlocal now
+        save(*args, **more)
+        written.append(now)
+        now += 0.095
+
+    def tick(state: Any, info: Any) -> bool:
+        nonlocal now
+        now += 0.5
+        return False
+
+    monkeypatch.setattr(store, "save", slow)
+    options: dict[str, Any] = {"iterations": 24, "checkpoint": tmp_path / "c", "every": None, "should_stop": tick}
+    whole = run(Walk(), Walk().start(), seconds=1, **options)
+    assert written == pytest.approx([1.0, 6.095, 11.19])
+    written.clear()
+    assert same(run(Walk(), Walk().start(), **options), whole) and not written  # two minutes have not passed
+    for wrong in ("soon", "-1", "nan"):
+        monkeypatch.setenv("ISOGLOSS_CHECKPOINT_SECONDS", wrong)
+        with pytest.raises(UsageError, match="ISOGLOSS_CHECKPOINT_SECONDS: should be a number of seconds"):
+            run(Walk(), Walk().start(), **options)
+    with pytest.raises(ParameterError, match="seconds should be 0 or more"):
+        run(Walk(), Walk().start(), seconds=-1.0, **options)
 
 
 # --- progress ---------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import pytest
 from isogloss.data.bitext import Text
 from isogloss.data.treebank import Treebank
 from isogloss.errors import ModelError, ParameterError, TreebankError, UsageError
-from isogloss.tasks.tag.graph import GraphTagger
+from isogloss.tasks.tag.graph import GraphTagger, Material
 from isogloss.tasks.tag.similarity import (
     AROUND,
     WITHIN,
@@ -215,3 +215,15 @@ def test_bad_options_and_texts_are_refused():
         GraphTagger().fit(Treebank.from_text(Text.of(["a b"])), REST)
     with pytest.raises(UsageError, match="fit"):
         GraphTagger().predict(REST)
+
+
+def test_words_that_no_label_reaches_get_the_most_frequent_one():
+    """Propagation alone has nothing to say of trigrams that lie apart from all labelled ones."""
+    labelled = bank([[("the", "DET"), ("cat", "NOUN")], [("cat", "NOUN"), ("eats", "VERB"), (".", "PUNCT")]])
+    text = Treebank.of([[("zzz", "_"), ("yyy", "_"), ("!", "_")]])
+    material = Material(GraphTagger(neighbours=1), labelled, text)
+    found, known = material.propagated()
+    unreached = ~known.reached[material.vertices.of[material.words :][:2]]
+    assert unreached.any() and material.labels[0] != "NOUN"
+    assert [material.labels[i] for i in found[:2][unreached]] == ["NOUN"] * int(unreached.sum())
+    assert material.labels[found[2]] == "PUNCT"

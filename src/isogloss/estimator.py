@@ -26,6 +26,7 @@ __all__ = ["THREADS", "Estimator", "Option", "option"]
 
 MOST = 2**31 - 1
 """No integer may be larger unless its option says so."""
+Needs = Mapping[str, tuple[Any, ...]]
 THREADS = "Number of threads, all cores if not given; the result is the same."
 """What `threads` means, wherever it is an option."""
 
@@ -47,6 +48,10 @@ class Option:
     """Whether it is saved with a model."""
     kw_only: bool = True
     alias: str | None = None
+    needs: tuple[Needs, ...] = ()
+    """Other options, and the values of each with which this one says anything: one of these has to hold, if any."""
+    effect: bool = True
+    """Whether it may change what is learnt or predicted."""
     attribute: str = ""
     """Where its value is stored; known when its class is."""
 
@@ -70,6 +75,13 @@ class Option:
             and (self.most is None or value <= self.most)
             and (self.above is None or value > self.above)
             and (self.below is None or value < self.below)
+        )
+
+    def has_company(self, given: Mapping[str, Any]) -> bool:
+        """Whether what it needs is among the values of all options."""
+        return not self.needs or any(
+            all(any(same_value(given[other], known) for known in values) for other, values in way.items())
+            for way in self.needs
         )
 
     @property
@@ -111,6 +123,8 @@ def option(
     kept: bool = True,
     kw_only: bool = True,
     alias: str | None = None,
+    needs: Needs | tuple[Needs, ...] = (),
+    effect: bool = True,
 ) -> Any:
     """Declare an option of an `Estimator`.
 
@@ -134,6 +148,12 @@ def option(
     alias : str, optional
         What the option is called, where a method has that name already: its value then is the attribute that is
         declared.
+    needs : mapping of str to tuple, or tuple of such
+        Other options, and the values of each with which this one says anything: with another value of one of them, it
+        is refused unless it is left at its default. Of several mappings, one is enough.
+    effect : bool
+        False for what changes no result, such as the number of threads; `isogloss.testing.check_effects` sees to it
+        that all others do.
     """
     given = (() if choices else type(default)) if kind is None else kind
     kinds = given if isinstance(given, tuple) else (given,)
@@ -142,7 +162,8 @@ def option(
         kinds = (*kinds, int)
     elif int in kinds and most is None:
         most = MOST
-    return Option(default, help, kinds, choices, least, most, above, below, kept, kw_only, alias)
+    company = (needs,) if isinstance(needs, Mapping) else needs
+    return Option(default, help, kinds, choices, least, most, above, below, kept, kw_only, alias, company, effect)
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(option,))
@@ -225,10 +246,52 @@ class Estimator:
         return self
 
     def check_params(self) -> None:
-        """`ParameterError` for an option that makes no sense; a subclass adds what options ask of each other."""
-        for name, value in self.get_params().items():
+        """`ParameterError` for an option that makes no sense, by itself or with the others.
+
+        A subclass adds what `needs` cannot say of options that ask something of each other.
+        """
+        given = self.get_params()
+        for name, value in given.items():
             if not (declared := self._options[name]).allows(value):
                 raise ParameterError(f"{type(self).__name__}: {name} should be {declared.wanted}, not {value!r}")
+        for name in self._idle():
+            raise ParameterError(f"{type(self).__name__}: {self._why_idle(name, given)}")
+
+    def _idle(self) -> list[str]:
+        """Options that were given, and say nothing because what they need is not there."""
+        given = self.get_params()
+        return [
+            name
+            for name, declared in self._options.items()
+            if declared.needs and not same_value(given[name], declared.default) and not declared.has_company(given)
+        ]
+
+    def _why_idle(self, name: str, given: Mapping[str, Any]) -> str:
+        """What an option lacks, and what to do."""
+        ways = self._options[name].needs
+        others = list(dict.fromkeys(other for way in ways for other in way))
+        there = " and ".join(f"{other}={given[other]!r}" for other in others)
+        wanted = []
+        for way in ways:
+            values = {
+                other: " or ".join(repr(known) for known in values if self._options[other].allows(known))
+                for other, values in way.items()
+            }
+            named = [f"{other} {words}" for other, words in values.items()]
+            wanted.append(" with ".join(named if len(others) > 1 else values.values()))
+        return f"{name} says nothing with {there}. Leave it out, or take {', or '.join(wanted)}"
+
+    @classmethod
+    def of_options(cls, options: Mapping[str, Any]) -> Self:
+        """An estimator with those of some options that say something together, checked; the rest are as by default.
+
+        For options that were not chosen for this estimator: those of a saved model, as earlier versions let options
+        pass that say nothing, or those of several estimators that are compared.
+        """
+        made = cls(**options)
+        made.set_params(**{name: cls._options[name].default for name in made._idle()})
+        made.check_params()
+        return made
 
     def _check_names(self, given: Mapping[str, Any]) -> None:
         for name in given:
@@ -273,6 +336,16 @@ class Estimator:
     def _has_not_learnt(self) -> UsageError:
         """To be raised where something learnt is asked for too early."""
         return UsageError(f"this {type(self).__name__} has learnt nothing yet: call fit first, or load a saved model")
+
+
+def same_value(one: Any, other: Any) -> bool:
+    """Whether two values of an option are the same; what cannot be compared is the same as itself alone."""
+    if one is other:
+        return True
+    try:
+        return bool(one == other) and isinstance(one, bool) == isinstance(other, bool)
+    except (TypeError, ValueError):  # arrays and tables
+        return False
 
 
 def _names(names: Any) -> str:

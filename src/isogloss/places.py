@@ -5,12 +5,17 @@ from __future__ import annotations
 import errno
 import os
 import secrets
+import shutil
+import socket
 import stat
+import time
+import zlib
 from contextlib import suppress
+from functools import cache
 
 from isogloss.errors import DataError, UsageError
 
-__all__ = ["FULL", "is_written_directly", "prove", "refusal", "sync"]
+__all__ = ["FULL", "is_written_directly", "own_mark", "prove", "refusal", "remove_leftovers", "sync"]
 
 Place = str | os.PathLike[str]
 
@@ -21,6 +26,8 @@ _NO_FOLDER = (errno.ENOENT, errno.ENOTDIR)
 _NOT_ALLOWED = (errno.EACCES, errno.EPERM)
 _CANNOT_SYNC = (errno.EINVAL, errno.ENOTSUP)  # some network file systems
 _BLOCK = 4096
+_STALE_SECONDS = 3600.0
+"""What nobody has touched for so long is left over, where there is no way to ask its process."""
 
 
 def prove(path: Place, *, lasting: bool = True) -> None:
@@ -45,7 +52,8 @@ def prove(path: Place, *, lasting: bool = True) -> None:
     []
     """
     target = os.path.realpath(path)
-    trial = os.path.join(os.path.dirname(target), f".isogloss-{secrets.token_hex(6)}.part")
+    remove_leftovers(os.path.dirname(target), ".isogloss-", ".part")
+    trial = os.path.join(os.path.dirname(target), f".isogloss-{own_mark()}.part")
     try:
         with suppress(FileNotFoundError):
             os.lstat(target)  # a name may be too long
@@ -98,3 +106,62 @@ def is_written_directly(path: Place) -> bool:
         return not stat.S_ISREG(os.stat(path).st_mode)
     except (OSError, ValueError):
         return False
+
+
+# --- what is being written, and what was never finished
+
+
+def own_mark() -> str:
+    """What stands in the name of a file or folder that is being written: whose it is, and something random.
+
+    `remove_leftovers` sees from it whether its process is still there.
+    """
+    return f"{_machine()}-{os.getpid()}-{secrets.token_hex(4)}"
+
+
+def remove_leftovers(folder: Place, begin: str, end: str = "") -> None:
+    """Delete what killed processes left of their writing: names that are `begin`, an `own_mark` and `end`.
+
+    What a process of this machine writes goes as soon as that process is gone; whatever else there is (of other
+    machines, containers or earlier versions) when it has not been touched for an hour.
+    """
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return
+    for name in names:
+        whose = name.removeprefix(begin).removesuffix(end)
+        if name != begin + whose + end or not whose:
+            continue
+        path = os.path.join(folder, name)
+        with suppress(OSError):
+            if _is_left_over(path, whose):
+                if os.path.isdir(path) and not os.path.islink(path):
+                    shutil.rmtree(path, ignore_errors=True)
+                else:
+                    os.unlink(path)
+
+
+def _is_left_over(path: str, whose: str) -> bool:
+    machine, _, rest = whose.partition("-")
+    process = rest.partition("-")[0]
+    if os.name == "posix" and machine == _machine() and process.isdecimal():
+        try:
+            os.kill(int(process), 0)
+        except ProcessLookupError:
+            return True
+        except OSError:  # somebody else's
+            return False
+        return False
+    return time.time() - os.lstat(path).st_mtime > _STALE_SECONDS
+
+
+@cache
+def _machine() -> str:
+    """Of this machine since it was started, or this container: processes with one number elsewhere are others."""
+    known = [socket.gethostname()]
+    with suppress(OSError, ValueError):
+        known.append(os.readlink("/proc/self/ns/pid"))
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as file:
+            known.append(file.read())
+    return f"{zlib.crc32(repr(known).encode()):08x}"

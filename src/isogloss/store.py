@@ -11,15 +11,12 @@ import hashlib
 import json
 import os
 import re
-import secrets
 import shutil
 import stat
 import sys
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from glob import escape
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
@@ -31,7 +28,7 @@ from numpy.typing import NDArray
 from isogloss._version import __version__
 from isogloss.data.ragged import Ragged
 from isogloss.errors import DataError, ModelError, UsageError
-from isogloss.places import prove, refusal, sync
+from isogloss.places import own_mark, prove, refusal, remove_leftovers, sync
 
 __all__ = [
     "Saved", "data_hash", "discard", "load", "named", "pack_strings", "prefixed", "read", "read_header", "reading",
@@ -86,7 +83,6 @@ LEAST_VERSIONS = dict.fromkeys(
 
 _INTEGERS = {f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)}
 _DTYPES = _INTEGERS | {"bool", "float16", "float32", "float64"}
-_STALE_SECONDS = 3600.0
 
 Place = str | os.PathLike[str]
 Arrays = dict[str, NDArray[Any]]
@@ -162,10 +158,10 @@ def save(
         "meta": dict(meta or {}),
         "arrays": {name: _describe(array) for name, array in storable.items()},
     }
-    fresh = target.with_name(f".{target.name}.new-{secrets.token_hex(4)}")
+    fresh = target.with_name(f".{target.name}.new-{own_mark()}")
     try:
         _check_room(target, sum(array.nbytes for array in storable.values()))
-        _remove_leftovers(target)
+        remove_leftovers(target.parent, f".{target.name}.new-")
         fresh.mkdir()
         _write(fresh, header, storable)
         _put_in_place(fresh, target)
@@ -185,7 +181,9 @@ def discard(path: Place) -> None:
 
 def check_place(path: Place) -> None:
     """Before the work: refuse a place where saving a folder would fail, or would destroy what is not ours."""
-    _check_replaceable(Path(os.path.realpath(path)))
+    target = Path(os.path.realpath(path))
+    _check_replaceable(target)
+    remove_leftovers(target.parent, f".{target.name}.new-")
     prove(path)
 
 
@@ -247,13 +245,6 @@ def _check_room(target: Path, size: int) -> None:
 
 def _megabytes(size: int) -> str:
     return f"{size / 1e6:,.1f} MB"
-
-
-def _remove_leftovers(target: Path) -> None:
-    """Delete what killed processes left of their writing; a live one touched its folder within the hour."""
-    for leftover in target.parent.glob(f".{escape(target.name)}.new-*"):
-        if time.time() - leftover.stat().st_mtime > _STALE_SECONDS:
-            shutil.rmtree(leftover, ignore_errors=True)
 
 
 def _write(folder: Path, header: dict[str, Any], arrays: Arrays) -> None:

@@ -75,6 +75,26 @@ class Gradient:
         places, ends = np.ascontiguousarray(np.concatenate(bounds).T)
         return cls(places, ends, numbers, values)
 
+    def by_item(self, n: int) -> Gradient:
+        """The same with one list for each of n items, where `joined` has put several gradients of them in a row.
+
+        Examples
+        --------
+        >>> both = Gradient.joined([Gradient.of([([0], [1.0]), ([1], [2.0])]), Gradient.of([([5], [3.0]), ([], [])])])
+        >>> of_two = both.by_item(2)
+        >>> of_two.places.tolist(), of_two.ends.tolist(), of_two.numbers.tolist()
+        ([0, 2], [2, 3], [0, 5, 1])
+        """
+        if len(self) == n:
+            return self
+        assert n and len(self) % n == 0, f"{len(self)} lists are not several of {n} items"
+        order = np.arange(len(self)).reshape(-1, n).T.ravel()
+        lengths = (self.ends - self.places)[order]
+        starts = np.cumsum(lengths) - lengths
+        at = np.arange(int(lengths.sum())) + np.repeat(self.places[order] - starts, lengths)
+        ends = np.cumsum(lengths.reshape(n, -1).sum(axis=1))
+        return Gradient(np.concatenate([[0], ends[:-1]]), ends, self.numbers[at], self.values[at])
+
     def __len__(self) -> int:
         """How many items there are."""
         return len(self.places)

@@ -263,7 +263,7 @@ class Perceptron(Passing):
         batch = self.model.batch(state.weights, items)
         found = self._known.rivals(items, batch, augmentation)
         gained = item_sums(batch, found.parts)
-        gradient, real = self.model.gradient(items, batch, found.parts), state.weights.dtype.type
+        gradient, real = self.model.gradient(items, batch, found.parts).by_item(len(items)), state.weights.dtype.type
         lacks = self._margin(found.losses, augmentation) - gained
         lists = (gradient.places, gradient.ends, gradient.numbers, gradient.values)
         margin_step(*lists, real(steps), lacks, self._longest(), state.weights, state.memory)

@@ -11,6 +11,7 @@ import math
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, is_dataclass
@@ -32,6 +33,9 @@ __all__ = ["Info", "Interrupted", "Learner", "Result", "Resumable", "State", "ch
 Reason = Literal["iterations", "tolerance", "should_stop"]
 Place = str | os.PathLike[str]
 
+SECONDS, SHARE = 120.0, 0.02
+"""Time between two checkpoints at least, and the most of the time that may go into them."""
+ENVIRONMENT = "ISOGLOSS_CHECKPOINT_SECONDS"
 _TRACE = "runner.trace."
 """Arrays of a checkpoint whose names begin so are the runner's own."""
 
@@ -114,6 +118,7 @@ def run(
     checkpoint: Place | None = None,
     resume: bool = False,
     every: int | None = 1,
+    seconds: float | None = None,
     fingerprint: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
     should_stop: Callable[[S, Any], bool] | None = None,
@@ -131,10 +136,16 @@ def run(
     tolerance : float, optional
         Stop when :math:`|L_t - L_{t-1}| < \text{tolerance} \cdot |L_{t-1}|`, or both are equal.
     checkpoint : path, optional
-        A folder that is replaced, whole, after each `every` steps and after the last; with ``every=None`` only when a
-        signal stops the run. It stays; `store.discard` takes it away when the result is safe.
+        A folder that is replaced, whole, after each `every` steps and after the last; with ``every=None`` after the
+        first step that ends `seconds` after the last one was written, so that little is lost if the program is killed.
+        Either way, it is also written when a signal stops the run. It stays; `store.discard` takes it away when the
+        result is safe.
     resume : bool
         Continue from the checkpoint, to the bit as if nothing had happened; without one, from the beginning.
+    seconds : float, optional
+        Time between two checkpoints of ``every=None``: two minutes unless given, or what the environment variable
+        ISOGLOSS_CHECKPOINT_SECONDS says; more where writing one takes long, so that not more than 2 % of the time goes
+        into them.
     fingerprint : mapping, optional
         What the run depends on: options and a hash of the data. A checkpoint with another one is refused.
     progress : Progress, optional
@@ -165,7 +176,7 @@ def run(
     >>> f"{result.state.x:.9f}", len(result.trace), result.stopped_because
     ('1.414213562', 4, 'iterations')
     """
-    _check(learner, iterations, tolerance, checkpoint, resume, every)
+    _check(learner, iterations, tolerance, checkpoint, resume, every, seconds)
     progress = progress or QuietProgress()
     loop = _Loop(learner, state, iterations, tolerance, checkpoint, fingerprint or {}, progress, should_stop, name)
     if checkpoint is not None:
@@ -175,7 +186,7 @@ def run(
     progress.start(name, iterations)
     with _watch(progress) as watch:
         try:
-            result = loop.go(every, watch)
+            result = loop.go(every, _seconds(seconds), watch)
         except KeyboardInterrupt as stop:
             raise loop.interrupted(watch) from stop
         finally:
@@ -250,17 +261,33 @@ def _check(
     checkpoint: Place | None,
     resume: bool,
     every: int | None,
+    seconds: float | None,
 ) -> None:
     if iterations < 0:
         raise ParameterError(f"iterations should be 0 or more, not {iterations!r}")
     if tolerance is not None and not tolerance >= 0:
         raise ParameterError(f"tolerance should be 0 or more, not {tolerance!r}")
+    if seconds is not None and not seconds >= 0:
+        raise ParameterError(f"seconds should be 0 or more, not {seconds!r}")
     if every is not None and every < 1:
         raise ParameterError(f"every should be a positive number of steps, not {every!r}")
     if resume and checkpoint is None:
         raise UsageError("resume: there is no checkpoint to continue from. Give the folder of the run that was stopped")
     if checkpoint is not None and not isinstance(learner, Resumable):
         raise TypeError(f"{type(learner).__name__} has no `dump` and `restore`, which checkpoints need")
+
+
+def _seconds(given: float | None) -> float:
+    """Time between two checkpoints: as given, as the environment says, or as is usual."""
+    if given is None:
+        said = os.environ.get(ENVIRONMENT, "")
+        try:
+            given = float(said) if said else SECONDS
+        except ValueError:
+            given = math.nan
+        if not given >= 0:
+            raise UsageError(f"{ENVIRONMENT}: should be a number of seconds, 0 or more, not {said!r}")
+    return given
 
 
 class _Loop(Generic[S]):
@@ -291,8 +318,9 @@ class _Loop(Generic[S]):
     def done(self) -> int:
         return self.state.iteration - self.first
 
-    def go(self, every: int | None, watch: _Watch) -> Result[S]:
-        reason = self.reason()
+    def go(self, every: int | None, seconds: float, watch: _Watch) -> Result[S]:
+        reason, wait = self.reason(), seconds
+        written = time.monotonic()
         while reason is None:
             watch.raise_if_signalled()
             words = [f"iteration {self.done + 1} of {self.iterations}", *([self.detail] if self.detail else [])]
@@ -300,10 +328,16 @@ class _Loop(Generic[S]):
             watch.gentle = self.checkpoint is not None  # otherwise finishing the step would keep nothing
             self.step()
             reason = self.reason()
-            due = every is not None and (reason is not None or self.done % every == 0)
+            if every is None:
+                due = reason is None and time.monotonic() - written >= wait
+            else:
+                due = reason is not None or self.done % every == 0
             if self.checkpoint is not None and (due or watch.signals):
                 watch.gentle, watch.hard = True, False
+                begun = time.monotonic()
                 self.keep()
+                written = time.monotonic()
+                wait = max(seconds, (written - begun) / SHARE)
                 watch.hard = True
         self.progress.update(self.done, f"{self.done} iterations")
         columns = {name: np.array(column, np.float64) for name, column in self.trace.items()}

@@ -52,6 +52,9 @@ class TunedInfo(NamedTuple):
 class Tuned:
     """A learner whose weights are scored after each step; the best are kept, the last of equals.
 
+    Of a learner in `Stages`, only steps of the last stage can be the best: those before have another objective, and are
+    there to begin with. Nor does it end before that stage.
+
     Parameters
     ----------
     learner : learner with states that have an `average`
@@ -90,6 +93,12 @@ class Tuned:
     ) -> None:
         self.learner, self.score, self.what, self.patience = learner, score, what, patience
 
+    @property
+    def _first(self) -> int:
+        """Steps that come before those that count."""
+        steps: int = getattr(self.learner, "n_before_last", 0)
+        return steps
+
     def init(self, weights: Any = None) -> TunedState:
         """The state before the first step."""
         return TunedState(self.learner.init(weights))
@@ -101,13 +110,15 @@ class Tuned:
             return TunedState(inner), TunedInfo(info.objective)
         weights = inner.average
         value = float(self.score(weights))
-        best = np.array(weights) if value >= max(state.scores, default=-np.inf) else state.best
+        rivals, best = state.scores[self._first :], state.best
+        if inner.iteration > self._first and value >= max(rivals, default=-np.inf):
+            best = np.array(weights)
         detail = self.what.format(value)
         return TunedState(inner, (*state.scores, value), best), TunedInfo(info.objective, value, detail)
 
     def is_done(self, state: TunedState, info: Any) -> bool:
         """True when the score has not come up to its best for `patience` steps."""
-        scores = state.scores
+        scores = state.scores[self._first :]
         return bool(scores) and len(scores) - 1 - int(np.argmax(scores)) >= self.patience
 
     def dump(self, state: TunedState) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
@@ -138,6 +149,11 @@ class Stages:
 
     def __init__(self, stages: Sequence[tuple[int, Any]]) -> None:
         self.stages = list(stages)
+
+    @property
+    def n_before_last(self) -> int:
+        """Steps of all stages but the last."""
+        return sum(steps for steps, _ in self.stages[:-1])
 
     def init(self, weights: Any = None) -> Any:
         """The state before the first step."""

@@ -46,6 +46,7 @@ from isogloss.testing.enumerate import (
 )
 from isogloss.testing.estimators import check_estimator, check_options, check_posteriors
 from isogloss.testing.learners import check_gradient, check_learner
+from isogloss.testing.options import check_effects, values_to_try
 
 __all__ = [
     "BruteForce",
@@ -73,6 +74,7 @@ __all__ = [
     "chain_parts",
     "chains",
     "check_batch",
+    "check_effects",
     "check_estimator",
     "check_gradient",
     "check_k_best",
@@ -95,4 +97,5 @@ __all__ = [
     "tree_parts",
     "trees",
     "valence_parts",
+    "values_to_try",
 ]

@@ -18,7 +18,7 @@ import numpy as np
 
 from isogloss.data.formats.compression import MAGIC, compressor, decompressed
 from isogloss.errors import BitextError, DataError, ParameterError, UsageError
-from isogloss.places import FULL, is_written_directly, refusal
+from isogloss.places import FULL, is_written_directly, own_mark, refusal, remove_leftovers
 
 __all__ = [
     "IsoglossWarning",
@@ -359,7 +359,8 @@ def atomic_write(path: PathOrName | None) -> Iterator[BinaryIO]:
         return
     final = os.path.realpath(name)
     folder, base = os.path.split(final)
-    part = os.path.join(folder, f".{base[:60]}.{os.urandom(4).hex()}.part")
+    remove_leftovers(folder, f".{base[:60]}.", ".part")
+    part = os.path.join(folder, f".{base[:60]}.{own_mark()}.part")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
     try:
         handle = os.open(part, flags, 0o666)

@@ -168,7 +168,7 @@ def _runs(kind, run_starts, run_links, weights, bins, total, told, work, beliefs
                 for v in range(bins):
                     scale += ahead[m + 1, v] * own[v]
                 for v in range(bins):
-                    beliefs[at + v] = ahead[m + 1, v] * own[v] / scale
+                    beliefs[at + v] = ahead[m + 1, v] * own[v] / max(scale, TINY)
         else:
             for j in range(m):
                 a = run_links[here + j]
@@ -185,13 +185,13 @@ def _believe_run(m, weights, chance, ahead, behind, true, false, beliefs):
         p, at = chance[j - 1], j * (j - 1) // 2
         scale = p * true[j - 1] + (1.0 - p) * false[j - 1]
         for i in range(j):
-            beliefs[at + i] = ahead[j, i] * weights[at + i] * p * behind[j + 1, j] / scale
+            beliefs[at + i] = ahead[j, i] * weights[at + i] * p * behind[j + 1, j] / max(scale, TINY)
     at, scale = (m + 1) * m // 2, 0.0
     for i in range(m + 1):
         beliefs[at + i] = ahead[m + 1, i] * weights[at + i]
         scale += beliefs[at + i]
     for i in range(m + 1):
-        beliefs[at + i] /= scale
+        beliefs[at + i] /= max(scale, TINY)
 
 
 @njit(cache=True, nogil=True)

@@ -84,7 +84,8 @@ def _above(p, upper, lower, weights, told, chances):
         worth += chance / told[end] * weights[end]
         end += 1
     rest = max(0.0, rest)
-    return end, whole + rest, (worth + rest) / (whole + rest)
+    whole = max(whole + rest, TINY)
+    return end, whole, (worth + rest) / whole
 
 
 @njit(cache=True, nogil=True)
@@ -183,6 +184,7 @@ def _without(low, high, word, other, told, chances, lacks):
     for a in range(low, high):
         chances[a] /= told[a, other]
         whole += chances[a]
+    whole = max(whole, TINY)  # where several heads may be there at once, all that is left of others may be 0
     lacks[word] /= whole
     for a in range(low, high):
         chances[a] /= whole

@@ -443,8 +443,7 @@ class HMMAligner(HMMOptions):
             options = {"model": cls._name, "stem_classes": 1, **saved.options}  # older models knew one way to cut
             if (model := options.pop("model")) != cls._name:
                 raise ParameterError(f"model should be {cls._name!r}, not {model!r}")
-            aligner = cls(**options)
-            aligner.check_params()
+            aligner = cls.of_options(options)
             aligner._settings = aligner._asked()
             aligner.threshold_ = number(saved.meta["threshold"], "threshold", least=0.0, most=1.0)
             aligner._model = Model.from_arrays(saved.arrays)

@@ -30,6 +30,8 @@ SETS = (
     "ibm",
 )  # fmt: skip
 """Sets of features that are on if nothing else is said; "blocks" and "pairs" are there too."""
+COSTED = ("frank-wolfe", "extragradient", "mira", "subgradient")
+"""Trainers of aligners that look at costs of errors."""
 LOWERCASE = "Compare words without case, or keep upper and lower case apart."
 MARGINS = "Find weights by the largest margin (frank-wolfe and its like), or one pair after the other."
 
@@ -85,12 +87,12 @@ class HMMOptions(Estimator):
         "as any other text, and as a saved model does.",
     )  # fmt: skip
     seed: int = option(
-        default=0, least=0, most=2**63 - 1,
+        default=0, least=0, most=2**63 - 1, effect=False,
         help="Seed of the random number generator, for form's sake: nothing here is random.",
     )  # fmt: skip
-    threads: int | None = option(default=None, kind=int, least=1, kept=False, help=THREADS)
+    threads: int | None = option(default=None, kind=int, least=1, kept=False, effect=False, help=THREADS)
     device: str = option(
-        default="auto", choices=DEVICES, kept=False,
+        default="auto", choices=DEVICES, kept=False, effect=False,
         help="Where to train: on the processor, or on a GPU (needs torch); auto takes one for large texts, cuda cuts "
         "words to stems in one way unless --stem-classes says otherwise.",
     )  # fmt: skip
@@ -138,18 +140,21 @@ class SupervisedOptions(Estimator):
     )
     trainer: str = option(default="", help="How weights are found; each class names its own ways.")
     missed: float | None = option(
-        default=None, kind=float, least=0,
+        default=None, kind=float, least=0, needs={"trainer": COSTED},
         help="What a sure link that is missed costs, and more gives more links; chosen by cross-validation if not "
-        "given.",
+        "given. For trainers of margins.",
     )  # fmt: skip
-    spurious: float = option(default=1.0, least=0, help="What a wrong link costs.")
+    spurious: float = option(
+        default=1.0, least=0, needs={"trainer": COSTED}, help="What a wrong link costs, for trainers of margins."
+    )
     iterations: int | None = option(
         default=None, kind=int, least=1, most=10**6,
         help="Passes over the gold; chosen by cross-validation if not given.",
     )  # fmt: skip
     regularisation: float | None = option(
-        default=None, kind=float, least=0, help="What keeps weights small; chosen by cross-validation if not given."
-    )
+        default=None, kind=float, least=0, needs={"trainer": ("likelihood", *COSTED)},
+        help="What keeps weights small; chosen by cross-validation if not given.",
+    )  # fmt: skip
     targets: str | None = option(
         default=None, choices=(None, "latent", "fixed", "gold"),
         help="What is learnt where gold allows several structures, or none; what suits the class if not given.",
@@ -169,7 +174,7 @@ class SupervisedOptions(Estimator):
         default=200, least=1, most=MOST_WORDS, help="Pairs with more words on a side are passed over."
     )
     seed: int = option(default=0, least=0, most=2**63 - 1, help="Seed of folds and of the order of pairs in training.")
-    threads: int | None = option(default=None, kind=int, least=1, kept=False, help=THREADS)
+    threads: int | None = option(default=None, kind=int, least=1, kept=False, effect=False, help=THREADS)
 
 
 class MatchingOptions(SupervisedOptions):
@@ -190,18 +195,21 @@ class QuadraticOptions(SupervisedOptions):
     fertility: int = option(default=2, least=1, most=100, help="The most links of a word.")
     pairs: bool = option(default=True, help="Two links between neighbouring words may score together.")
     near: int | None = option(
-        default=3, choices=(None,), kind=int, least=1, most=MOST_WORDS,
+        default=3, choices=(None,), kind=int, least=1, most=MOST_WORDS, needs={"pairs": (True,)},
         help="A link is plausible if it is among so many best of its row or column; None scores all pairs of links.",
     )  # fmt: skip
     decode: str = option(
-        default="auto", choices=("auto", "milp", "lp"),
+        default="auto", choices=("auto", "milp", "lp"), needs={"pairs": (True,)},
         help="Find the best set of links with pairs exactly (milp), or by rounding a relaxation (lp).",
     )  # fmt: skip
     time_limit: float | None = option(
         default=5.0, choices=(None,), kind=float, above=0,
         help="Seconds for a sentence pair, after which the best found so far is taken.",
     )  # fmt: skip
-    relaxed: bool = option(default=True, help="Look for rivals in the linear relaxation, as in the paper.")
+    relaxed: bool = option(
+        default=True, needs={"pairs": (True,), "trainer": ("frank-wolfe", "subgradient")},
+        help="Look for rivals in the linear relaxation, as in the paper.",
+    )  # fmt: skip
 
 
 class ItgOptions(SupervisedOptions):

@@ -47,7 +47,7 @@ class DependencyOptions(Estimator):
         help="Score links one by one (1, faster), or with those above and beside them (2, better).",
     )  # fmt: skip
     factors: Sequence[str] | None = option(
-        default=None, kind=(list, tuple),
+        default=None, kind=(list, tuple), needs={"order": (2,)},
         help="Larger parts to score at order 2, of grand, siblings, valence and crossing; all if not given.",
     )  # fmt: skip
     trainer: str = option(
@@ -71,9 +71,13 @@ class DependencyOptions(Estimator):
     )  # fmt: skip
     iterations: int = option(default=6, least=1, help=PASSES)
     rate: float | None = option(
-        default=None, kind=float, above=0, help="Length of steps; as suits the trainer if not given."
-    )
-    l2: float = option(default=0.0, least=0, help="Penalty on the squares of weights.")
+        default=None, kind=float, above=0, needs={"trainer": ("likelihood", "risk", "mira")},
+        help="Length of steps, for mira the longest; as suits the trainer if not given.",
+    )  # fmt: skip
+    l2: float = option(
+        default=0.0, least=0, needs={"trainer": ("likelihood", "risk")},
+        help="Penalty on the squares of weights, with trainer likelihood or risk.",
+    )  # fmt: skip
     batch: int = option(default=16, least=1, help="Sentences of a step.")
     min_count: int = option(default=1, least=1, help="Features that fire less often are left out.")
     support: str = option(
@@ -93,7 +97,7 @@ class DependencyOptions(Estimator):
         default=None, kind=(list, tuple), help="What links are seen by; see isogloss.tasks.parse.features."
     )
     seed: int = option(default=0, least=0, help=SEED)
-    threads: int | None = option(default=None, kind=int, least=1, kept=False, help=THREADS)
+    threads: int | None = option(default=None, kind=int, least=1, kept=False, effect=False, help=THREADS)
 
 
 class JointOptions(Estimator):
@@ -106,7 +110,10 @@ class JointOptions(Estimator):
     joint: bool = option(
         default=True, help="Find tags and trees together, or first tags and then trees, for comparison."
     )
-    threshold: int = option(default=5, least=1, help="How often a word must be seen for dictionary='train'.")
+    threshold: int = option(
+        default=5, least=1, needs={"dictionary": ("train",)},
+        help="How often a word must be seen for dictionary='train'.",
+    )  # fmt: skip
     iterations: int = option(default=5, least=1, help=PASSES)
     tag_iterations: int = option(default=5, least=1, help="Passes of the tagger.")
     bp_iterations: int = option(default=5, least=1, most=MOST_ROUNDS, help=ROUNDS)
@@ -123,7 +130,7 @@ class JointOptions(Estimator):
     single_root: bool = option(default=True, help="Whether the root has one child.")
     batch: int = option(default=8, least=1, help="Sentences of a step.")
     seed: int = option(default=0, least=0, help=SEED)
-    threads: int | None = option(default=None, kind=int, least=1, kept=False, help=THREADS)
+    threads: int | None = option(default=None, kind=int, least=1, kept=False, effect=False, help=THREADS)
 
 
 class RestyleOptions(Estimator):
@@ -136,7 +143,9 @@ class RestyleOptions(Estimator):
         default=None, kind=float, above=0,
         help="Penalty on the squares of weights; chosen by cross-validation on the trees if not given.",
     )  # fmt: skip
-    folds: int = option(default=3, least=2, help="Parts that the trees are cut into for cross-validation.")
+    folds: int = option(
+        default=3, least=2, needs={"l2": (None,)}, help="Parts that the trees are cut into for cross-validation."
+    )
     iterations: int = option(default=100, least=1, help="Maximum number of steps of L-BFGS.")
     decoder: str = option(
         default="mbr", choices=DECODERS,
@@ -144,4 +153,4 @@ class RestyleOptions(Estimator):
     )  # fmt: skip
     single_root: bool = option(default=True, help="Whether the root has one child.")
     seed: int = option(default=0, least=0, help="Seed of the cut into folds.")
-    threads: int | None = option(default=None, kind=int, least=1, kept=False, help=THREADS)
+    threads: int | None = option(default=None, kind=int, least=1, kept=False, effect=False, help=THREADS)

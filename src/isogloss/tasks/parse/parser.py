@@ -429,8 +429,7 @@ class DependencyParser(DependencyOptions):
         cls, options: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]
     ) -> Self:
         """A parser of its options and of what `Fitted.to_parts` gave, for models that have one inside."""
-        parser = cls(**options)
-        parser.check_params()
+        parser = cls.of_options(options)
         parser._fitted = Fitted.from_parts(arrays, meta, parser.link_templates)
         parser.trace_, parser.tuning_ = np.zeros(0), np.zeros(0)
         parser.reading_ = Reading.from_meta(meta)

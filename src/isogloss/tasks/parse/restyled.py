@@ -309,8 +309,7 @@ class StyleAdapter(RestyleOptions):
     def _from_saved(cls, saved: store.Saved) -> Self:
         meta = saved.meta
         with store.reading("the saved parser"):
-            made = cls(**saved.options)
-            made.check_params()
+            made = cls.of_options(saved.options)
             made._parser = None
             if meta["old"] is not None:
                 made._parser = store.held("old", saved.arrays, meta["old"], DependencyParser)

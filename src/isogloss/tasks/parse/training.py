@@ -222,5 +222,5 @@ def learner_of(
     likely = AdaGrad(Likelihood(model, target=known, least=LEAST), **stepping)
     if settings.trainer == "likelihood":
         return likely
-    first = int(np.ceil(FIRST_BY_LIKELIHOOD * settings.iterations))
+    first = min(int(np.ceil(FIRST_BY_LIKELIHOOD * settings.iterations)), settings.iterations - 1)
     return Stages([(first, likely), (settings.iterations, AdaGrad(Risk(model, known, least=LEAST), **stepping))])

@@ -133,7 +133,7 @@ class Correspondence(Estimator):
     kept: float = option(default=0.5, above=0, most=1, help="Share of the dimensions that a tagger keeps.")
     l1: float = option(default=0.1, least=0, help="The tagger's penalty on their weights.")
     seed: int = option(default=0, least=0, help="Seed of the order of positions.")
-    threads: int | None = option(default=None, kind=int, least=1, kept=False, help=THREADS)
+    threads: int | None = option(default=None, kind=int, least=1, kept=False, effect=False, help=THREADS)
 
     def check_params(self) -> None:
         """`ParameterError` for an option that makes no sense."""
@@ -340,8 +340,7 @@ class Correspondence(Estimator):
     @classmethod
     def from_arrays(cls, options: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
         """The inverse of `options_` and `to_arrays`."""
-        made = cls(**options)
-        made.check_params()
+        made = cls.of_options(options)
         found = check(arrays, _LAYOUT, "the saved correspondence", {"h": made.h, "blocks": len(made.names)})
         made._index, made._table, made.strengths_ = Index(found["keys"]), found["table"], found["strengths"]
         made.vocabulary_, made.counts_ = Vocabulary(found["words"]), found["counts"]

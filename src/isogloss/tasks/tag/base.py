@@ -165,8 +165,7 @@ class ColumnTagger(ColumnOptions, ABC):
     ) -> Self:
         """The inverse of `options_`, `to_arrays` and `all_meta`."""
         with store.reading("the saved tagger"):
-            tagger = cls(**options)
-            tagger.check_params()
+            tagger = cls.of_options(options)
             tagger._restore(arrays, meta)
             tagger.reading_ = Reading.from_meta(meta)
         return tagger

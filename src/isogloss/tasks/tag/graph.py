@@ -93,10 +93,12 @@ class Material:
     def propagated(self) -> tuple[NDArray[np.int64], Propagated]:
         """Label propagation alone: labels of all unlabelled words, and what was found for the vertices.
 
-        Punctuation marks, which have no vertex, get the label that those of the labelled text have most.
+        Words that no label reaches get the most frequent one of the labelled words that have a vertex; punctuation
+        marks, which have none, the label that those of the labelled text have most.
         """
         seen = self.fixed.sum(axis=1, keepdims=True)
-        found = propagate(self.graph, np.divide(self.fixed, seen, out=np.zeros_like(self.fixed), where=seen > 0))
+        known = np.divide(self.fixed, seen, out=np.zeros_like(self.fixed), where=seen > 0)
+        found = propagate(self.graph, known, prior=self.fixed.sum(axis=0) if seen.any() else None)
         of = self.vertices.of
         marks = self.gold[of[: self.words] < 0]
         other = np.bincount(marks if len(marks) else self.gold, minlength=self.k).argmax()

@@ -27,7 +27,7 @@ class ColumnOptions(Estimator):
     """Options of all taggers of one column."""
 
     column: str = option(default="upos", choices=COLUMNS, help=COLUMN)
-    threads: int | None = option(default=None, kind=int, least=1, kept=False, help=THREADS)
+    threads: int | None = option(default=None, kind=int, least=1, kept=False, effect=False, help=THREADS)
 
 
 class FieldOptions(Estimator):
@@ -49,7 +49,7 @@ class FieldOptions(Estimator):
     )  # fmt: skip
     most: int = option(default=12, least=2, help="The most labels of a word that are looked at.")
     seed: int = option(default=0, least=0, help="Seed of the order of sentences.")
-    threads: int | None = option(default=None, kind=int, least=1, kept=False, help=THREADS)
+    threads: int | None = option(default=None, kind=int, least=1, kept=False, effect=False, help=THREADS)
 
 
 class CrfOptions(FieldOptions, ColumnOptions):
@@ -75,14 +75,21 @@ class DictionaryOptions(ColumnOptions):
         help="See words by their endings and looks (features), or each by itself (table).",
     )  # fmt: skip
     features: str | Sequence[str] = option(
-        default="rich", kind=(str, list, tuple), help="'paper', 'rich', or templates of WordFeatures."
-    )
+        default="rich", kind=(str, list, tuple), needs={"emissions": ("features",)},
+        help="'paper', 'rich', or templates of WordFeatures.",
+    )  # fmt: skip
     iterations: int = option(default=7, least=1, help="Iterations of EM, or of L-BFGS.")
     first_order: int = option(
         default=5, least=0, help="How many of these, at order 2, are those of a model of order 1, as which it begins."
     )
-    variance: float = option(default=10.0, above=0, help="Variance of the Gaussian prior on the weights of features.")
-    restrict_support: bool = option(default=False, help="Normalise p(x|y) over the words that may have tag y.")
+    variance: float = option(
+        default=10.0, above=0, needs={"emissions": ("features",)},
+        help="Variance of the Gaussian prior on the weights of features.",
+    )  # fmt: skip
+    restrict_support: bool = option(
+        default=False, needs={"emissions": ("features",)},
+        help="Normalise p(x|y) over the words that may have tag y; for features.",
+    )  # fmt: skip
     smoothing: float = option(default=1e-4, above=0, help="Pseudo-count of every transition.")
     decoder: str = option(default="marginal", choices=DECODERS, help=DECODER)
     rules: bool = option(default=True, help="Punctuation marks and numerals that have no entry may only be that.")
@@ -127,8 +134,9 @@ class ProjectedOptions(ColumnOptions):
     )
     order: int = option(default=1, choices=(1, 2), help=ORDER)
     threshold: float = option(
-        default=0.9, least=0, most=1, help="Least probability of a link that decides on the tag of a word."
-    )
+        default=0.9, least=0, most=1, needs={"soft": (False,)},
+        help="Least probability of a link that decides on the tag of a word.",
+    )  # fmt: skip
     type_share: float = option(
         default=0.3, least=0, most=1, help="Tags that reach a form less often than this are left out."
     )
@@ -139,8 +147,14 @@ class ProjectedOptions(ColumnOptions):
     soft: bool = option(
         default=False, help="Links say how probable a tag should be at least, instead of deciding on it."
     )
-    strength: float = option(default=10.0, above=0, help="What posteriors pay where they do not meet expectations.")
+    strength: float = option(
+        default=10.0, above=0, needs={"soft": (True,)},
+        help="What posteriors pay where they do not meet expectations of soft links.",
+    )  # fmt: skip
     l2: float = option(default=1.0, above=0, help=L2)
     iterations: int = option(default=50, least=1, help="Steps of L-BFGS, or of EM.")
-    min_count: int = option(default=3, least=1, help=MIN_COUNT)
-    seed: int = option(default=0, least=0, help="Seed of the random number generator.")
+    min_count: int = option(default=3, least=1, needs={"learner": ("crf",)}, help=MIN_COUNT)
+    seed: int = option(
+        default=0, least=0, effect=False,
+        help="Seed of the random number generator, for form's sake: nothing here is random.",
+    )  # fmt: skip

@@ -11,6 +11,7 @@ __all__ = ["METHODS", "DelexicalisedOptions", "TransferOptions"]
 
 METHODS = ("complete", "posterior", "density", "hard", "random", "delexicalised")
 """How trees of the target are found from those of the source; see `TransferredParser`."""
+PROJECTING = tuple(name for name in METHODS if name != "delexicalised")
 
 
 class TransferOptions(Estimator):
@@ -23,22 +24,28 @@ class TransferOptions(Estimator):
         "random (random), or not projected at all (delexicalised).",
     )  # fmt: skip
     order: int = option(
-        default=1, choices=(1, 2), help="Order of the target parser: links one by one (1), or with others (2)."
-    )
+        default=1, choices=(1, 2), needs={"method": PROJECTING},
+        help="Order of the target parser: links one by one (1), or with others (2).",
+    )  # fmt: skip
     iterations: int = option(default=4, least=1, help="Passes of the target parser over its sentences.")
     rounds: int = option(
-        default=1, least=1, most=10,
+        default=1, least=1, most=10, needs={"method": ("complete", "density")},
         help="How often trees are completed and learnt, from the second time on with what was learnt before.",
     )  # fmt: skip
     sentences: int = option(
-        default=10_000, least=1, help="Sentences to learn from at most: those whose trees are most probable."
-    )
-    longest: int = option(default=30, least=1, most=250, help="Longer sentences of the bitext are not learnt from.")
+        default=10_000, least=1, needs={"method": tuple(name for name in PROJECTING if name != "hard")},
+        help="Sentences to learn from at most: those whose trees are most probable.",
+    )  # fmt: skip
+    longest: int = option(
+        default=30, least=1, most=250, needs={"method": PROJECTING},
+        help="Longer sentences of the bitext are not learnt from.",
+    )  # fmt: skip
     share: float = option(
-        default=0.9, least=0, most=1, help="Projected links to keep in expectation, with method='posterior'."
-    )
+        default=0.9, least=0, most=1, needs={"method": ("posterior",)},
+        help="Projected links to keep in expectation, with method='posterior'.",
+    )  # fmt: skip
     shares: str = option(
-        default="one", choices=("one", "agreement"),
+        default="one", choices=("one", "agreement"), needs={"method": ("posterior",)},
         help="With method='posterior': keep the same share of all links (one), or more of relations and directions "
         "that a parser of tags alone agrees with more often (agreement).",
     )  # fmt: skip
@@ -52,7 +59,7 @@ class TransferOptions(Estimator):
         help="What is split into several words: a language, a file, none, or auto for the language of the text.",
     )  # fmt: skip
     seed: int = option(default=0, least=0, help="Seed of the order of sentences.")
-    threads: int | None = option(default=None, kind=int, least=1, kept=False, help=THREADS)
+    threads: int | None = option(default=None, kind=int, least=1, kept=False, effect=False, help=THREADS)
 
 
 class DelexicalisedOptions(Estimator):
@@ -67,4 +74,4 @@ class DelexicalisedOptions(Estimator):
         help="Guess on which side of their heads words stand from the order of tags, and correct links.",
     )
     seed: int = option(default=0, least=0, help="Seed of the order of sentences.")
-    threads: int | None = option(default=None, kind=int, least=1, kept=False, help=THREADS)
+    threads: int | None = option(default=None, kind=int, least=1, kept=False, effect=False, help=THREADS)

@@ -32,23 +32,11 @@ from isogloss.tasks.parse.inference import chances_of, pieces
 from isogloss.tasks.tag.base import ColumnTagger
 from isogloss.tasks.transfer.chain import Chain, Given, with_relations
 from isogloss.tasks.transfer.completing import most_expected
-from isogloss.tasks.transfer.options import METHODS, TransferOptions
+from isogloss.tasks.transfer.options import TransferOptions
 from isogloss.tasks.transfer.soft_tags import drawn_tags
 from isogloss.tasks.transfer.views import universal, without_words
 
 __all__ = ["TransferredParser"]
-
-
-PROJECTING = tuple(name for name in METHODS if name != "delexicalised")
-MEANT = {
-    "share": ("posterior",),
-    "shares": ("posterior",),
-    "rounds": ("complete", "density"),
-    "sentences": tuple(name for name in PROJECTING if name != "hard"),
-    "longest": PROJECTING,
-    "order": PROJECTING,
-}
-"""Options that only some methods look at."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,12 +123,6 @@ class TransferredParser(TransferOptions):
                 "TransferredParser: links are kept in expectation by parsers of order 1. Take order=1, or another "
                 "method than 'posterior'"
             )
-        for name, methods in MEANT.items():
-            if getattr(self, name) != self._options[name].default and self.method not in methods:
-                raise ParameterError(
-                    f"TransferredParser: {name} says nothing with method={self.method!r}. Leave it out, or take "
-                    f"{' or '.join(map(repr, methods))}"
-                )
 
     # --- learning
 
@@ -342,8 +324,7 @@ class TransferredParser(TransferOptions):
     def _from_saved(cls, saved: store.Saved) -> Self:
         meta = saved.meta
         with store.reading("the saved parser"):
-            made = cls(**saved.options)
-            made.check_params()
+            made = cls.of_options(saved.options)
             table = meta["contractions"]
             contractions = None if table is None else Contractions.from_bytes(str(table).encode(), "contractions")
             tagger = _tagger_of(meta["tagger"], store.unprefixed("tagger.", saved.arrays))

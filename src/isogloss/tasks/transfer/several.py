@@ -351,8 +351,7 @@ class DelexicalisedParser(DelexicalisedOptions):
     @classmethod
     def _from_saved(cls, saved: store.Saved) -> Self:
         with store.reading("the saved parser"):
-            made = cls(**saved.options)
-            made.check_params()
+            made = cls.of_options(saved.options)
             names = texts(saved.meta["names"], "names")
             if not names or len(saved.meta["parsers"]) != len(names):
                 raise ValueError(f"it has {len(names)} names for {len(saved.meta['parsers'])} sources")

@@ -137,7 +137,8 @@ def _projected(**options: Any) -> Any:
 
     tagged = Treebank.from_bytes(samples.trees("en-de", "source").encode()).part(0, _PAIRS)
     words = TagDictionary.of_treebank(treebank().part(0, 4))
-    return ProjectedTagger(words, iterations=3, min_count=1, **options).fit(bitext(), tagged, links=links())
+    counted: dict[str, Any] = {"min_count": 1} if options["learner"] == "crf" else {}
+    return ProjectedTagger(words, iterations=3, **counted, **options).fit(bitext(), tagged, links=links())
 
 
 def _graph(**options: Any) -> Any:
@@ -155,7 +156,8 @@ def _parser(**options: Any) -> Any:
 def _joint(**options: Any) -> Any:
     from isogloss.tasks.parse import JointMorphologyParser
 
-    return JointMorphologyParser(iterations=2, tag_iterations=2, threshold=1, **options).fit(treebank())
+    seen: dict[str, Any] = {"threshold": 1} if options.get("dictionary") == "train" else {}
+    return JointMorphologyParser(iterations=2, tag_iterations=2, **seen, **options).fit(treebank())
 
 
 def _transferred(**options: Any) -> Any:

@@ -135,7 +135,7 @@ class FeatureExtractor(Estimator):
     max_length: int = option(
         default=1000, least=1, most=MOST_WORDS, help="Pairs with more words on a side are passed over."
     )
-    threads: int | None = option(default=None, kind=int, least=1, kept=False, help=THREADS)
+    threads: int | None = option(default=None, kind=int, least=1, kept=False, effect=False, help=THREADS)
 
     _known: Known | None = None
     _dictionary: Dictionary | None = None

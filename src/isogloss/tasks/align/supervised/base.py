@@ -21,7 +21,7 @@ from isogloss.metrics import AlignmentScore, score_links
 from isogloss.progress import Progress, QuietProgress
 from isogloss.tasks.align.features import FeatureExtractor, PairFeatures
 from isogloss.tasks.align.languages import KnownWords, text_for
-from isogloss.tasks.align.options import SupervisedOptions
+from isogloss.tasks.align.options import COSTED, SupervisedOptions
 from isogloss.tasks.align.supervised import applying, keeping
 from isogloss.tasks.align.supervised import explain as explaining
 from isogloss.tasks.align.supervised.applying import LinkSet as LinkSet  # others have it from here
@@ -115,7 +115,7 @@ class SupervisedAligner(SupervisedOptions, ABC):
     """What is tried for `regularisation` with each trainer."""
     ONLINE: ClassVar[tuple[str, ...]] = ("perceptron", "mira", "subgradient")
     """Trainers whose targets may change between passes."""
-    COSTED: ClassVar[tuple[str, ...]] = ("mira", "subgradient", "frank-wolfe", "extragradient")
+    COSTED: ClassVar[tuple[str, ...]] = COSTED
     """Trainers that look at costs."""
     SUMMED: ClassVar[tuple[str, ...]] = ()
     """Trainers that learn towards all targets that gold allows at once, and choose none."""

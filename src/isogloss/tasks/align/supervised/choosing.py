@@ -182,10 +182,11 @@ def _new_aligners(kinds: Sequence[str], options: Mapping[str, Any]) -> dict[str,
             f"choose_aligner: {problem[0]}: {problem[1]}, and {', '.join(kinds)} are to be compared. Leave it out, or "
             "name fewer kinds"
         )
-    aligners = {kind: _class(kind)(**options) for kind in kinds}
-    for aligner in aligners.values():
-        aligner.check_params()
-    return aligners
+    if len(kinds) > 1:  # costs of errors, say, which trainers of some kinds do not look at
+        return {kind: _class(kind).of_options(options) for kind in kinds}
+    alone = _class(kinds[0])(**options)
+    alone.check_params()
+    return {kinds[0]: alone}
 
 
 def check_options(kinds: Sequence[str], options: Mapping[str, Any]) -> None:

@@ -44,8 +44,7 @@ def saved_of(aligner: SupervisedAligner) -> store.Saved:
 def restore(kind: type[Aligner], saved: store.Saved) -> Aligner:
     """The aligner that `saved_of` took apart; what cannot be one is refused with `ModelError`."""
     with store.reading("this model"):
-        aligner = kind(**saved.options)
-        aligner.check_params()
+        aligner = kind.of_options(saved.options)
         own = store.unprefixed(EXTRACTOR, saved.arrays)
         aligner.extractor_ = FeatureExtractor.from_arrays(own, extra=aligner.extra)
         aligner.extractor_.reading_ = Reading.from_meta(saved.meta)

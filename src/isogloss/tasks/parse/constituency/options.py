@@ -33,8 +33,10 @@ class ConstituencyOptions(Estimator):
         "and map for margins if not given.",
     )  # fmt: skip
     threshold: float = option(
-        default=0.35, least=0, below=1, help="What a bracket costs with decoder mbr: more gives fewer and surer ones."
-    )
+        default=0.35, least=0, below=1,
+        needs=({"decoder": ("mbr",)}, {"decoder": (None,), "trainer": ("likelihood",)}),
+        help="What a bracket costs with decoder mbr: more gives fewer and surer ones.",
+    )  # fmt: skip
     tags: str = option(
         default="predicted", choices=("predicted", "gold"),
         help="Learn a tagger as well, which the parser carries along, or take tags as they are given.",
@@ -46,9 +48,13 @@ class ConstituencyOptions(Estimator):
     )  # fmt: skip
     iterations: int = option(default=5, least=1, help="Passes over the trees; with dev, the best number up to this.")
     rate: float | None = option(
-        default=None, kind=float, above=0, help="Length of steps; as suits the trainer if not given."
-    )
-    l2: float = option(default=10.0, least=0, help="Penalty on the squares of weights.")
+        default=None, kind=float, above=0, needs={"trainer": ("likelihood", "mira")},
+        help="Length of steps, for mira the longest; as suits the trainer if not given.",
+    )  # fmt: skip
+    l2: float = option(
+        default=10.0, least=0, needs={"trainer": ("likelihood",)},
+        help="Penalty on the squares of weights, with trainer likelihood.",
+    )  # fmt: skip
     batch: int = option(default=8, least=1, help="Sentences of a step.")
     min_count: int = option(default=2, least=1, help="Features that fire less often on gold brackets are left out.")
     min_word: int = option(
@@ -58,4 +64,4 @@ class ConstituencyOptions(Estimator):
         default=None, kind=(list, tuple), help="What spans are seen by; see isogloss.tasks.parse.constituency.features."
     )
     seed: int = option(default=0, least=0, help="Seed of the order of sentences.")
-    threads: int | None = option(default=None, kind=int, least=1, kept=False, help=THREADS)
+    threads: int | None = option(default=None, kind=int, least=1, kept=False, effect=False, help=THREADS)

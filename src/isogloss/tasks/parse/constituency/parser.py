@@ -550,8 +550,7 @@ class ConstituencyParser(ConstituencyOptions):
     def _from_saved(cls, saved: store.Saved) -> Self:
         arrays, meta = saved.arrays, saved.meta
         with store.reading("the saved parser"):
-            parser = cls(**saved.options)
-            parser.check_params()
+            parser = cls.of_options(saved.options)
             root = meta["root"]
             if root is not None and root not in ROOTS:
                 raise ValueError(f"the outermost bracket is {root!r}")

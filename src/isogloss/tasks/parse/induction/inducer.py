@@ -391,8 +391,7 @@ class GrammarInducer(InductionOptions):
     def _from_saved(cls, saved: store.Saved) -> Self:
         meta = saved.meta
         with store.reading("the saved grammar"):
-            inducer = cls(**saved.options)
-            inducer.check_params()
+            inducer = cls.of_options(saved.options)
             stop_valences, child_valences = inducer.classes
             tags = Strings("k", distinct=True, least=1)
             read = layout.check(

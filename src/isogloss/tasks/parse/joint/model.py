@@ -425,8 +425,7 @@ class JointMorphologyParser(JointOptions):
     def _from_saved(cls, saved: store.Saved) -> Self:
         meta, arrays = saved.meta, saved.arrays
         with store.reading("the saved parser"):
-            parser = cls(**saved.options)
-            parser.check_params()
+            parser = cls.of_options(saved.options)
             schema = Schema.checked(meta["schema"])
             links = KeyTable.ready(arrays["links"], "links", "the saved parser")
             found = check({**arrays, "numbers": links.payload}, _LAYOUT, "the features of the saved parser")

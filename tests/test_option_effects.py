@@ -1,0 +1,249 @@
+"""Every option of every estimator changes what it learns, is refused, or is declared as without effect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from isogloss import samples, store
+from isogloss.data import Bitext, Links, TagDictionary, Text, Treebank
+from isogloss.tasks.parse.options import CONSTRAINTS
+from isogloss.tasks.parse.styles import convert
+from isogloss.testing import check_effects
+from isogloss.testing.fuzz.models import bitext, constituents, links, new_treebank, treebank
+
+TREES = treebank()
+TEXT = Text.of([TREES.words(s) for s in range(len(TREES))])
+TAGGED = Treebank.from_bytes(samples.trees("en-de", "source").encode()).part(0, len(bitext()))
+WORDS = TagDictionary.of_treebank(TREES.part(0, 8))
+LEXICON = [("the", "die"), ("woman", "frau"), ("book", "buch", 3.0)]
+
+
+PAIRS, FEW = bitext().part(0, 5), TREES[8:]
+LENGTHS = PAIRS.target.ids.lengths.tolist()
+GOLD = Links.of(  # several links of a word, and a pair without any
+    [{*row, *((i, j + 1) for i, j in row if j + 1 < LENGTHS[k])} for k, row in enumerate(links()[:4])] + [set()]
+)
+FEATURES = ("association", "position", "hmm")
+EXTRACTED = {
+    "lexicon": [LEXICON],
+    "features": [("position",)],
+    "links": [],
+    "extra": [],
+    "max_length": [6],
+    "targets": [{"targets": "latent", "features": ("position",)}, "gold"],
+    "folds": [{"folds": 2, "tune": True, "threshold": "auto"}],
+    "regularisation": [1e-4],
+    "seed": [{"seed": 1, "trainer": trainer} for trainer in ("frank-wolfe", "mira", "subgradient", "perceptron")],
+}
+
+
+def with_gold(aligner: Any) -> Any:
+    """Teaches an aligner; features that were made before are taken again, since that takes longest."""
+    extractor = aligner.new_extractor()
+    key = repr(sorted(extractor.get_params().items()))
+    if key not in _EXTRACTORS:
+        _EXTRACTORS[key] = extractor.fit(PAIRS)
+    return aligner.fit(PAIRS, GOLD, extractor=_EXTRACTORS[key])
+
+
+_EXTRACTORS: dict[str, Any] = {}
+
+
+def ambiguous() -> tuple[Bitext, Treebank, Links]:
+    """Two words, to which links of several probabilities carry several tags."""
+    rows = [[("dog", "NOUN"), ("runs", "VERB")]] * 6
+    rows += [[("run", "VERB"), ("dog", "NOUN")]] * 3 + [[("new", "ADJ"), ("run", "VERB")]]
+    pairs = Bitext.of([(" ".join(word for word, _ in row), "gehen Sendung") for row in rows])
+    found = Links.of([[(0, 0), (1, 1)]] * len(rows))
+    return pairs, Treebank.of(rows), replace(found, probability=np.tile(np.float32([0.95, 0.5, 0.6, 0.92]), 5))
+
+
+AMBIGUOUS = ambiguous()
+
+
+class Case(NamedTuple):
+    """How an estimator is tried: options beside the defaults, what it learns from, and what is special."""
+
+    options: Mapping[str, Any]
+    fit: Callable[[Any], Any]
+    text: Any
+    ways: Sequence[Mapping[str, Any]] = ({},)
+    trials: Mapping[str, Sequence[Any]] = {}
+
+
+CASES: dict[str, Case] = {
+    **{
+        f"align.{name}": Case(
+            {"iterations": 1, "model1_iterations": 1},
+            lambda e: e.fit(bitext()),
+            bitext(),
+            trials={
+                "lexicon": [LEXICON],
+                "max_length": [6],
+                "smoothing": [1.0],
+                "decode": [{"decode": "viterbi", "symmetrise": "union"}],
+                "leave_out": [{"leave_out": 0.0, "iterations": 3}],
+            },
+        )
+        for name in ("hmm", "model1", "model2")
+    },
+    "align.matching": Case(
+        {"tune": False, "iterations": 2, "features": FEATURES},
+        with_gold,
+        PAIRS,
+        ways=[{"trainer": name} for name in ("frank-wolfe", "extragradient", "mira", "subgradient", "perceptron")],
+        trials=EXTRACTED,
+    ),
+    "align.quadratic": Case(
+        {"tune": False, "iterations": 1, "features": ("position", "hmm"), "pairs": False},
+        with_gold,
+        PAIRS,
+        ways=[{"trainer": name} for name in ("frank-wolfe", "mira")],
+        trials={
+            **EXTRACTED,
+            "pairs": [{"pairs": True, "near": 1, "trainer": "mira"}],
+            "near": [{"near": 1, "pairs": True, "trainer": "mira", "decode": "lp"}],
+            "decode": [{"decode": "lp", "pairs": True, "near": 1, "trainer": "mira"}],
+            "relaxed": [{"relaxed": False, "pairs": True, "near": 1, "decode": "lp", "trainer": "frank-wolfe"}],
+            "time_limit": [],
+            "seed": [{"seed": 1, "trainer": "mira"}],
+        },
+    ),
+    "align.itg": Case(
+        {"tune": False, "iterations": 2, "features": FEATURES},
+        with_gold,
+        PAIRS,
+        ways=[{"trainer": name} for name in ("likelihood", "mira")],
+        trials={
+            **EXTRACTED,
+            "chart_limit": [100_000],
+            "tune": [{"tune": True, "threshold": "auto", "trainer": "mira"}],
+        },
+    ),
+    "constituency.span": Case(
+        {"iterations": 2, "tags": "gold"},
+        lambda e: e.fit(constituents()[:8]),
+        constituents(),
+        ways=[{"trainer": name} for name in ("likelihood", "mira", "perceptron")],
+        trials={"templates": [], "tags": [{"tags": "predicted", "trainer": "likelihood"}]},
+    ),
+    "parse.delexicalised": Case({"iterations": 1}, lambda e: e.fit([FEW, TAGGED[:5]], FEW), new_treebank()),
+    "parse.dependency": Case(
+        {"iterations": 2, "order": 1, "projective": False},
+        lambda e: e.fit(FEW),
+        new_treebank(),
+        ways=[{"trainer": name} for name in ("likelihood", "risk", "mira", "perceptron")],
+        trials={
+            "rate": [1e-6],
+            "templates": [("head.word", "child.tag")],
+            "factors": [{"factors": ("grand",), "order": 2, "trainer": "likelihood"}],
+            "rounds": [{"rounds": 1, "order": 2, "trainer": "likelihood"}],
+            "tags": [{"tags": "predicted", "trainer": "likelihood"}],
+            "decoder": [{"decoder": "map", "trainer": name} for name in ("likelihood", "mira")],
+            "constraint": [{"constraint": name, "trainer": "likelihood"} for name in CONSTRAINTS if name != "tree"],
+        },
+    ),
+    "parse.induced": Case(
+        {"iterations": 2, "longest": 30},
+        lambda e: e.fit(FEW),
+        new_treebank(),
+        ways=[*({"learner": name} for name in ("sparse", "em", "dirichlet")), {"learner": "em", "rules": "ud"}],
+        trials={
+            "longest": [6],
+            "back_off": [{"back_off": 1.0, "model": "extended"}],
+            "tolerance": [{"tolerance": 1.0, "iterations": 4}],
+            "dual_steps": [1],
+            "column": [],
+        },
+    ),
+    "parse.joint": Case(
+        {"iterations": 1, "tag_iterations": 1},
+        lambda e: e.fit(FEW),
+        FEW[:3],
+        trials={
+            "dictionary": [{"dictionary": "train", "threshold": 1}],
+            "attributes": [("Case",)],
+            "threshold": [{"threshold": 1, "dictionary": "train"}],
+            "tags": [{"tags": "gold", "joint": False}],
+        },
+    ),
+    "parse.transferred": Case(
+        {"iterations": 1, "contractions": "de"},
+        lambda e: e.fit(PAIRS, source=TAGGED[:5], links=links()[:5]),
+        PAIRS.target,
+        trials={
+            "dictionary": [WORDS],
+            "contractions": ["none"],
+            "longest": [8],
+            "share": [{"share": 0.1, "method": "posterior"}],
+            "shares": [{"shares": "agreement", "method": "posterior"}],
+        },
+    ),
+    "parse.restyled": Case(
+        {"iterations": 5, "l2": 1.0},
+        lambda e: e.fit(convert(FEW, "chain", "head"), FEW),
+        TREES,
+        trials={
+            "l2": [100.0],
+            "folds": [],
+            "seed": [],
+            "decoder": [{"decoder": "map", "l2": l2} for l2 in (0.01, 10.0, 100.0)],
+        },
+    ),
+    "tag.crf": Case({"iterations": 2}, lambda e: e.fit(TREES), new_treebank(), trials={"templates": [("word",)]}),
+    "tag.several": Case(
+        {"iterations": 2},
+        lambda e: e.fit(TREES),
+        new_treebank(),
+        trials={"templates": [("word",)], "columns": [("upos",)]},
+    ),
+    "tag.dictionary": Case(
+        {"iterations": 2, "dictionary": WORDS},
+        lambda e: e.fit(TEXT),
+        TEXT,
+        ways=[{"emissions": "features"}, {"emissions": "table"}, {"emissions": "features", "method": "gradient"}],
+        trials={
+            "dictionary": [TagDictionary.of_treebank(TREES.part(0, 4))],
+            "features": ["paper"],
+            "decoder": [{"decoder": "viterbi", "emissions": "features"}],
+        },
+    ),
+    "tag.graph": Case(
+        {"iterations": 1, "neighbours": 2},
+        lambda e: e.fit(TREES[:5], TEXT),
+        TEXT,
+        trials={
+            "tolerance": [{"tolerance": 100.0, "iterations": 3}],
+            "seed": [],
+            "templates": [("word",)],
+            "suffixes": [("en",)],
+        },
+    ),
+    "tag.projected": Case(
+        {"iterations": 2, "dictionary": TagDictionary({"gehen": "ADV"})},
+        lambda e: e.fit(*AMBIGUOUS[:2], links=AMBIGUOUS[2]),
+        Text.of(["gehen Sendung !", "Sendungen gehen"]),
+        ways=[{"learner": name, "soft": soft} for name in ("crf", "hmm") for soft in (False, True)],
+        trials={"column": [], "iterations": [30], "dictionary": [TagDictionary({"Sendung": "NOUN"})]},
+    ),
+}
+
+
+def test_all_kinds_are_tried() -> None:
+    assert CASES.keys() == store.KINDS.keys()
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_every_option_says_something(kind: str) -> None:
+    case = CASES[kind]
+    module, name = store.KINDS[kind].split(":")
+    made = getattr(import_module(module), name)
+    check_effects(
+        lambda **given: made(**{**case.options, **given}), case.fit, case.text, ways=case.ways, trials=case.trials
+    )
