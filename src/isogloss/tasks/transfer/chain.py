@@ -31,7 +31,15 @@ from isogloss.tasks.transfer.baselines import determined_sentences, random_trees
 from isogloss.tasks.transfer.completing import Completed, complete_trees, most_expected, shared_links
 from isogloss.tasks.transfer.conserving import ConservedEdges, agreed_shares
 from isogloss.tasks.transfer.edges import ProjectedEdges, density_of, project_edges, project_posteriors
-from isogloss.tasks.transfer.grammars import LONGEST, LabelledGrammar, known_trees, new_grammar, with_relations
+from isogloss.tasks.transfer.grammars import (
+    LINKED,
+    LONGEST,
+    LabelledGrammar,
+    known_trees,
+    linked_shares,
+    new_grammar,
+    with_relations,
+)
 from isogloss.tasks.transfer.likely import LikelyHeads
 from isogloss.tasks.transfer.soft_tags import weighed_tags
 from isogloss.tasks.transfer.stages import Stages
@@ -387,7 +395,8 @@ class Chain:
         """Sentences to learn a grammar from, and what is known of their trees."""
         options, (source, _), bitext = self.options, self.source, self.split.bitext
         if options.method == "quasi":
-            some = np.flatnonzero(np.diff(self.links.offsets)[self.usable] > 0)[: options.sentences]
+            shares = linked_shares(self.links.take(self.usable), projected.text)
+            some = np.flatnonzero(shares >= min(LINKED, shares.max()))[: options.sentences if shares.any() else 0]
             pairs = self.usable[some]
             trees = source.take(_source_rows(bitext, source, pairs))
             return projected.text.take(some), {"beside": Beside(trees, self.links.take(pairs))}

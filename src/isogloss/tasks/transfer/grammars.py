@@ -6,7 +6,7 @@ of which all but the first look at projected links alone:
 ``quasi``
     a quasi-synchronous grammar beside the most probable source trees, by conditional EM,
     :math:`\max \sum \log \sum_{T, A} p(T, W, A \mid T', W')`, where *A* gives each target word one of the source words
-    that it is linked to, or none if it has no link [1]_;
+    that it is linked to, or none if it has no link [1]_; chances of configurations stay as they are;
 ``partial``
     links that arrive through one-to-one word links are known heads, and EM finds the rest;
 ``hard``
@@ -32,6 +32,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isogloss.data.links import Links
 from isogloss.data.treebank import Column, Treebank
 from isogloss.data.vocabulary import Vocabulary
 from isogloss.structures.batch import Stack
@@ -41,7 +42,7 @@ from isogloss.tasks.parse.induction.material import marks_of
 from isogloss.tasks.transfer.edges import ProjectedEdges
 from isogloss.tasks.transfer.likely import confidences
 
-__all__ = ["LONGEST", "LabelledGrammar", "known_trees", "new_grammar", "with_relations"]
+__all__ = ["LINKED", "LONGEST", "LabelledGrammar", "known_trees", "linked_shares", "new_grammar", "with_relations"]
 
 LONGEST = 20
 """Words of sentences that grammars are learnt from, at most: a step of EM is cubic in them, and quadratic in how many
@@ -51,6 +52,11 @@ STEPS = {"quasi": 30, "partial": 30, "posterior": 30, "hard": 1}
 START = {"quasi": "uniform", "partial": "uniform", "posterior": "harmonic", "hard": "uniform"}
 """What EM begins with: configurations or known heads alone (Smith 2010), or nearness as well."""
 TOLERANCE = 1e-4
+
+
+LINKED = 0.9
+"""Words, without punctuation marks, of a sentence that have to be linked for a quasi-synchronous grammar, of all: where
+many have no sense, EM fills in what it likes."""
 
 
 def new_grammar(method: str, longest: int, threads: int | None) -> GrammarInducer:
@@ -75,10 +81,28 @@ def known_trees(edges: ProjectedEdges, text: Treebank) -> tuple[Treebank, NDArra
     heads, marks = edges.heads(), marks_of(text)
     first = np.repeat(text.offsets[:-1], text.lengths)
     heads[(heads > 0) & marks[first + np.maximum(heads, 1) - 1]] = -1
-    sentence = np.repeat(np.arange(len(text)), text.lengths)
-    words = np.bincount(sentence[~marks], minlength=len(text))
-    known = np.bincount(sentence[~marks & (heads >= 0)], minlength=len(text))
-    return text.with_columns(heads=heads), known / np.maximum(words, 1)
+    return text.with_columns(heads=heads), _shares(heads >= 0, text)
+
+
+def linked_shares(links: Links, text: Treebank) -> NDArray[np.float64]:
+    """float64[n_sentences]: the share of words, without punctuation marks, that are linked.
+
+    Examples
+    --------
+    >>> text = Treebank.of([[("she", "PRON"), ("sleeps", "VERB"), (".", "PUNCT")]])
+    >>> linked_shares(Links.of([[(0, 0), (1, 0), (2, 2)]]), text).tolist()
+    [0.5]
+    """
+    linked = np.zeros(text.n_words, np.bool_)
+    linked[text.offsets[links.pair] + links.target] = True
+    return _shares(linked, text)
+
+
+def _shares(found: NDArray[np.bool_], text: Treebank) -> NDArray[np.float64]:
+    """Of the words of each sentence, without marks, those that are found; 0 for sentences of marks alone."""
+    words, sentence = ~marks_of(text), np.repeat(np.arange(len(text)), text.lengths)
+    counts = [np.bincount(sentence[mask], minlength=len(text)) for mask in (words & found, words)]
+    return np.asarray(counts[0] / np.maximum(counts[1], 1))
 
 
 @dataclass(frozen=True, eq=False)

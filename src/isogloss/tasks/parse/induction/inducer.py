@@ -238,7 +238,7 @@ class GrammarInducer(InductionOptions):
             if beside is not None:
                 self.grammar_, self.configurations_, self.trace_ = learn_beside(
                     beside.quasi(treebank, chosen, len(tags)), classes=self.classes, back_off=self._own,
-                    nearest_first=self.nearest_first, start=self.start, **how,
+                    nearest_first=self.nearest_first, fixed=beside.fixed, start=self.start, **how,
                 )  # fmt: skip
             else:
                 allowed = allowed_links(text, chosen.heads(treebank)) if heads else None
@@ -454,7 +454,11 @@ class GrammarInducer(InductionOptions):
         """What `save` wrote; `ModelError` names the folder if that cannot be read."""
         saved = store.read(path, kind=cls._kind)
         with store.named(path):
-            return cls.from_parts(saved.options, saved.arrays, saved.meta)
+            return cls._from_saved(saved)
+
+    @classmethod
+    def _from_saved(cls, saved: store.Saved) -> Self:
+        return cls.from_parts(saved.options, saved.arrays, saved.meta)
 
     @classmethod
     def from_parts(

@@ -103,6 +103,11 @@ class QuasiText:
         word after the other.
     starts : int64[n_words + 1]
         Where those of each target word begin. A word that has none may have no sense, and nothing else.
+    renormalised : bool
+        Whether chances of configurations are divided by the sum of those that the head's sense has at all, as above.
+        Otherwise what it lacks is lost, :math:`p(c) / |\\{y'' : c(x', y'') = c\\}|`: a source word without children
+        then is a poor sense of a head. Renormalised, it has to have its sisters or its own head below it, and what
+        that costs is a quarter, not a hundredth.
     """
 
     def __init__(
@@ -112,6 +117,8 @@ class QuasiText:
         source_offsets: ArrayLike,
         candidates: ArrayLike,
         starts: ArrayLike,
+        *,
+        renormalised: bool = True,
     ) -> None:
         bounds, begin = np.asarray(source_offsets, np.int64), np.asarray(starts, np.int64)
         if len(bounds) != len(text) + 1 or len(begin) != len(text.tags) + 1:
@@ -129,11 +136,16 @@ class QuasiText:
             raise ParameterError(f"QuasiText: candidates of sentence {s} should be from 0 to {lengths[s]}")
         self.senses: list[Integers] = np.split(senses, text.offsets[1:-1]) if len(text) else []
         self.text = TagText(np.repeat(text.tags, senses), ends, text.n_tags)
-        self._describe(_Sources.of(heads, bounds), source)
+        self._describe(_Sources.of(heads, bounds), source, renormalised)
 
     @classmethod
     def of(
-        cls, text: TagText, source_heads: Sequence[ArrayLike], candidates: Sequence[Sequence[Sequence[int]]]
+        cls,
+        text: TagText,
+        source_heads: Sequence[ArrayLike],
+        candidates: Sequence[Sequence[Sequence[int]]],
+        *,
+        renormalised: bool = True,
     ) -> QuasiText:
         """From a source tree, and a list of candidates for each target word, of each sentence."""
         if not len(text) == len(source_heads) == len(candidates):
@@ -149,9 +161,10 @@ class QuasiText:
             np.cumsum([0, *map(len, trees)]),
             np.concatenate([np.zeros(0, np.int64), *words]),
             np.cumsum([0, *map(len, words)]),
+            renormalised=renormalised,
         )
 
-    def _describe(self, sources: _Sources, source: Integers) -> None:
+    def _describe(self, sources: _Sources, source: Integers, renormalised: bool) -> None:
         """Configuration, log number of source words that have it, and the set that the head has, of all links."""
         sizes = self.text.sizes
         sentence = np.repeat(np.arange(len(self.text)), sizes**2)
@@ -162,7 +175,7 @@ class QuasiText:
         lost = (self.text.ends[0] > 0) & (head == 0)  # heads without a sense
         self.configuration: Integers = np.where(lost, UNALIGNED, found)
         self.log_count: Array = np.log(np.where(lost, width, number))
-        self.mask: Integers = np.where(lost, 0, sets)
+        self.mask: Integers = np.where(lost, 0, sets if renormalised else len(_BITS) - 1)
 
     def log_senses(self, chances: Array) -> Array:
         """float64[n_links]: log p(sense of the child | sense of the head)."""
@@ -224,6 +237,7 @@ class _QuasiModel(GrammarModel):
     """Grammars and configurations of one text, for `EM`."""
 
     quasi: QuasiText | None = None
+    fixed: bool = False
 
     def zero_counts(self) -> Any:
         return _Counts(super().zero_counts(), np.zeros(NULL + 1), np.zeros(len(_BITS)))
@@ -245,6 +259,8 @@ class _QuasiModel(GrammarModel):
 
     def improve(self, params: Tables, counts: Any) -> Tables:
         tables = super().improve(params, counts.events)
+        if self.fixed:
+            return {**tables, "configurations": params["configurations"]}
         return {**tables, "configurations": _chances(params["configurations"], counts.chosen, counts.sets)}
 
     def log_prior(self, params: Tables) -> float:
@@ -274,6 +290,7 @@ def learn_beside(
     classes: tuple[int, int] = (2, 1),
     back_off: float = 1.0,
     nearest_first: bool = True,
+    fixed: bool = False,
     start: str = "uniform",
     iterations: int = 50,
     tolerance: float = 1e-5,
@@ -289,10 +306,12 @@ def learn_beside(
     quasi : QuasiText
     classes, back_off, nearest_first, start, iterations, tolerance
         As for `GrammarInducer`; `classes` are those of stops and of children. "uniform" knows configurations alone.
+    fixed : bool
+        Whether chances of configurations stay as they begin, at 0.9 for head and child.
     progress, keeping
         As for `isogloss.learners.runner.run`.
     """
-    model = _QuasiModel(quasi.text, classes, back_off, nearest_first=nearest_first, quasi=quasi)
+    model = _QuasiModel(quasi.text, classes, back_off, nearest_first=nearest_first, quasi=quasi, fixed=fixed)
     params = model.first(starting_events(quasi.text, classes, start, nearest_first))
     params["configurations"] = START / START.sum()
     learner: EM[Any, Any, Any] = EM(model, [[quasi.text]])
