@@ -395,11 +395,7 @@ class Chain:
         """Sentences to learn a grammar from, and what is known of their trees."""
         options, (source, _), bitext = self.options, self.source, self.split.bitext
         if options.method == "quasi":
-            shares = linked_shares(self.links.take(self.usable), projected.text)
-            some = np.flatnonzero(shares >= min(LINKED, shares.max()))[: options.sentences if shares.any() else 0]
-            pairs = self.usable[some]
-            trees = source.take(_source_rows(bitext, source, pairs))
-            return projected.text.take(some), {"beside": Beside(trees, self.links.take(pairs))}
+            return self._beside(projected, LINKED)
         if options.method == "posterior":
             edges = projected.edges.keep(projected.edges.probability >= HARD)
             some = np.flatnonzero(np.diff(edges.starts) > 0)[: options.sentences]
@@ -413,6 +409,15 @@ class Chain:
         if self.given.trees is not None:
             found = join_treebanks([found, universal(self.given.trees)])
         return found, {"heads": True}
+
+    def _beside(self, projected: Projected, linked: float) -> tuple[Treebank, dict[str, Any]]:
+        """Sentences so much of which is linked, or as much as there is, with source trees and links."""
+        source, shares = self.source[0], linked_shares(self.links.take(self.usable), projected.text)
+        enough = (shares > 0) & (shares >= min(linked, shares.max()))
+        some = np.flatnonzero(enough)[: self.options.sentences]
+        pairs = self.usable[some]
+        trees = source.take(_source_rows(self.split.bitext, source, pairs))
+        return projected.text.take(some), {"beside": Beside(trees, self.links.take(pairs))}
 
     def _shares(self, edges: ProjectedEdges, text: Treebank) -> NDArray[np.float64]:
         """How much of the edges of each sentence is to be kept."""

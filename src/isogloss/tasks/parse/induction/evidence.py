@@ -31,8 +31,7 @@ class Beside:
     links : Links
         Between source and target words of each sentence. All count the same; possible ones do not count.
     renormalised, fixed : bool
-        As for `QuasiText` and `learn_beside`. On development files of German and Spanish, renormalised chances made
-        grammars that were fifteen points worse, and chances that are learnt drifted away from head and child.
+        As for `QuasiText` and `learn_beside`. What each is worth is in docs/parse-from-translations.md.
     """
 
     trees: Treebank

@@ -106,8 +106,8 @@ class QuasiText:
     renormalised : bool
         Whether chances of configurations are divided by the sum of those that the head's sense has at all, as above.
         Otherwise what it lacks is lost, :math:`p(c) / |\\{y'' : c(x', y'') = c\\}|`: a source word without children
-        then is a poor sense of a head. Renormalised, it has to have its sisters or its own head below it, and what
-        that costs is a quarter, not a hundredth.
+        then is a poor sense of a head. Renormalised, its own head below it is as probable as a quarter, under the
+        chances that learning begins with.
     """
 
     def __init__(
