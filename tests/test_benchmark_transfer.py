@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from benchmarks.quality import several_sources, transfer
+from benchmarks.quality import several_sources, transfer, transfer_grammar
 from benchmarks.quality.transfer_bible import scored_verses, verse
 from benchmarks.quality.transfer_curves import worth
 
@@ -36,5 +36,14 @@ def test_options_of_all_methods_make_sense() -> None:
     for settings in (transfer.METHODS | transfer.CHOICES).values():
         options = {name: value for name, value in settings.items() if name not in ("dictionary", "trees")}
         TransferredParser(**options).check_params()
+    for given in transfer_grammar.METHODS.values():
+        assert given is None or TransferredParser(**given).learns_grammar
+        TransferredParser(**(given or {})).check_params()
     for options in several_sources.METHODS.values():
         DelexicalisedParser(**options).check_params()
+
+
+def test_neighbours_are_heads() -> None:
+    text = Treebank.of([[("a", "X"), ("b", "X"), ("c", "X")], [("d", "X")]])
+    assert transfer_grammar.neighbours(text, -1).heads.tolist() == [0, 1, 2, 0]
+    assert transfer_grammar.neighbours(text, 1).heads.tolist() == [2, 3, 0, 0]

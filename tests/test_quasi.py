@@ -134,18 +134,18 @@ def test_links_that_say_nothing_leave_the_grammar_alone():
     everything = [[list(range(len(heads) + 1))] * n for heads, n in zip(HEADS, (3, 4, 1), strict=True)]
     nothing = [[[]] * n for n in (3, 4, 1)]
     for candidates in (everything, nothing):
-        found = sensed(QuasiText(TEXT, HEADS, candidates), own, chances)
+        found = sensed(QuasiText.of(TEXT, HEADS, candidates), own, chances)
         for s in range(3):
             np.testing.assert_allclose(found[s].link_marginals(), plain.marginals()[s], atol=1e-10)
     np.testing.assert_allclose(  # the senses of every word add up to 1
-        sensed(QuasiText(TEXT, HEADS, everything), own, chances).log_partition(), plain.log_partition(), atol=1e-9
+        sensed(QuasiText.of(TEXT, HEADS, everything), own, chances).log_partition(), plain.log_partition(), atol=1e-9
     )
 
 
 def test_trees_are_copied_where_links_are_one_to_one():
     own, chances = grammar(2), np.full(8, 1e-9)
     chances[1] = 1.0
-    quasi = QuasiText(TEXT, HEADS, [[[w] for w in range(1, len(heads) + 1)] for heads in HEADS])
+    quasi = QuasiText.of(TEXT, HEADS, [[[w] for w in range(1, len(heads) + 1)] for heads in HEADS])
     found = sensed(quasi, own, chances / chances.sum())
     for s, heads in enumerate(HEADS):
         assert found[s].split(found.argmax()[s])[0].tolist() == heads
@@ -157,7 +157,7 @@ def test_conditional_em_never_falls_and_learns_from_links(classes, back_off, sta
     heads = [[2, 0, 2]] * 10 + [[0, 1, 1]] * 2
     text = TagText(np.tile([0, 1, 2], 12), np.arange(0, 37, 3), 3)
     linked = [[[1], [2], [3, 2]] if k % 2 else [[1], [2], []] for k in range(12)]
-    quasi = QuasiText(text, heads, linked)
+    quasi = QuasiText.of(text, heads, linked)
     learnt, chances, trace = learn_beside(
         quasi, classes=classes, back_off=back_off, start=start, iterations=25, tolerance=0
     )
@@ -169,6 +169,6 @@ def test_conditional_em_never_falls_and_learns_from_links(classes, back_off, sta
 
 def test_what_does_not_fit_is_refused():
     with pytest.raises(ParameterError, match="from 0 to 3"):
-        QuasiText(TEXT, HEADS, [[[4], [1], [1]], [[]] * 4, [[]]])
+        QuasiText.of(TEXT, HEADS, [[[4], [1], [1]], [[]] * 4, [[]]])
     with pytest.raises(ParameterError, match="sentence 1 has 4 words"):
-        QuasiText(TEXT, HEADS, [[[]] * 3, [[]] * 3, [[]]])
+        QuasiText.of(TEXT, HEADS, [[[]] * 3, [[]] * 3, [[]]])

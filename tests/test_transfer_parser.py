@@ -14,9 +14,10 @@ from isogloss import samples, store
 from isogloss.data import Bitext, Text, Treebank
 from isogloss.errors import BitextError, LinksError, ModelError, ParameterError, TreebankError, UsageError
 from isogloss.progress import QuietProgress
+from isogloss.tasks.parse.induction import GrammarInducer
 from isogloss.tasks.transfer import TransferredParser
 from isogloss.tasks.transfer.likely import confidences
-from isogloss.tasks.transfer.options import METHODS
+from isogloss.tasks.transfer.options import METHODS, MODELS
 from isogloss.tasks.transfer.views import universal, without_words
 from isogloss.testing import check_estimator
 
@@ -41,6 +42,65 @@ def test_it_keeps_the_laws_of_estimators() -> None:
         other_fit=lambda e: e.fit(PAIRS[:12], source=SOURCE[:12], links=LINKS[:12]),
         score=lambda e: e.score(GOLD),
     )
+
+
+def test_grammars_keep_the_laws_of_estimators() -> None:
+    check_estimator(
+        partial(MAKE, method="quasi"),
+        lambda e: e.fit(PAIRS, source=SOURCE, links=LINKS),
+        Text.of(["Die Frau liest im Garten .", "Unerhört !"]),
+        empty=Text.of([]),
+        other_fit=lambda e: e.fit(PAIRS[:12], source=SOURCE[:12], links=LINKS[:12]),
+        score=lambda e: e.score(GOLD),
+    )
+
+
+@pytest.mark.parametrize("method", MODELS["grammar"])
+def test_grammars_are_learnt_by_every_method_and_are_loaded_as_they_were(method: str, tmp_path: Path) -> None:
+    parser = MAKE(method=method, model="grammar").fit(PAIRS, source=SOURCE, links=LINKS)
+    assert isinstance(parser.parser_, GrammarInducer) and parser.report_["sentences"] == parser.parser_.n_sentences_
+    assert parser.score(GOLD, tags="given").uas > (70 if method == "posterior" else 80)
+    assert parser.score(GOLD, tags="given").las > 60  # relations are those of another parser
+    parser.save(tmp_path / "model")
+    again = TransferredParser.load(tmp_path / "model")
+    for confidence in (False, True):
+        found, wanted = (one.predict(GOLD, tags="given", confidence=confidence) for one in (again, parser))
+        assert found.to_bytes() == wanted.to_bytes()
+    np.testing.assert_array_equal(again.predict_proba(GOLD).values, parser.predict_proba(GOLD).values)
+
+
+def test_a_grammar_knows_how_sure_it_is() -> None:
+    parser = MAKE(method="quasi", draws=1).fit(PAIRS, source=SOURCE, links=LINKS)
+    found, posteriors = parser.predict(GOLD, confidence=True), parser.predict_proba(GOLD)
+    place = np.arange(found.n_words) - np.repeat(found.offsets[:-1], found.lengths) + 1
+    rows = np.repeat(np.arange(len(found)), found.lengths)
+    own = [posteriors[s][h, c] for s, h, c in zip(rows.tolist(), found.heads, place, strict=True)]
+    np.testing.assert_allclose(confidences(found), own, atol=1e-4)
+
+
+def test_methods_and_models_that_do_not_go_together_are_refused() -> None:
+    assert not MAKE().learns_grammar and MAKE(method="quasi").learns_grammar and MAKE(method="partial").learns_grammar
+    assert not MAKE(method="hard").learns_grammar and MAKE(method="hard", model="grammar").learns_grammar
+    for options, words in (
+        ({"method": "quasi", "model": "features"}, "learns no model='features'"),
+        ({"method": "complete", "model": "grammar"}, "one of the methods quasi, partial, hard, posterior"),
+        ({"method": "quasi", "order": 2}, "order says nothing"),
+        ({"method": "hard", "model": "grammar", "order": 2}, "order says nothing"),
+        ({"method": "quasi", "share": 0.5}, "share says nothing"),
+        ({"method": "partial", "rounds": 2}, "rounds says nothing"),
+        ({"method": "hard", "model": "grammar", "sentences": 5}, "sentences says nothing"),
+    ):
+        with pytest.raises(ParameterError, match=words):
+            MAKE(**options).fit(PAIRS, source=SOURCE, links=LINKS)
+    with pytest.raises(UsageError, match="does not learn from trees"):
+        MAKE(method="quasi").fit(PAIRS, source=SOURCE, links=LINKS, trees=GOLD)
+    with pytest.raises(BitextError, match="no sentence has a word that is linked"):
+        MAKE(method="quasi").fit(PAIRS, source=SOURCE, links=LINKS.keep(np.zeros(len(LINKS.source), bool)))
+
+
+def test_trees_of_the_target_language_are_known_heads_of_a_grammar() -> None:
+    alone, more = (MAKE(method="partial").fit(PAIRS, source=SOURCE, links=LINKS, trees=trees) for trees in (None, GOLD))
+    assert more.report_["sentences"] > alone.report_["sentences"]
 
 
 @pytest.fixture(scope="module")
@@ -124,14 +184,18 @@ class Stopping(QuietProgress):
             raise KeyboardInterrupt
 
 
-@pytest.mark.parametrize("stage", ["Parsing the source side", "Projecting trees", "Completing trees"])
-def test_a_run_that_was_stopped_goes_on_to_the_same_bytes(stage: str, tmp_path: Path) -> None:
-    folder = tmp_path / "checkpoint"
-    whole = saved(MAKE().fit(PAIRS, SOURCE), tmp_path / "whole")
+@pytest.mark.parametrize(
+    ("stage", "method"),
+    [("Parsing the source side", "complete"), ("Projecting trees", "complete"), ("Completing trees", "complete"),
+     ("Conditional EM", "quasi")],
+)  # fmt: skip
+def test_a_run_that_was_stopped_goes_on_to_the_same_bytes(stage: str, method: str, tmp_path: Path) -> None:
+    folder, make = tmp_path / "checkpoint", partial(MAKE, method=method)
+    whole = saved(make().fit(PAIRS, SOURCE), tmp_path / "whole")
     with pytest.raises(KeyboardInterrupt):
-        MAKE().fit(PAIRS, SOURCE, progress=Stopping(stage), checkpoint=folder)
+        make().fit(PAIRS, SOURCE, progress=Stopping(stage), checkpoint=folder)
     assert (folder / "source-parser").exists()
-    again = MAKE().fit(PAIRS, SOURCE, checkpoint=folder, resume=True)
+    again = make().fit(PAIRS, SOURCE, checkpoint=folder, resume=True)
     assert saved(again, tmp_path / "again") == whole
     assert not folder.exists()
 

@@ -78,7 +78,7 @@ TargetTrees = Annotated[
 
 @with_options(
     TransferOptions, "sentences", "longest", "iterations", "rounds", "share", "shares", "draws", "seed", panel=LEARNING,
-    first=("method", "order", "contractions"),
+    first=("method", "model", "order", "contractions"),
 )  # fmt: skip
 def train(
     bitext: BitextFiles,
@@ -209,6 +209,8 @@ def _described(parser: TransferredParser) -> list[str]:
             f"{found['sentences']:,} trees were learnt from; by their probabilities, "
             f"{100 * found['confidence']:.0f}% of all completed heads are right"
         )
+    elif "sentences" in found:
+        lines.append(f"a grammar of tags was learnt from {found['sentences']:,} sentences")
     if found.get("unsure_words"):
         lines.append(f"to annotate next: tags of {', '.join(found['unsure_words'])} (--dictionary)")
     if found.get("unsure_lines"):

@@ -5,7 +5,7 @@ takes any convex differentiable penalty. `Together` makes one structure of many,
 `conserve` asks of each structure of a batch that it keeps a share of some parts, all at once.
 """
 
-from isogloss.learners.posterior.conserved import Conserved, PartSets, attainable_shares, conserve
+from isogloss.learners.posterior.conserved import Conserved, PartSets, attainable_shares, conserve, conserving
 from isogloss.learners.posterior.edges import edge_types
 from isogloss.learners.posterior.exponentiated import Tilted, exponentiated
 from isogloss.learners.posterior.features import Features, label_features
@@ -38,6 +38,7 @@ __all__ = [
     "bijective",
     "capped",
     "conserve",
+    "conserving",
     "edge_types",
     "exponentiated",
     "label_features",

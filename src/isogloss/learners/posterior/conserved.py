@@ -20,6 +20,7 @@ what to do. η is then lowered to a little below what the best structure keeps.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,11 +29,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from isogloss.data.rows import gathered
 from isogloss.errors import ParameterError
-from isogloss.learners.posterior.together import Array
+from isogloss.learners.posterior.project import Projection
+from isogloss.learners.posterior.together import Array, Together
 from isogloss.structures.base import kept
 from isogloss.structures.batch import Batch
 
-__all__ = ["Conserved", "PartSets", "attainable_shares", "conserve"]
+__all__ = ["Conserved", "PartSets", "attainable_shares", "conserve", "conserving"]
 
 Places = NDArray[np.int64]
 MARGIN = 0.01
@@ -210,7 +212,8 @@ def conserve(
     start : float64[n], optional
         Gains to begin with, such as those of the last pass.
     attainable : float64[n], optional
-        What `attainable_shares` gives, if that is known already.
+        What `attainable_shares` gives, if that is known already. It has to be given for structures that have other
+        scores beside those of `scores`, such as `ValenceTrees`: those would count as well.
     steps : int
         Inferences that a structure may take at most.
 
@@ -247,6 +250,40 @@ def conserve(
         marginals[gathered(batch.scores.offsets, rows)[1]] = tilted.marginals
     divergence = np.maximum(divergence, 0.0)
     return Conserved(marginals, totals - divergence, divergence, gains, sizes, shares, asked, evaluations)
+
+
+def conserving(
+    sets: PartSets,
+    share: float | Array,
+    attainable: Array | None = None,
+    *,
+    margin: float = MARGIN,
+    tolerance: float = 1e-4,
+    most: float = MOST,
+) -> Callable[[Together, Array | None], Projection[Together]]:
+    """The same for a whole text, as EM takes it (`project_corpus`): the nearest distributions, re-scored.
+
+    Parameters are those of `conserve`; sets are those of the sentences of one batch. Each search begins with the gains
+    of the last step.
+    """
+
+    def project(text: Together, start: Array | None) -> Projection[Together]:
+        (batch,) = text.members
+        assert isinstance(batch, Batch)
+        found = conserve(
+            batch, sets, share, margin=margin, tolerance=tolerance, most=most, start=start, attainable=attainable
+        )
+        scores = batch.scores.values.copy()
+        own = sets.checked(batch)
+        scores[own.within(batch)] += own.weights * np.repeat(found.gains, np.diff(own.offsets))
+        missing = float(np.maximum(found.asked - found.shares, 0.0).max(initial=0.0))
+        return Projection(
+            Together([batch.with_scores(batch.scores.like(kept(scores)))]), divergence=float(found.divergence.sum()),
+            cost=0.0, bound=float(found.values.sum()), violation=missing, evaluations=found.evaluations,
+            converged=missing <= tolerance, multipliers=found.gains, dual=-float(found.divergence.sum()), gap=0.0,
+        )  # fmt: skip
+
+    return project
 
 
 def _shares(sets: PartSets, sizes: Array, chances: Array) -> Array:

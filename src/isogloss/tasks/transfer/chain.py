@@ -21,6 +21,8 @@ from isogloss.data.vocabulary import Vocabulary
 from isogloss.errors import BitextError, TreebankError
 from isogloss.progress import Progress
 from isogloss.tasks.parse import DependencyParser
+from isogloss.tasks.parse.induction import GrammarInducer
+from isogloss.tasks.parse.induction.evidence import Beside, EdgesToKeep
 from isogloss.tasks.parse.inference import pieces
 from isogloss.tasks.tag import CrfTagger, ProjectedTagger
 from isogloss.tasks.tag.base import ColumnTagger
@@ -28,7 +30,16 @@ from isogloss.tasks.tag.projection import carried, first_words
 from isogloss.tasks.transfer.baselines import determined_sentences, random_trees
 from isogloss.tasks.transfer.completing import Completed, complete_trees, most_expected, shared_links
 from isogloss.tasks.transfer.conserving import ConservedEdges, agreed_shares
-from isogloss.tasks.transfer.edges import ProjectedEdges, density_of, project_posteriors
+from isogloss.tasks.transfer.edges import ProjectedEdges, density_of, project_edges, project_posteriors
+from isogloss.tasks.transfer.grammars import (
+    LINKED,
+    LONGEST,
+    LabelledGrammar,
+    known_trees,
+    linked_shares,
+    new_grammar,
+    with_relations,
+)
 from isogloss.tasks.transfer.likely import LikelyHeads
 from isogloss.tasks.transfer.soft_tags import weighed_tags
 from isogloss.tasks.transfer.stages import Stages
@@ -37,7 +48,7 @@ from isogloss.tasks.transfer.views import possessives_as_determiners, universal,
 if TYPE_CHECKING:
     from isogloss.tasks.transfer.parser import TransferredParser
 
-__all__ = ["Chain", "Given", "with_relations"]
+__all__ = ["Chain", "Given"]
 
 TAGGING_PAIRS = 20_000
 """Pairs that the target tagger is learnt from, at most; more did not make it better."""
@@ -149,8 +160,12 @@ class Chain:
             fingerprint = {"options": options.options_, "texts": given.hash(), "dictionary": store.data_hash(*words)}
         return cls(options, given, split, contractions, Stages(checkpoint, resume, fingerprint), progress)
 
-    def learn(self) -> tuple[Contractions | None, ColumnTagger, DependencyParser, dict[str, Any]]:
+    def learn(self) -> tuple[Contractions | None, ColumnTagger, DependencyParser | LabelledGrammar, dict[str, Any]]:
         """What is split, the tagger, the parser, and a report."""
+        if self.options.learns_grammar:
+            grammar = self._grammar(self.projected)
+            report = self._report(self.projected, None) | {"sentences": grammar.n_sentences_}
+            return self.contractions, self.target_tagger, LabelledGrammar(grammar, self.delexicalised), report
         if self.options.method == "delexicalised":
             tagger = self.target_tagger
             return self.contractions, tagger, self.delexicalised, self._report(None, None)
@@ -164,10 +179,15 @@ class Chain:
         """The treebank as languages share it."""
         return universal(possessives_as_determiners(self.given.treebank))
 
+    @property
+    def longest(self) -> int:
+        """Words of target sentences that trees are learnt from, at most."""
+        return min(self.options.longest, LONGEST) if self.options.learns_grammar else self.options.longest
+
     @cached_property
     def usable(self) -> NDArray[np.int64]:
         """Numbers of the pairs that trees are learnt from: not too long, and not without words."""
-        bitext, longest = self.split.bitext, self.options.longest
+        bitext, longest = self.split.bitext, self.longest
         source, target = bitext.source.ids.lengths, bitext.target.ids.lengths
         found = np.flatnonzero((target > 1) & (target <= longest) & (source > 0) & (source <= STRETCH * longest))
         if not len(found):
@@ -349,16 +369,62 @@ class Chain:
         edges = projected.edges.keep(projected.edges.probability >= HARD)
         some = np.flatnonzero(np.diff(edges.starts) > 0)[: self.options.sentences]
         text, edges = edges.as_treebank(projected.text).take(some), edges.take(some)
-        shares = np.full(len(some), self.options.share)
-        if self.options.shares == "agreement":
-            trees = self.delexicalised.predict(without_words(projected.text.take(some)))
-            shares = agreed_shares(edges, trees.heads, self.options.share)
+        shares = self._shares(edges, projected.text.take(some))
 
         def target(sentences: NDArray[np.int64]) -> ConservedEdges:
             return ConservedEdges(edges, sentences, shares[sentences])
 
         made = self._new_parser(1, self.options.iterations)
         return made.fit(text, None, self.progress, target=target)
+
+    # --- the grammar
+
+    def _grammar(self, projected: Projected) -> GrammarInducer:
+        """A grammar of the target sentences, by the method that was chosen."""
+        options = self.options
+        made = new_grammar(options.method, self.longest, options.threads)
+        text, evidence = self._evidence(projected)
+        if not len(text):
+            raise BitextError(
+                f"no sentence has {'a whole tree' if options.method == 'hard' else 'a word that is linked'} to learn "
+                f"from with method={options.method!r}. Take another method"
+            )
+        return made.fit(text, self.progress, **evidence, **self.stages.keeping("grammar"))
+
+    def _evidence(self, projected: Projected) -> tuple[Treebank, dict[str, Any]]:
+        """Sentences to learn a grammar from, and what is known of their trees."""
+        options, (source, _), bitext = self.options, self.source, self.split.bitext
+        if options.method == "quasi":
+            return self._beside(projected, LINKED)
+        if options.method == "posterior":
+            edges = projected.edges.keep(projected.edges.probability >= HARD)
+            some = np.flatnonzero(np.diff(edges.starts) > 0)[: options.sentences]
+            edges = edges.take(some)
+            shares = self._shares(edges, projected.text.take(some))
+            return projected.text.take(some), {"edges": EdgesToKeep(edges.word, edges.head, shares)}
+        edges = project_edges(source, bitext, self.links, one_to_one=True).take(self.usable)
+        found, shares = known_trees(edges, projected.text)
+        chosen = shares == 1 if options.method == "hard" else shares > 0
+        found = found.take(np.flatnonzero(chosen)[: None if options.method == "hard" else options.sentences])
+        if self.given.trees is not None:
+            found = join_treebanks([found, universal(self.given.trees)])
+        return found, {"heads": True}
+
+    def _beside(self, projected: Projected, linked: float) -> tuple[Treebank, dict[str, Any]]:
+        """Sentences so much of which is linked, or as much as there is, with source trees and links."""
+        source, shares = self.source[0], linked_shares(self.links.take(self.usable), projected.text)
+        enough = (shares > 0) & (shares >= min(linked, shares.max()))
+        some = np.flatnonzero(enough)[: self.options.sentences]
+        pairs = self.usable[some]
+        trees = source.take(_source_rows(self.split.bitext, source, pairs))
+        return projected.text.take(some), {"beside": Beside(trees, self.links.take(pairs))}
+
+    def _shares(self, edges: ProjectedEdges, text: Treebank) -> NDArray[np.float64]:
+        """How much of the edges of each sentence is to be kept."""
+        if self.options.shares == "one":
+            return np.full(len(text), self.options.share)
+        trees = self.delexicalised.predict(without_words(text))
+        return agreed_shares(edges, trees.heads, self.options.share)
 
     def _learnt_from(self, trees: Treebank, stage: str = "") -> DependencyParser:
         """The target parser of some trees, and of those that are given."""
@@ -410,6 +476,13 @@ def _sentences(bitext: Bitext, source: Treebank, pairs: int) -> int:
     return int(np.count_nonzero(bitext.source.ids.lengths[:pairs]))
 
 
+def _source_rows(bitext: Bitext, source: Treebank, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The sentences of the source that belong to some pairs, none of which is empty."""
+    if len(source) == len(bitext):
+        return pairs
+    return np.asarray(np.cumsum(bitext.source.ids.lengths > 0)[pairs] - 1)
+
+
 def _unsure_words(projected: Projected) -> list[str]:
     """The words whose tags are most often wrong, by what the tagger thinks of itself, most often first."""
     ids, vocabulary = projected.text.columns["form"]
@@ -453,14 +526,6 @@ def _parsed(
     trees = tagged.with_predictions(heads=heads, deprel=Column(relations, Vocabulary(names)))
     starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     return trees, LikelyHeads.joined(likely)._replace(starts=starts)
-
-
-def with_relations(
-    parser: DependencyParser, text: Treebank, heads: NDArray[np.int32], *, confidence: bool = False
-) -> Treebank:  # fmt: skip
-    """Whole trees that a parser has not found itself, with the relations that it gives to their links."""
-    nothing = Column(np.zeros(text.n_words, np.int32), Vocabulary(["_"]))
-    return parser.complete(text.with_columns(heads=heads, deprel=nothing), confidence=confidence)
 
 
 def _completed(edges: ProjectedEdges, prior: DependencyParser, view: Treebank) -> Completed:

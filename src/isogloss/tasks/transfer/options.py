@@ -7,11 +7,17 @@ from __future__ import annotations
 
 from isogloss.estimator import THREADS, Estimator, option
 
-__all__ = ["METHODS", "DelexicalisedOptions", "TransferOptions"]
+__all__ = ["METHODS", "MODELS", "DelexicalisedOptions", "TransferOptions"]
 
-METHODS = ("complete", "posterior", "density", "hard", "random", "delexicalised")
+METHODS = ("complete", "posterior", "density", "hard", "random", "delexicalised", "quasi", "partial")
 """How trees of the target are found from those of the source; see `TransferredParser`."""
+MODELS = {
+    "features": ("complete", "posterior", "density", "hard", "random", "delexicalised"),
+    "grammar": ("quasi", "partial", "hard", "posterior"),
+}
+"""What is learnt of the target's trees, and by which methods; of those that both have, the first is meant."""
 PROJECTING = tuple(name for name in METHODS if name != "delexicalised")
+FEATURED = tuple(name for name in MODELS["features"] if name != "delexicalised")
 
 
 class TransferOptions(Estimator):
@@ -21,10 +27,16 @@ class TransferOptions(Estimator):
         default="complete", choices=METHODS,
         help="How target trees are found: completed by a parser that looks at tags alone (complete), kept in "
         "expectation (posterior), from dense sentences on (density), whole projected trees only (hard), completed at "
-        "random (random), or not projected at all (delexicalised).",
+        "random (random), or not projected at all (delexicalised); for grammars of tags, beside source trees (quasi), "
+        "or with what is projected as known heads (partial).",
+    )  # fmt: skip
+    model: str | None = option(
+        default=None, choices=(None, *MODELS),
+        help="What is learnt of target trees: a parser with features, or a grammar of tags (a dependency model with "
+        "valence). If not given, as the method needs it; hard and posterior have both.",
     )  # fmt: skip
     order: int = option(
-        default=1, choices=(1, 2), needs={"method": PROJECTING},
+        default=1, choices=(1, 2), needs={"method": FEATURED, "model": (None, "features")},
         help="Order of the target parser: links one by one (1), or with others (2).",
     )  # fmt: skip
     iterations: int = option(default=4, least=1, help="Passes of the target parser over its sentences.")
@@ -38,7 +50,7 @@ class TransferOptions(Estimator):
     )  # fmt: skip
     longest: int = option(
         default=30, least=1, most=250, needs={"method": PROJECTING},
-        help="Longer sentences of the bitext are not learnt from.",
+        help="Longer sentences of the bitext are not learnt from; by grammars, none of more than 20 words.",
     )  # fmt: skip
     share: float = option(
         default=0.9, least=0, most=1, needs={"method": ("posterior",)},

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any, ClassVar, Self
@@ -28,15 +27,22 @@ from isogloss.structures.base import kept
 from isogloss.structures.batch import Stack
 from isogloss.tasks.parse import DependencyParser
 from isogloss.tasks.parse.cutting import LONGEST
+from isogloss.tasks.parse.induction import GrammarInducer
 from isogloss.tasks.parse.inference import chances_of, pieces
+from isogloss.tasks.tag import CrfTagger, ProjectedTagger
 from isogloss.tasks.tag.base import ColumnTagger
-from isogloss.tasks.transfer.chain import Chain, Given, with_relations
+from isogloss.tasks.transfer.chain import Chain, Given
 from isogloss.tasks.transfer.completing import most_expected
-from isogloss.tasks.transfer.options import TransferOptions
+from isogloss.tasks.transfer.grammars import LabelledGrammar, with_relations
+from isogloss.tasks.transfer.options import MODELS, TransferOptions
 from isogloss.tasks.transfer.soft_tags import drawn_tags
 from isogloss.tasks.transfer.views import universal, without_words
 
 __all__ = ["TransferredParser"]
+
+
+WITH_TREES = ("complete", "density", "hard", "random", "partial")
+"""Methods that learn from trees of the target language as well."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +51,7 @@ class _Fitted:
 
     contractions: Contractions | None
     tagger: ColumnTagger
-    parser: DependencyParser
+    parser: DependencyParser | LabelledGrammar
     report: dict[str, Any]
 
 
@@ -72,7 +78,12 @@ class TransferredParser(TransferOptions):
         projected links in expectation [1]_. ``density``: the parser that fills gaps is learnt from sentences which were
         projected densely [2]_, in place of the source treebank. ``hard``: only sentences whose whole tree was projected
         are learnt from. ``random``: trees are completed at random. ``delexicalised``: nothing is projected; the source
-        treebank is learnt from without its words. The last three are there for comparison.
+        treebank is learnt from without its words. The last three are there for comparison. ``quasi`` and ``partial``
+        learn a grammar of tags [3]_; see `isogloss.tasks.transfer.grammars`.
+    model : "features" or "grammar", optional
+        What is learnt of target trees: a parser with features, or a dependency model with valence over tags, whose
+        relations are those of a parser that looks at tags alone. If not given, as the method needs it; ``hard`` and
+        ``posterior`` have both.
     order : 1 or 2
         Of the target parser.
     iterations, rounds, sentences, longest, share, shares, draws
@@ -87,8 +98,8 @@ class TransferredParser(TransferOptions):
     ----------
     tagger_ : ColumnTagger
         Of the target language.
-    parser_ : DependencyParser
-        Of the target language; it takes words with tags.
+    parser_ : DependencyParser or GrammarInducer
+        Of the target language; it takes words with tags. A grammar gives no relations.
     contractions_ : Contractions or None
         What is split.
     report_ : dict
@@ -99,6 +110,7 @@ class TransferredParser(TransferOptions):
     ----------
     .. [1] Ganchev, Gillenwater and Taskar, Dependency Grammar Induction via Bitext Projection Constraints, ACL 2009.
     .. [2] Rasooli and Collins, Density-Driven Cross-Lingual Transfer of Dependency Parsers, EMNLP 2015.
+    .. [3] D. A. Smith, Efficient inference for trees and alignments, PhD thesis, Johns Hopkins 2010, section 4.6.
 
     Examples
     --------
@@ -118,11 +130,24 @@ class TransferredParser(TransferOptions):
     def check_params(self) -> None:
         """`ParameterError` for an option that makes no sense."""
         super().check_params()
+        offered = [name for name, methods in MODELS.items() if self.method in methods]
+        if self.model is not None and self.model not in offered:
+            raise ParameterError(
+                f"TransferredParser: method={self.method!r} learns no model={self.model!r}. Take {offered[0]!r}, or "
+                f"one of the methods {', '.join(MODELS[self.model])}"
+            )
+        if self.learns_grammar and self.order == 2:
+            raise ParameterError("TransferredParser: order says nothing with model='grammar'. Leave it out")
         if self.method == "posterior" and self.order == 2:
             raise ParameterError(
                 "TransferredParser: links are kept in expectation by parsers of order 1. Take order=1, or another "
                 "method than 'posterior'"
             )
+
+    @property
+    def learns_grammar(self) -> bool:
+        """Whether a grammar is learnt, as `model` or the method has it."""
+        return self.model == "grammar" or self.method not in MODELS["features"]
 
     # --- learning
 
@@ -168,7 +193,7 @@ class TransferredParser(TransferOptions):
         known = treebank if treebank is not None else source
         if known is None:
             raise UsageError("TransferredParser: give a treebank of the source language, or trees of the source side")
-        if trees is not None and self.method in ("posterior", "delexicalised"):
+        if trees is not None and self.method not in WITH_TREES:
             raise UsageError(
                 f"TransferredParser: method={self.method!r} does not learn from trees of the target language"
             )
@@ -260,7 +285,7 @@ class TransferredParser(TransferOptions):
 
     def _view(self, tagged: Treebank) -> Treebank:
         """What the parser looks at."""
-        return without_words(tagged) if self.method == "delexicalised" else tagged
+        return without_words(tagged) if self.method == "delexicalised" or self.learns_grammar else tagged
 
     @property
     def tagger_(self) -> ColumnTagger:
@@ -268,9 +293,10 @@ class TransferredParser(TransferOptions):
         return self._learnt.tagger
 
     @property
-    def parser_(self) -> DependencyParser:
+    def parser_(self) -> DependencyParser | GrammarInducer:
         """The parser of the target language."""
-        return self._learnt.parser
+        parser = self._learnt.parser
+        return parser.grammar if isinstance(parser, LabelledGrammar) else parser
 
     @property
     def contractions_(self) -> Contractions | None:
@@ -286,39 +312,28 @@ class TransferredParser(TransferOptions):
     def _learnt(self) -> _Fitted:
         fitted: _Fitted | None = vars(self).get("_fitted")
         if fitted is None:
-            raise UsageError("this TransferredParser has learnt nothing yet: call fit first, or load a saved model")
-        for part in (fitted.tagger, fitted.parser):
-            part.threads = self.threads
+            raise self._has_not_learnt
+        fitted.tagger.threads = self.threads
+        if isinstance(fitted.parser, LabelledGrammar):
+            fitted.parser.use_threads(self.threads)
+        else:
+            fitted.parser.threads = self.threads
         return fitted
 
     # --- keeping
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write a folder with tagger, parser and contractions; see `isogloss.store`."""
+    def _to_saved(self) -> store.Saved:
         learnt = self._learnt
-        tagger = learnt.tagger
-        arrays, parser = learnt.parser._fitted.to_parts()
-        arrays = store.prefixed("parser.", arrays) | store.prefixed("tagger.", tagger.to_arrays())
+        held: dict[str, Any] = {"tagger": learnt.tagger, "parser": learnt.parser}
+        if isinstance(learnt.parser, LabelledGrammar):
+            held |= {"grammar": learnt.parser.grammar, "parser": learnt.parser.labeller}
         table = None if learnt.contractions is None else learnt.contractions.to_bytes().decode()
-        meta = {
-            "parser": {"options": learnt.parser.options_, "meta": parser, "trace": learnt.parser.trace_.tolist()},
-            "tagger": {
-                "kind": learnt.tagger._kind,
-                "options": learnt.tagger.options_,
-                "meta": learnt.tagger.all_meta(),
-            },
-            "contractions": table,
-            "report": learnt.report,
-            **Reading.to_meta(self.reading_),
-        }
-        store.save(path, kind=self._kind, options=self.options_, arrays=arrays, meta=meta)
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
-        """What `save` wrote; `ModelError` names the folder if that cannot be read."""
-        saved = store.read(path, kind=cls._kind)
-        with store.named(path):
-            return cls._from_saved(saved)
+        meta = {"contractions": table, "report": learnt.report, **Reading.to_meta(self.reading_)}
+        arrays: dict[str, NDArray[Any]] = {}
+        for name, model in held.items():
+            own, meta[name] = store.hold(name, model)
+            arrays |= own
+        return store.Saved(self._kind, self.options_, arrays, meta)
 
     @classmethod
     def _from_saved(cls, saved: store.Saved) -> Self:
@@ -327,21 +342,11 @@ class TransferredParser(TransferOptions):
             made = cls.of_options(saved.options)
             table = meta["contractions"]
             contractions = None if table is None else Contractions.from_bytes(str(table).encode(), "contractions")
-            tagger = _tagger_of(meta["tagger"], store.unprefixed("tagger.", saved.arrays))
-            parser = DependencyParser.from_parts(
-                meta["parser"]["options"], store.unprefixed("parser.", saved.arrays), meta["parser"]["meta"]
-            )
-            parser.trace_ = np.asarray(meta["parser"]["trace"], np.float64)
+            tagger = store.held("tagger", saved.arrays, meta["tagger"], CrfTagger, ProjectedTagger)
+            parser = store.held("parser", saved.arrays, meta["parser"], DependencyParser)
+            if made.learns_grammar:
+                grammar = store.held("grammar", saved.arrays, meta["grammar"], GrammarInducer)
+                parser = LabelledGrammar(grammar, parser)
             made._fitted = _Fitted(contractions, tagger, parser, dict(meta["report"]))
             made.reading_ = Reading.from_meta(meta)
         return made
-
-
-def _tagger_of(meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> ColumnTagger:
-    """The saved tagger, of one of the two kinds that are made."""
-    from isogloss.tasks.tag import CrfTagger, ProjectedTagger
-
-    kinds = {kind._kind: kind for kind in (CrfTagger, ProjectedTagger)}
-    if meta["kind"] not in kinds:
-        raise ValueError(f"its tagger is of kind {meta['kind']!r}")
-    return kinds[meta["kind"]].from_parts(meta["options"], arrays, meta["meta"])

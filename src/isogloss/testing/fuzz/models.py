@@ -237,6 +237,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "constituency.span/gold": partial(_constituency, order=2, tags="gold", decoder="map"),
     "parse.transferred": _transferred,
     "parse.transferred/delexicalised": partial(_transferred, method="delexicalised"),
+    "parse.transferred/quasi": partial(_transferred, method="quasi"),
     "parse.induced/dmv": partial(_induced, learner="em", punctuation=True),
     "parse.induced/extended": partial(_induced, model="extended"),
     "parse.delexicalised": _delexicalised,

@@ -61,12 +61,16 @@ class TagText:
         """int64[n_sentences]: words and the root."""
         return np.diff(self.offsets) + 1
 
+    def of_nodes(self, values: Integers) -> Integers:
+        """int64[n_words + n_sentences]: what words have, for each node; 0 for the roots."""
+        found = np.zeros(len(self.tags) + len(self), np.int64)
+        found[np.arange(len(self.tags)) + np.repeat(np.arange(1, len(self) + 1), self.sizes - 1)] = values
+        return found
+
     @cached_property
     def nodes(self) -> Integers:
         """int64[n_words + n_sentences]: the tag of each node, 0 for the roots, which no part reads."""
-        found = np.zeros(len(self.tags) + len(self), np.int64)
-        found[np.arange(len(self.tags)) + np.repeat(np.arange(1, len(self) + 1), self.sizes - 1)] = self.tags
-        return found
+        return self.of_nodes(self.tags)
 
     @cached_property
     def link_offsets(self) -> Integers:
@@ -74,7 +78,7 @@ class TagText:
         return np.concatenate([[0], np.cumsum(self.sizes**2)]).astype(np.int64)
 
     @cached_property
-    def _ends(self) -> tuple[Integers, Integers]:
+    def ends(self) -> tuple[Integers, Integers]:
         """The head and the child of each link, as nodes of their sentence."""
         size = np.repeat(self.sizes, self.sizes**2)
         at = np.arange(self.link_offsets[-1]) - np.repeat(self.link_offsets[:-1], self.sizes**2)
@@ -83,29 +87,33 @@ class TagText:
     @property
     def distances(self) -> Integers:
         """int64[n_links]: of head and child, in words."""
-        return np.asarray(np.abs(self._ends[0] - self._ends[1]))
+        return np.asarray(np.abs(self.ends[0] - self.ends[1]))
 
     @property
     def from_root(self) -> NDArray[np.bool_]:
         """bool[n_links]: whether the head is the root and the child a word."""
-        return np.asarray((self._ends[0] == 0) & (self._ends[1] > 0))
+        return np.asarray((self.ends[0] == 0) & (self.ends[1] > 0))
 
     @property
     def between_words(self) -> NDArray[np.bool_]:
         """bool[n_links]: whether head and child are two words."""
-        head, child = self._ends
+        head, child = self.ends
         return np.asarray((head > 0) & (child > 0) & (head != child))
 
     @property
     def side(self) -> Integers:
         """int64[n_links]: 1 where the child is to the right of the head."""
-        return (self._ends[1] > self._ends[0]).astype(np.int64)
+        return (self.ends[1] > self.ends[0]).astype(np.int64)
+
+    def at_ends(self, nodes: Integers) -> tuple[Integers, Integers]:
+        """What head and child of each link have, of what nodes have."""
+        first = np.repeat(np.cumsum(self.sizes) - self.sizes, self.sizes**2)
+        return nodes[first + self.ends[0]], nodes[first + self.ends[1]]
 
     @cached_property
     def link_tags(self) -> tuple[Integers, Integers]:
         """The tags of head and child of each link; 0 for the root."""
-        first = np.repeat(np.cumsum(self.sizes) - self.sizes, self.sizes**2)
-        return self.nodes[first + self._ends[0]], self.nodes[first + self._ends[1]]
+        return self.at_ends(self.nodes)
 
     @cached_property
     def _pairs(self) -> Integers:

@@ -19,14 +19,18 @@ from isogloss.engine.threads import using_threads
 from isogloss.errors import ParameterError, TreebankError, UsageError
 from isogloss.layout import Strings, vector
 from isogloss.learners.em import ProjectCorpus
+from isogloss.learners.posterior.conserved import conserving
 from isogloss.learners.runner import Keeping
 from isogloss.metrics.parsing import ParseScore, score_trees
 from isogloss.progress import Progress, QuietProgress
 from isogloss.structures import Stack, ValenceTrees
+from isogloss.structures.partial import can_be_projective
 from isogloss.tasks.parse.cutting import LONGEST, cut, joined
+from isogloss.tasks.parse.induction.evidence import Beside, EdgesToKeep
 from isogloss.tasks.parse.induction.grammar import Events, TagText, ValenceGrammar
 from isogloss.tasks.parse.induction.learning import (
     GrammarModel,
+    allowed_links,
     at_least,
     events_of_links,
     learn,
@@ -36,6 +40,7 @@ from isogloss.tasks.parse.induction.learning import (
 )
 from isogloss.tasks.parse.induction.material import Material, marks_of
 from isogloss.tasks.parse.induction.options import ALPHAS, VALENCES, InductionOptions
+from isogloss.tasks.parse.induction.quasi import learn_beside
 from isogloss.tasks.parse.induction.rules import rule_tables
 
 __all__ = ["GrammarInducer"]
@@ -118,6 +123,9 @@ class GrammarInducer(InductionOptions):
     trace_ : float64[n_steps]
         The objective at the beginning of each step: log-likelihood, less divergence and penalty, less the divergence
         from the prior. It never falls if `gap` is 0 and `dual_steps` are enough.
+    configurations_ : float64[8] or None
+        How probable it is that a link stands in each configuration in the trees of another language
+        (`isogloss.tasks.parse.configurations.CONFIGURATIONS`), if it was learnt beside them.
     unconverged_ : int
         Steps whose penalty or rules were not solved to `gap`.
     reading_ : Reading or None
@@ -135,6 +143,8 @@ class GrammarInducer(InductionOptions):
        differ: σ in proportion to the text; quasi-Newton steps for the dual.
     .. [4] Naseem, Chen, Barzilay and Johnson, Using universal linguistic knowledge to guide grammar induction, EMNLP
        2010.
+    .. [5] Ganchev, Gillenwater and Taskar, Dependency grammar induction via bitext projection constraints, ACL 2009:
+       the generative model.
 
     Examples
     --------
@@ -181,10 +191,13 @@ class GrammarInducer(InductionOptions):
         progress: Progress | None = None,
         *,
         links: Stack | None = None,
+        heads: bool = False,
+        beside: Beside | None = None,
+        edges: EdgesToKeep | None = None,
         checkpoint: str | PathLike[str] | None = None,
         resume: bool = False,
     ) -> Self:
-        """Learn from the tags of a treebank; heads are not looked at.
+        """Learn from the tags of a treebank; heads are not looked at unless `heads` says so.
 
         Parameters
         ----------
@@ -193,35 +206,84 @@ class GrammarInducer(InductionOptions):
         links : Stack, optional
             Log scores of links, float64[n + 1, n + 1] for each sentence, to begin with in place of `start`: those of
             another parser, such as ``np.log`` of what its `predict_proba` gives.
+        heads : bool
+            Whether heads that the treebank has are known, and all trees have them; words without one (−1) are free. A
+            treebank of whole trees is then counted, and nothing is left to induce. Sentences that have no projective
+            tree with one root and these heads are not learnt from.
+        beside : Beside, optional
+            Trees of translations: a quasi-synchronous grammar is learnt by conditional EM
+            (`isogloss.tasks.parse.induction.quasi`). For ``learner="em"``.
+        edges : EdgesToKeep, optional
+            A share of these is kept in expectation in every step [5]_. For ``learner="em"``.
         checkpoint : path, optional
             Where Ctrl-C leaves what has been learnt so far; see `isogloss.learners.runner.run`.
         resume : bool
             Go on from there, to the bit as if nothing had happened.
         """
         self.check_params()
+        self._check_evidence(links, heads, beside, edges)
         treebank = as_treebank(treebank)
         tags = self._tags_of(treebank)
+        chosen = self._chosen(treebank, tags, heads)
+        text = TagText(chosen.text.tags, chosen.text.offsets, len(tags))  # every tag is known here
+        said = self.options_ | ({"heads": True} if heads else {})
+        keeping = Keeping.of(checkpoint, resume, said, [treebank, beside, edges])
+        how: dict[str, Any] = {
+            "iterations": self.iterations, "tolerance": self.tolerance, "progress": progress or QuietProgress(),
+            **keeping.arguments,
+        }  # fmt: skip
+        watched: dict[str, NDArray[np.float64]] = {}
+        self.configurations_: NDArray[np.float64] | None = None
+        with using_threads(self.threads):
+            if beside is not None:
+                self.grammar_, self.configurations_, self.trace_ = learn_beside(
+                    beside.quasi(treebank, chosen, len(tags)), classes=self.classes, back_off=self._own,
+                    nearest_first=self.nearest_first, fixed=beside.fixed, start=self.start, **how,
+                )  # fmt: skip
+            else:
+                allowed = allowed_links(text, chosen.heads(treebank)) if heads else None
+                model = GrammarModel(text, self.classes, self._own, self.prior, self.nearest_first, allowed)
+                begin = self._start(treebank, chosen, text, links)
+                sets = None if edges is None else conserving(*edges.sets(treebank, chosen))
+                self.grammar_, self.trace_, watched = learn(
+                    model, begin, lambda trees: sets or self._demanded(text, trees, tags), viterbi=self.viterbi, **how
+                )
+        self.unconverged_ = int(watched["unconverged"].sum()) if "unconverged" in watched else 0
+        self.tags_ = tuple(tags)
+        self.n_sentences_, self.n_words_ = len(text), len(text.tags)
+        self.reading_ = Reading.of(treebank, frequent=True)
+        return self
+
+    def _check_evidence(
+        self, links: Stack | None, heads: bool, beside: Beside | None, edges: EdgesToKeep | None
+    ) -> None:  # fmt: skip
+        if beside is None and edges is None:
+            return
+        name = "edges" if beside is None else "beside"
+        if self.learner != "em" or self.rules is not None:
+            raise UsageError(f"GrammarInducer: {name} needs learner='em', without rules")
+        if (beside is not None) + (edges is not None) + heads > 1 or (beside is not None and links is not None):
+            raise UsageError(f"GrammarInducer: {name} stands for itself. Leave heads, links and the like out")
+        if beside is not None and self.viterbi:
+            raise UsageError("GrammarInducer: beside trees of another language there are no Viterbi steps")
+
+    def _chosen(self, treebank: Treebank, tags: Vocabulary, heads: bool) -> Material:
+        """The words to learn from."""
         chosen = Material.of(treebank, self.column, tags, punctuation=self.punctuation, longest=self.longest)
         if not len(chosen.sentences):
             raise TreebankError(
                 f"{treebank.name}: no sentence has 1 to {self.longest} words, so there is nothing to learn from. Raise "
                 "longest"
             )
-        text = TagText(chosen.text.tags, chosen.text.offsets, len(tags))  # every tag is known here
-        keeping = Keeping.of(checkpoint, resume, self.options_, [treebank])
-        progress = progress or QuietProgress()
-        with using_threads(self.threads):
-            model = GrammarModel(text, self.classes, self._own, self.prior, self.nearest_first)
-            begin = self._start(treebank, chosen, text, links)
-            self.grammar_, self.trace_, watched = learn(
-                model, begin, lambda trees: self._demanded(text, trees, tags), iterations=self.iterations,
-                viterbi=self.viterbi, tolerance=self.tolerance, progress=progress, **keeping.arguments,
-            )  # fmt: skip
-        self.unconverged_ = int(watched["unconverged"].sum()) if "unconverged" in watched else 0
-        self.tags_ = tuple(tags)
-        self.n_sentences_, self.n_words_ = len(text), len(text.tags)
-        self.reading_ = Reading.of(treebank, frequent=True)
-        return self
+        if not heads:
+            return chosen
+        possible = can_be_projective(chosen.heads(treebank), chosen.text.offsets)
+        if not possible.any():
+            raise TreebankError(
+                f"{treebank.name}: no sentence has a projective tree with one root and the heads that are given, so "
+                "there is nothing to learn from"
+            )
+        return chosen.take(possible)
 
     def _tags_of(self, treebank: Treebank) -> Vocabulary:
         """The tags of the words that the grammar sees, in alphabetical order; of all sentences, short or not."""
@@ -364,13 +426,12 @@ class GrammarInducer(InductionOptions):
     @property
     def _learnt(self) -> ValenceGrammar:
         if not hasattr(self, "grammar_"):
-            raise UsageError("this GrammarInducer has learnt nothing yet: call fit first, or load a saved model")
+            raise self._has_not_learnt
         return self.grammar_
 
     # --- keeping
 
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write a folder with the grammar and a header; see `isogloss.store`."""
+    def _to_saved(self) -> store.Saved:
         grammar = self._learnt
         arrays = {name: getattr(grammar, name) for name in ValenceGrammar.LAYOUT}
         arrays["tags"], arrays["tags_offsets"] = store.pack_strings(self.tags_)
@@ -378,30 +439,27 @@ class GrammarInducer(InductionOptions):
             "trace": self.trace_.tolist(), "unconverged": self.unconverged_, "sentences": self.n_sentences_,
             "words": self.n_words_, **Reading.to_meta(self.reading_),
         }  # fmt: skip
-        store.save(path, kind=self._kind, options=self.options_, arrays=arrays, meta=meta)
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
-        """What `save` wrote; `ModelError` names the folder if that cannot be read."""
-        saved = store.read(path, kind=cls._kind)
-        with store.named(path):
-            return cls._from_saved(saved)
+        if self.configurations_ is not None:
+            meta["configurations"] = self.configurations_.tolist()
+        return store.Saved(self._kind, self.options_, arrays, meta)
 
     @classmethod
     def _from_saved(cls, saved: store.Saved) -> Self:
-        meta = saved.meta
+        arrays, meta = saved.arrays, saved.meta
         with store.reading("the saved grammar"):
             inducer = cls.of_options(saved.options)
             stop_valences, child_valences = inducer.classes
             tags = Strings("k", distinct=True, least=1)
             read = layout.check(
-                saved.arrays, {"tags": tags, **ValenceGrammar.LAYOUT}, "the saved grammar",
+                arrays, {"tags": tags, **ValenceGrammar.LAYOUT}, "the saved grammar",
                 {"s": stop_valences, "c": child_valences},
             )  # fmt: skip
             tables = {name: read[name] for name in ValenceGrammar.LAYOUT}
             inducer.grammar_ = ValenceGrammar(**tables, back_off=inducer._own, nearest_first=inducer.nearest_first)
             inducer.tags_ = tuple(read["tags"])
             inducer.trace_ = vector(meta["trace"], "trace")
+            chances = meta.get("configurations")
+            inducer.configurations_ = None if chances is None else vector(chances, "configurations")
             inducer.unconverged_ = layout.integer(meta["unconverged"], "unconverged")
             inducer.n_sentences_ = layout.integer(meta["sentences"], "sentences")
             inducer.n_words_ = layout.integer(meta["words"], "words")

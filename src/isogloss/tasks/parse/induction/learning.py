@@ -19,7 +19,7 @@ from isogloss.progress import Progress
 from isogloss.structures import Stack, ValenceTrees
 from isogloss.tasks.parse.induction.grammar import Events, TagText, ValenceGrammar
 
-__all__ = ["GrammarModel", "at_least", "learn", "sparsity", "starting_events"]
+__all__ = ["GrammarModel", "allowed_links", "at_least", "learn", "sparsity", "starting_events"]
 
 Array = NDArray[np.float64]
 Tables = dict[str, Array]
@@ -48,6 +48,8 @@ class GrammarModel:
     alpha : float
         Of the Dirichlet prior of every multinomial, by mean-field variational EM; 0 for plain EM.
     nearest_first : bool
+    allowed : float64[n_links], optional
+        −∞ for links that no tree may have, 0 for the others; see `allowed_links`.
     """
 
     text: TagText
@@ -55,6 +57,7 @@ class GrammarModel:
     back_off: float = 1.0
     alpha: float = 0.0
     nearest_first: bool = True
+    allowed: Array | None = None
 
     def grammar(self, params: Tables) -> ValenceGrammar:
         """The grammar with these tables."""
@@ -73,7 +76,10 @@ class GrammarModel:
         return Events.none(self.text.n_tags, self.classes)
 
     def distributions(self, params: Tables, batch: Sequence[TagText]) -> ValenceTrees:
-        return self.grammar(params).trees(self.text)
+        trees = self.grammar(params).trees(self.text)
+        if self.allowed is None:
+            return trees
+        return trees.with_scores(trees.scores.like(trees.scores.values + self.allowed))
 
     def expected_counts(self, batch: Sequence[TagText], q: ValenceTrees) -> Events:
         return Events.of(self.text, q, self.classes)
@@ -150,6 +156,28 @@ def links_of(scores: Stack, kept: NDArray[np.int64], offsets: NDArray[np.int64],
         nodes = np.concatenate([[0], kept[offsets[at] : offsets[at + 1]] + 1])
         found.append(scores[sentence][np.ix_(nodes, nodes)].ravel())
     return np.concatenate(found)
+
+
+def allowed_links(text: TagText, heads: NDArray[np.integer]) -> Array:
+    """float64[n_links]: −∞ for links to words whose head is known to be another, 0 for the others.
+
+    Under such scores all trees have the heads that are known, and inside and outside sums are those of these trees
+    alone: EM with partial supervision (Pereira and Schabes, Inside-outside reestimation from partially bracketed
+    corpora, ACL 1992, for brackets).
+
+    Parameters
+    ----------
+    heads : int[n_words]
+        0 for the root, 1 to n within the sentence, −1 where not known.
+
+    Examples
+    --------
+    >>> text = TagText([0, 0], [0, 2], 1)
+    >>> allowed_links(text, np.array([2, -1])).reshape(3, 3)[:, 1]               # of word 1
+    array([-inf, -inf,   0.])
+    """
+    _, known = text.at_ends(text.of_nodes(np.asarray(heads, np.int64) + 1))  # 0 for the root and where not known
+    return np.where((known > 0) & (text.ends[0] != known - 1), -np.inf, 0.0)
 
 
 # --- what is demanded of posteriors

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from isogloss.data.rows import gathered
 from isogloss.data.treebank import Treebank
 from isogloss.data.vocabulary import Vocabulary
 from isogloss.tasks.parse.induction.grammar import TagText
@@ -67,6 +68,31 @@ class Material:
         offsets = np.concatenate([[0], np.cumsum(lengths[chosen])]).astype(np.int64)
         found = numbers[ids[words]] if len(words) else np.zeros(0, np.int64)
         return cls(TagText(found, offsets, len(tags) + 1), np.flatnonzero(chosen), words)
+
+    def take(self, rows: NDArray[np.bool_]) -> Material:
+        """Some of the sentences, by a mask."""
+        chosen = np.flatnonzero(rows)
+        offsets, places = gathered(self.text.offsets, chosen)
+        text = TagText(self.text.tags[places], offsets, self.text.n_tags)
+        return Material(text, self.sentences[chosen], self.words[places])
+
+    def places(self, treebank: Treebank) -> Integers:
+        """int64[n_words of the treebank]: from 1, the number of each word among those of its sentence that the grammar
+        sees; 0 for words that it does not see."""
+        found = np.zeros(treebank.n_words, np.int64)
+        starts = np.repeat(self.text.offsets[:-1], np.diff(self.text.offsets))
+        found[self.words] = np.arange(len(self.words)) - starts + 1
+        return found
+
+    def heads(self, treebank: Treebank) -> Integers:
+        """int64[n_words]: the heads of the treebank, counted among the words that the grammar sees.
+
+        0 for the root; −1 where the treebank has none, and where it is a word that the grammar does not see.
+        """
+        given = treebank.heads[self.words].astype(np.int64)
+        first = np.repeat(treebank.offsets[self.sentences], np.diff(self.text.offsets))
+        found = self.places(treebank)[first + np.maximum(given, 1) - 1] if len(given) else given
+        return np.where(given > 0, np.where(found > 0, found, -1), given)
 
     def within(self, treebank: Treebank) -> Integers:
         """int64[n_words]: the number of each word within its sentence, from 0."""

@@ -29,6 +29,7 @@ from isogloss.data._numba.trees import first_problem
 from isogloss.errors import ParameterError
 from isogloss.learners.em import EM
 from isogloss.learners.runner import run
+from isogloss.progress import Progress
 from isogloss.structures import SenseTrees
 from isogloss.tasks.parse.configurations import CONFIGURATIONS as OF_TREES
 from isogloss.tasks.parse.configurations import NULL
@@ -68,16 +69,23 @@ def configurations(heads: ArrayLike) -> Integers:
     ['null', 'same', 'child-parent', 'siblings']
     """
     given = np.asarray(heads, np.int32)
-    m = len(given)
-    if m and not 0 <= given.min() <= given.max() <= m:
-        raise ParameterError(f"configurations: {m} heads from 0 to {m} are needed, not {heads!r}")
-    bounds = np.array([0, m], np.int64)
-    problem, word, _ = first_problem(bounds, np.where(given == 0, -1, given).astype(np.int32), False)
+    table, _ = _table(given, np.array([0, len(given)], np.int64))
+    return table.astype(np.int64).reshape(len(given) + 1, -1)
+
+
+def _table(heads: ArrayLike, offsets: Integers) -> tuple[NDArray[np.int8], Integers]:
+    """Configurations of all pairs of nodes, those of all sentences one after the other, and where each begins."""
+    given = np.asarray(heads, np.int32)
+    found = of_trees(given, offsets)
+    # several roots are no fault here
+    problem, word, _ = first_problem(offsets, np.where(given == 0, -1, given).astype(np.int32), False)
     if problem:
-        raise ParameterError(f"configurations: the heads have a cycle above word {int(word) + 1}")
-    found = of_trees(given, bounds)[0].astype(np.int64)
-    found[:, 0] = NULL
-    return found
+        s = int(np.searchsorted(offsets, word, side="right")) - 1
+        raise ParameterError(f"configurations: sentence {s}: the heads have a cycle above word {word - offsets[s] + 1}")
+    widths = np.diff(offsets) + 1
+    table, size = found.values.copy(), np.repeat(widths, widths**2)
+    table[(np.arange(len(table)) - np.repeat(found.offsets[:-1], widths**2)) % np.maximum(size, 1) == 0] = NULL
+    return table, found.offsets
 
 
 class QuasiText:
@@ -87,34 +95,87 @@ class QuasiText:
     ----------
     text : TagText
         The target words.
-    source_heads : for each sentence int[m]
-        The source tree, 0 for the root.
-    candidates : for each sentence a list for each target word
-        The source words, from 1, that it may be linked to, and 0 for none; an empty list is [0].
+    heads : int[n_source_words]
+        The source trees of all sentences: 0 for the root, 1 to m within the sentence, −1 where not known.
+    source_offsets : int64[n_sentences + 1]
+    candidates : int64[n_candidates]
+        The source words, from 1 within the sentence, that target words may be linked to, and 0 for none, one target
+        word after the other.
+    starts : int64[n_words + 1]
+        Where those of each target word begin. A word that has none may have no sense, and nothing else.
+    renormalised : bool
+        Whether chances of configurations are divided by the sum of those that the head's sense has at all, as above.
+        Otherwise what it lacks is lost, :math:`p(c) / |\\{y'' : c(x', y'') = c\\}|`: a source word without children
+        then is a poor sense of a head. Renormalised, its own head below it is as probable as a quarter, under the
+        chances that learning begins with.
     """
 
     def __init__(
-        self, text: TagText, source_heads: Sequence[ArrayLike], candidates: Sequence[Sequence[Sequence[int]]]
+        self,
+        text: TagText,
+        heads: ArrayLike,
+        source_offsets: ArrayLike,
+        candidates: ArrayLike,
+        starts: ArrayLike,
+        *,
+        renormalised: bool = True,
     ) -> None:
+        bounds, begin = np.asarray(source_offsets, np.int64), np.asarray(starts, np.int64)
+        if len(bounds) != len(text) + 1 or len(begin) != len(text.tags) + 1:
+            raise ParameterError("QuasiText: source_offsets of every sentence and starts of every word are needed")
+        lengths, counts = np.diff(bounds), np.diff(begin)
+        senses = np.maximum(counts, 1)
+        first = np.concatenate([[0], np.cumsum(senses)]).astype(np.int64)
+        source = np.zeros(first[-1], np.int64)
+        source[np.arange(begin[-1]) + np.repeat(first[:-1] - begin[:-1], counts)] = candidates
+        ends = first[text.offsets]
+        most = np.repeat(lengths, np.diff(ends))
+        wrong = np.flatnonzero((source < 0) | (source > most))
+        if len(wrong):
+            s = int(np.searchsorted(ends, wrong[0], side="right")) - 1
+            raise ParameterError(f"QuasiText: candidates of sentence {s} should be from 0 to {lengths[s]}")
+        self.senses: list[Integers] = np.split(senses, text.offsets[1:-1]) if len(text) else []
+        self.text = TagText(np.repeat(text.tags, senses), ends, text.n_tags)
+        self._describe(_Sources.of(heads, bounds), source, renormalised)
+
+    @classmethod
+    def of(
+        cls,
+        text: TagText,
+        source_heads: Sequence[ArrayLike],
+        candidates: Sequence[Sequence[Sequence[int]]],
+        *,
+        renormalised: bool = True,
+    ) -> QuasiText:
+        """From a source tree, and a list of candidates for each target word, of each sentence."""
         if not len(text) == len(source_heads) == len(candidates):
             raise ParameterError("QuasiText: source_heads and candidates are needed for every sentence")
-        self.senses: list[Integers] = []
-        tags: list[Integers] = []
-        made: list[tuple[Integers, Array, Integers]] = []
-        for s, (own, heads, linked) in enumerate(zip(text.sentences(), source_heads, candidates, strict=True)):
-            if len(linked) != len(own):
-                raise ParameterError(f"QuasiText: sentence {s} has {len(own)} words, but candidates of {len(linked)}")
-            listed = [list(words) or [0] for words in linked]
-            senses = np.array([len(words) for words in listed], np.int64)
-            source = np.array([word for words in listed for word in words], np.int64)
-            made.append(_pairs(configurations(heads), source, s))
-            self.senses.append(senses)
-            tags.append(np.repeat(own, senses))
-        ends = np.cumsum([0, *(len(one) for one in tags)])
-        self.text = TagText(np.concatenate([np.zeros(0, np.int64), *tags]), ends, text.n_tags)
-        self.configuration: Integers = np.concatenate([np.zeros(0, np.int64), *(one[0] for one in made)])
-        self.log_count: Array = np.concatenate([np.zeros(0), *(one[1] for one in made)])
-        self.mask: Integers = np.concatenate([np.zeros(0, np.int64), *(one[2] for one in made)])
+        for s, (size, linked) in enumerate(zip((text.sizes - 1).tolist(), candidates, strict=True)):
+            if len(linked) != size:
+                raise ParameterError(f"QuasiText: sentence {s} has {size} words, but candidates of {len(linked)}")
+        trees = [np.asarray(heads, np.int32) for heads in source_heads]
+        words = [np.asarray(words, np.int64) for linked in candidates for words in linked]
+        return cls(
+            text,
+            np.concatenate([np.zeros(0, np.int32), *trees]),
+            np.cumsum([0, *map(len, trees)]),
+            np.concatenate([np.zeros(0, np.int64), *words]),
+            np.cumsum([0, *map(len, words)]),
+            renormalised=renormalised,
+        )
+
+    def _describe(self, sources: _Sources, source: Integers, renormalised: bool) -> None:
+        """Configuration, log number of source words that have it, and the set that the head has, of all links."""
+        sizes = self.text.sizes
+        sentence = np.repeat(np.arange(len(self.text)), sizes**2)
+        head, child = self.text.at_ends(self.text.of_nodes(source))
+        node, width = sources.first[sentence] + head, sources.widths[sentence]
+        found = sources.table[sources.places[sentence] + head * width + child].astype(np.int64)
+        number, sets = sources.counts[node, found], sources.sets[node]
+        lost = (self.text.ends[0] > 0) & (head == 0)  # heads without a sense
+        self.configuration: Integers = np.where(lost, UNALIGNED, found)
+        self.log_count: Array = np.log(np.where(lost, width, number))
+        self.mask: Integers = np.where(lost, 0, sets if renormalised else len(_BITS) - 1)
 
     def log_senses(self, chances: Array) -> Array:
         """float64[n_links]: log p(sense of the child | sense of the head)."""
@@ -129,20 +190,32 @@ _BITS = (np.arange(1 << NULL + 1)[:, None] >> np.arange(NULL + 1) & 1).astype(np
 """float64[256, 8]: which configurations are in a set."""
 
 
-def _pairs(table: Integers, source: Integers, sentence: int) -> tuple[Integers, Array, Integers]:
-    """Configuration, log number of source words that have it, and the set that the head has, of all links of slots."""
-    m = len(table) - 1
-    if len(source) and not 0 <= source.min() <= source.max() <= m:
-        raise ParameterError(f"QuasiText: candidates of sentence {sentence} should be from 0 to {m}")
-    counts = np.array([np.bincount(row, minlength=NULL + 1) for row in table])
-    sets = (counts > 0) @ (1 << np.arange(NULL + 1))
-    head, child = np.append(0, source), np.append(0, source)
-    found = table[head][:, child]
-    number = counts[head[:, None], found]
-    sets_of = np.repeat(sets[head][:, None], len(child), axis=1)
-    lost = np.append(False, source == 0)  # heads without a sense
-    found[lost], number[lost], sets_of[lost] = UNALIGNED, m + 1, 0
-    return found.ravel(), np.log(number.ravel()), sets_of.ravel()
+@dataclass(frozen=True, eq=False)
+class _Sources:
+    """Configurations in all source trees.
+
+    table : int8[n_pairs], with those of sentence *s* from ``places[s]`` on, [m + 1, m + 1]
+    widths : int64[n_sentences], m + 1
+    first : int64[n_sentences], the number of the root of each sentence among all nodes
+    counts : int64[n_nodes, 8], how many nodes stand in each configuration to a node
+    sets : int64[n_nodes], which configurations that are, as bits
+    """
+
+    table: NDArray[np.int8]
+    places: Integers
+    widths: Integers
+    first: Integers
+    counts: Integers
+    sets: Integers
+
+    @classmethod
+    def of(cls, heads: ArrayLike, offsets: Integers) -> _Sources:
+        table, places = _table(heads, offsets)
+        widths = np.diff(offsets) + 1
+        first = np.cumsum(widths) - widths
+        node = np.repeat(np.arange(widths.sum()), np.repeat(widths, widths))
+        counts = np.bincount(node * (NULL + 1) + table, minlength=int(widths.sum()) * (NULL + 1)).reshape(-1, NULL + 1)
+        return cls(table, places, widths, first, counts, (counts > 0) @ (1 << np.arange(NULL + 1)))
 
 
 @dataclass(eq=False)
@@ -164,6 +237,7 @@ class _QuasiModel(GrammarModel):
     """Grammars and configurations of one text, for `EM`."""
 
     quasi: QuasiText | None = None
+    fixed: bool = False
 
     def zero_counts(self) -> Any:
         return _Counts(super().zero_counts(), np.zeros(NULL + 1), np.zeros(len(_BITS)))
@@ -185,6 +259,8 @@ class _QuasiModel(GrammarModel):
 
     def improve(self, params: Tables, counts: Any) -> Tables:
         tables = super().improve(params, counts.events)
+        if self.fixed:
+            return {**tables, "configurations": params["configurations"]}
         return {**tables, "configurations": _chances(params["configurations"], counts.chosen, counts.sets)}
 
     def log_prior(self, params: Tables) -> float:
@@ -213,9 +289,13 @@ def learn_beside(
     *,
     classes: tuple[int, int] = (2, 1),
     back_off: float = 1.0,
+    nearest_first: bool = True,
+    fixed: bool = False,
     start: str = "uniform",
     iterations: int = 50,
     tolerance: float = 1e-5,
+    progress: Progress | None = None,
+    **keeping: Any,
 ) -> tuple[ValenceGrammar, Array, Array]:
     """Conditional EM: the grammar of the target, the chances of configurations, and the objective of each step.
 
@@ -224,12 +304,19 @@ def learn_beside(
     Parameters
     ----------
     quasi : QuasiText
-    classes, back_off, start, iterations, tolerance
+    classes, back_off, nearest_first, start, iterations, tolerance
         As for `GrammarInducer`; `classes` are those of stops and of children. "uniform" knows configurations alone.
+    fixed : bool
+        Whether chances of configurations stay as they begin, at 0.9 for head and child.
+    progress, keeping
+        As for `isogloss.learners.runner.run`.
     """
-    model = _QuasiModel(quasi.text, classes, back_off, quasi=quasi)
-    params = model.first(starting_events(quasi.text, classes, start))
+    model = _QuasiModel(quasi.text, classes, back_off, nearest_first=nearest_first, quasi=quasi, fixed=fixed)
+    params = model.first(starting_events(quasi.text, classes, start, nearest_first))
     params["configurations"] = START / START.sum()
     learner: EM[Any, Any, Any] = EM(model, [[quasi.text]])
-    result = run(learner, learner.init(params), iterations=iterations, tolerance=tolerance, name="Conditional EM")
+    result = run(
+        learner, learner.init(params), iterations=iterations, tolerance=tolerance, progress=progress,
+        name="Conditional EM", **keeping,
+    )  # fmt: skip
     return model.grammar(result.state.params), result.state.params["configurations"], result.trace
