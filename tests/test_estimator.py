@@ -167,7 +167,7 @@ class Company(Estimator):
     [
         (
             {"cap": 2.0, "trainer": "risk"},
-            "Company: cap says nothing with trainer='risk'. Leave it out, or take 'mira'",
+            "Company: cap says nothing with trainer='risk'. Leave it out, or take trainer 'mira'",
         ),
         (
             {"steps": 4},

@@ -273,12 +273,11 @@ class Estimator:
         there = " and ".join(f"{other}={given[other]!r}" for other in others)
         wanted = []
         for way in ways:
-            values = {
-                other: " or ".join(repr(known) for known in values if self._options[other].allows(known))
-                for other, values in way.items()
-            }
-            named = [f"{other} {words}" for other, words in values.items()]
-            wanted.append(" with ".join(named if len(others) > 1 else values.values()))
+            named = []
+            for other, values in way.items():
+                possible = [repr(known) for known in values if self._options[other].allows(known)]
+                named.append(f"{other} {' or '.join(possible)}")
+            wanted.append(" with ".join(named))
         return f"{name} says nothing with {there}. Leave it out, or take {', or '.join(wanted)}"
 
     @classmethod
