@@ -183,6 +183,7 @@ CASES: dict[str, Case] = {
             "longest": [8],
             "share": [{"share": 0.1, "method": "posterior"}],
             "shares": [{"shares": "agreement", "method": "posterior"}],
+            "model": [{"model": "grammar", "method": "posterior"}],
         },
     ),
     "parse.restyled": Case(

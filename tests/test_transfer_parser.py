@@ -321,7 +321,7 @@ def test_commands(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
         (("transfer", "apply", model, names["target"], "--keep-tags"), "this is plain text"),
         (("transfer", "apply", model, names["target-trees"], "--keep-tags", "--draws", 2), "tags that are predicted"),
         (("transfer", "apply", tmp_path / "none", names["target"]), "there is no such saved model"),
-        (("tag", "apply", model, names["target"]), "this is a parser"),
+        (("tag", "apply", model, names["target"]), "this is a dependency parser"),
     ):
         assert command(*arguments) == 2, words
         assert words in capfd.readouterr().err

@@ -434,7 +434,7 @@ def test_combine_and_apply(files: dict[str, str], tmp_path: Path, capsys: pytest
     for line, status, words in (
         (["parse", "complete", files["text"], "--parser", model], 2, "cannot take heads as given"),
         (["transfer", "apply", model, files["text"]], 2, "this parser was not transferred. Use `isogloss parse apply`"),
-        (["tag", "apply", model, files["text"]], 2, "this is a parser (parse.delexicalised)"),
+        (["tag", "apply", model, files["text"]], 2, "this is a dependency parser (parse.delexicalised)"),
     ):
         assert cli.main(line) == status
         assert words in " ".join(capsys.readouterr().err.split())
