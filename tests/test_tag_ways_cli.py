@@ -56,7 +56,8 @@ def test_from_a_dictionary(files: Path, tmp_path: Path, capsys: pytest.CaptureFi
     "more", [[], ["--links", "links"], ["--dictionary", "words.tsv"], ["--learner", "hmm", "--soft"]]
 )
 def test_along_links(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str]) -> None:
-    along = ["--bitext", "text.en", "text.de", "--source-tags", "text.en.conllu", "--threshold", "0.5"]
+    along = ["--bitext", "text.en", "text.de", "--source-tags", "text.en.conllu"]
+    more = more if "--soft" in more else ["--threshold", "0.5", *more]
     model = trained(files, tmp_path / "m", *along, *more, "--json")
     summary = json.loads(capsys.readouterr().out)
     assert summary["evidence"]["words"] == 3 * len(WAYS) and summary["labels"] == (12 if "words.tsv" in more else 3)
