@@ -1,8 +1,8 @@
 """Quality may not fall unnoticed: error rates of the default aligner on texts whose links are known, and accuracies of
 aligners from gold, taggers and parsers that learn from a few hundred sentences.
 
-The numbers are percentages measured with the defaults of the day. Treebanks are scored on development files. When a change of the defaults is meant to move them,
-measure again and write the new numbers here, in the same commit.
+The numbers are percentages measured with the defaults of the day; treebanks are scored on development files. When a
+change of the defaults is meant to move them, measure again and write the new numbers here, in the same commit.
 """
 
 from __future__ import annotations

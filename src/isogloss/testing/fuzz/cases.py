@@ -17,6 +17,7 @@ import numpy as np
 
 from isogloss import store
 from isogloss.data import Bitext, Links
+from isogloss.data.constituents import Constituents
 from isogloss.data.treebank import Treebank
 from isogloss.errors import IsoglossError
 from isogloss.testing.fuzz import models
@@ -200,12 +201,14 @@ def _use_annotator(model: Any) -> None:
 def _use_brackets(parser: Any) -> None:
     """Parsers of constituents."""
     text = models.new_treebank()
-    given = text.with_columns(xpos=text.columns["upos"])
+    rows = range(len(text))
+    words, tags = [text.words(row) for row in rows], [text.strings("upos", row) for row in rows]
+    given = Constituents.assembled(words, tags, [[] for _ in rows])
     for found in (parser.predict(given), parser.predict(given, confidence=True)):
         _check(len(found) == len(text) and found.n_words == text.n_words, "there are more or fewer words than before")
         found.to_bytes()
     _check(len(parser.predict_proba(given)) == len(text), "there are more or fewer posteriors than sentences")
-    parser.k_best(given, 2)
+    parser.k_best(given.take(given.lengths <= 8), 2)  # a search for each span
     parser.explain(given, 3, 0, 2)
     parser.score(models.constituents())
     for name in ("labels_", "options_", "n_features_"):
