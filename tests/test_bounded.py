@@ -145,7 +145,7 @@ def test_entries_of_cells_are_kept_where_there_is_room_for_them(bitext, many_sha
     assert "cells-0" not in long.shelf
 
 
-@pytest.mark.parametrize("threads", [1, 4])
+@pytest.mark.parametrize("threads", [pytest.param(1, marks=pytest.mark.slow), 4])
 def test_a_text_of_many_shards_is_that_of_one(bitext, monkeypatch, threads):
     one = whole(bitext)
     assert len(one.shards) == 1
