@@ -109,8 +109,8 @@ def compared(first: np.ndarray, second: np.ndarray, which: np.ndarray, lengths: 
     drawn = paired(counts, lambda c: c[..., 0] / np.maximum(1, c[..., 1]), 1000, 0, "adapting_tags")
     errors = int(np.sum(~second & which))
     return {
-        "difference": f"{100 * drawn['delta']:.3f}", "low": f"{100 * drawn['interval'][0]:.3f}",
-        "high": f"{100 * drawn['interval'][1]:.3f}", "p_bootstrap": f"{drawn['p_value']:.4f}", "better": better,
+        "difference": f"{drawn['delta']:.3f}", "low": f"{drawn['interval'][0]:.3f}",
+        "high": f"{drawn['interval'][1]:.3f}", "p_bootstrap": f"{drawn['p_value']:.4f}", "better": better,
         "worse": worse, "p_mcnemar": f"{binomtest(better, better + worse).pvalue if better + worse else 1.0:.2g}",
         "error_reduction": f"{100 * (better - worse) / max(1, errors):.2f}",
     }  # fmt: skip
