@@ -28,16 +28,18 @@ NEEDS = {"AVX-512 (Skylake-X)": "avx512f", "AVX2 (Haswell, Zen)": "avx2"}
 """What the processor has to have for a setting, in the words of /proc/cpuinfo; kernels for less run everywhere."""
 TESTS = {
     "structures": """
-        chain chain2 factorgraph itg jumps lattice loopy matching projective propagators search_error spanning
+        brackets chain chain2 factorgraph family_tree itg jumps lattice loopy matching projective propagators
+        search_error spanning valence
     """,
     "learners": """
-        check_learner correspondence em exponentiated features graphs learners loglinear margin margin_growth
+        check_learner conserved correspondence em exponentiated features graphs learners loglinear margin margin_growth
         minibatches posterior posterior_groups risk
     """,
     "tasks": """
-        align_features align_part_features aligner decode expect itg_aligner matching_aligner metrics parse parse_joint
-        parse_labelled priors quadratic_aligner tag tag_adapting tag_dictionary_tagger tag_graph tag_hmm tag_projected
-        training
+        align_features align_part_features aligner constituency decode expect induction induction_evidence itg_aligner
+        matching_aligner metrics option_effects parse parse_joint parse_labelled priors quadratic_aligner quality_gate
+        quasi tag tag_adapting tag_dictionary_tagger tag_graph tag_hmm tag_projected training transfer_completing
+        transfer_conserving transfer_several transfer_soft_tags
     """,
 }
 """Files whose results are sums of floats, without `test_` and `.py`."""

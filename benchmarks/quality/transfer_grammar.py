@@ -9,8 +9,8 @@ python -m benchmarks.quality.transfer_grammar --table           run nothing: fil
 
 The comparison of Smith 2010, table 4.3: dependency models with valence over tags that are learnt beside source trees,
 from projected ones, from tags alone, or not at all. Source treebank and bitext are as in `benchmarks.quality.transfer`.
-Links, source trees, target tags and what is projected are made once for each language, and kept under
-out/transfer-grammar with the commit that made them, which rows have as `inputs`. Settings were chosen on development
+Links, taggers and parsers that the methods of a language share are made once for each commit, and kept under
+out/transfer-grammar; rows have that commit as `inputs`. Settings were chosen on development
 files of the GSD treebanks (`--dev`); PUD was scored once. Tags are gold where text is parsed, and projected where
 grammars are learnt. Punctuation counts. Columns that end in 10 are of sentences of at most ten words.
 """
@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import argparse
 import copy
-import pickle
 import sys
 import time
 from collections.abc import Callable
@@ -41,6 +40,7 @@ from isogloss.tasks.parse.induction import GrammarInducer
 from isogloss.tasks.transfer import TransferredParser
 from isogloss.tasks.transfer.chain import Chain, Given
 from isogloss.tasks.transfer.grammars import LINKED, LONGEST, new_grammar
+from isogloss.tasks.transfer.stages import Stages
 from isogloss.tasks.transfer.views import universal
 
 LANGUAGES = ("de", "es")
@@ -86,15 +86,14 @@ def chain(language: str) -> tuple[Chain, str]:
     texts = corpora.data_folder() / "bitext/europarl-7way"
     bitext = Bitext.read(texts / "en.txt.gz", texts / f"{language}.txt.gz")
     given = Given(bitext, treebank("en-ewt/train"))
-    made = Chain.of(TransferredParser(longest=LONGEST), given, QuietProgress(), None, False)
-    place = KEPT / f"{language}.pickle"
-    if not place.exists():
-        kept = {name: getattr(made, name) for name in SHARED} | {"commit": rows.commit()}
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(pickle.dumps(kept))
-    kept = pickle.loads(place.read_bytes())
-    vars(made).update({name: kept[name] for name in SHARED if name in kept})
-    return made, str(kept["commit"])
+    commit = rows.commit()
+    place = KEPT / (commit or "unknown") / language
+    place.parent.mkdir(parents=True, exist_ok=True)
+    made = Chain.of(TransferredParser(longest=LONGEST), given, QuietProgress(), place, place.exists())
+    for name in SHARED:
+        getattr(made, name)
+    object.__setattr__(made, "stages", Stages(None, False, {}))  # grammars are not kept
+    return made, commit
 
 
 def learnt(language: str, method: str) -> GrammarInducer:
