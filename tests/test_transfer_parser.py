@@ -325,3 +325,24 @@ def test_commands(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     ):
         assert command(*arguments) == 2, words
         assert words in capfd.readouterr().err
+
+
+def test_commands_speak_of_the_parser_and_not_of_its_declarations(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from isogloss.cli import main
+
+    source, target, trees = (str(samples.path("en-de", name)) for name in ("source", "target", "source-trees"))
+    command = [
+        "transfer",
+        "train",
+        "--bitext",
+        source,
+        target,
+        "--source-treebank",
+        trees,
+        "--save",
+        str(tmp_path / "m"),
+    ]
+    assert main([*command, "--method", "quasi", "--order", "2"]) == 2
+    assert "TransferredParser: order says nothing" in capfd.readouterr().err

@@ -194,6 +194,8 @@ class Estimator:
     _options: ClassVar[Mapping[str, Option]] = {}
     _kind: ClassVar[str] = ""
     """What its models are called in `isogloss.store`."""
+    _title: ClassVar[str] = ""
+    """What messages about options call it, if not by the name of its class: commands check mere declarations, too."""
     reading_: Reading | None = None
     """The text that it learnt from and how that was read; None for models of older versions.
 
@@ -253,9 +255,13 @@ class Estimator:
         given = self.get_params()
         for name, value in given.items():
             if not (declared := self._options[name]).allows(value):
-                raise ParameterError(f"{type(self).__name__}: {name} should be {declared.wanted}, not {value!r}")
+                raise ParameterError(f"{self._called}: {name} should be {declared.wanted}, not {value!r}")
         for name in self._idle():
-            raise ParameterError(f"{type(self).__name__}: {self._why_idle(name, given)}")
+            raise ParameterError(f"{self._called}: {self._why_idle(name, given)}")
+
+    @property
+    def _called(self) -> str:
+        return self._title or type(self).__name__
 
     def _idle(self) -> list[str]:
         """Options that were given, and say nothing because what they need is not there."""

@@ -5,6 +5,8 @@ Help is made of them, so this module imports nothing that is heavy.
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from isogloss.estimator import THREADS, Estimator, option
 
 __all__ = ["METHODS", "MODELS", "DelexicalisedOptions", "TransferOptions"]
@@ -22,6 +24,8 @@ FEATURED = tuple(name for name in MODELS["features"] if name != "delexicalised")
 
 class TransferOptions(Estimator):
     """Options of `TransferredParser`, but for its dictionary."""
+
+    _title: ClassVar[str] = "TransferredParser"
 
     method: str = option(
         default="complete", choices=METHODS,
@@ -76,6 +80,8 @@ class TransferOptions(Estimator):
 
 class DelexicalisedOptions(Estimator):
     """Options of `DelexicalisedParser`."""
+
+    _title: ClassVar[str] = "DelexicalisedParser"
 
     iterations: int = option(default=4, least=1, help="Passes over each treebank.")
     exponent: float = option(
