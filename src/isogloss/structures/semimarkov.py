@@ -75,7 +75,7 @@ class SemiMarkov(Program[Segments]):
 
     def __init__(self, segments: ArrayLike, steps: ArrayLike | None = None) -> None:
         whole = checked_scores(segments, "SemiMarkov: segments", (None, None, None))
-        n, self.longest, self.k = whole.shape
+        n, self.longest, self.k = (int(size) for size in whole.shape)
         moves = np.zeros((max(n - 1, 0), self.k, self.k)) if steps is None else steps
         between = checked_scores(moves, "SemiMarkov: steps", (max(n - 1, 0), self.k, self.k))
         self.n, self.scores = n, kept(np.concatenate([whole.ravel(), between.ravel()]))
