@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -45,8 +46,8 @@ __all__ = ["ConstituencyParser"]
 
 LEAST = 1e-3
 """Labelled spans whose posterior is so near to what it should be are left alone in a step."""
-NEGLIGIBLE = 1e-2
-"""Features all of whose weights are smaller are not kept."""
+NEGLIGIBLE = 1e-3
+"""Features all of whose weights are smaller than this share of the largest are not kept."""
 PIECE = 1 << 16
 """Spans whose scores are in memory together."""
 FOLDS = 5
@@ -79,23 +80,34 @@ class Fitted:
 
     def compact(self) -> Fitted:
         """Without features all of whose weights are negligible."""
-        rows, indices, kept = self.features.split(self.weights), {}, []
+        rows, indices, kept = self.features.split(self.weights), {}, {}
+        least = NEGLIGIBLE * float(np.abs(self.weights).max(initial=0.0))
+        large = {
+            name: np.abs(own.reshape(len(own), math.prod(own.shape[1:]))).max(axis=1, initial=0.0) > least
+            for name, own in rows.items()
+        }
+        wide = self.features.wide
         for name, index in self.features.indices.items():
-            worth = np.abs(rows[name]).max(axis=1, initial=0.0) >= NEGLIGIBLE
+            worth = large[name]
+            if name == "label" and wide is not None:
+                worth = np.empty(len(wide), bool)
+                worth[wide], worth[~wide] = large["label"], large["bracket"]
+                kept["bracket"] = rows["bracket"][large["bracket"]]
+                wide = wide[worth]
             indices[name] = Index(index.keys[worth])
-            kept.append(rows[name][worth].reshape(-1))
-        if "pair" in rows:
-            kept.append(rows["pair"].reshape(-1))
-        return replace(self, features=replace(self.features, indices=indices), weights=np.concatenate(kept))
+            kept[name] = rows[name][large[name]]
+        features = replace(self.features, indices=indices, wide=wide)
+        weights = [kept.get(name, rows[name]).reshape(-1) for name in features.shapes()]
+        return replace(self, features=features, weights=np.concatenate(weights))
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """For `isogloss.store`."""
         arrays = collect(self, LAYOUT)
-        rows = self.features.split(self.weights)
         for name, index in self.features.indices.items():
-            arrays |= {f"{name}.keys": index.keys, f"{name}.weights": np.ascontiguousarray(rows[name])}
-        if "pair" in rows:
-            arrays["pair"] = np.ascontiguousarray(rows["pair"])
+            arrays[f"{name}.keys"] = index.keys
+        for name, own in self.features.split(self.weights).items():
+            arrays[f"{name}.weights"] = np.ascontiguousarray(own)
+        arrays["wide"] = np.asarray(self.features.wide, np.uint8)
         return arrays if self.filter is None else arrays | store.prefixed("filter.", self.filter.to_arrays())
 
     @classmethod
@@ -110,26 +122,21 @@ class Fitted:
         """The inverse of `to_arrays`."""
         place = "the saved parser"
         found = check(arrays, LAYOUT, place)
-        unused = (*(() if "below" in templates else ("below.", "place.", "pair")), *(() if prune else ("filter.",)))
+        unused = (*(() if "below" in templates else ("below.", "place.", "pair.")), *(() if prune else ("filter.",)))
         if strange := sorted(name for name in arrays if name.startswith(unused)):
             raise ValueError(f"its options have no use for {strange[0]}")
         if any(re.search(r"[\s()]", label) for label in found["labels"]):
             raise ValueError("a label has a space or a bracket in it")
-        n_labels = len(found["labels"])
-        features = TreeFeatures(templates, {}, n_labels)
-        indices, weights = {}, []
-        for name in templates:
-            layout: Layout = {"keys": KEYS, "weights": Numbers("float32", ("features", features.width(name)))}
-            own = check(store.unprefixed(f"{name}.", arrays), layout, f"{name} of {place}")
-            indices[name] = Index(own["keys"])
-            weights.append(own["weights"].reshape(-1))
-        if "below" in templates:
-            pair = check(arrays, {"pair": Numbers("float32", (n_labels, n_labels))}, place)["pair"]
-            weights.append(pair.reshape(-1))
+        layouts = {name: check(arrays, {f"{name}.keys": KEYS}, place)[f"{name}.keys"] for name in templates}
+        indices = {name: Index(keys) for name, keys in layouts.items()}
+        wide = check(arrays, {"wide": Numbers("uint8", indices["label"].n_features, below=2)}, place)["wide"] == 1
+        features = TreeFeatures(templates, indices, len(found["labels"]), wide)
+        layout: Layout = {f"{name}.weights": Numbers("float32", shape) for name, shape in features.shapes().items()}
+        weights = [own.reshape(-1) for own in check(arrays, layout, place).values()]
         names = Labels(tuple(found["labels"]), root)
         known = Known(tuple(found["known"]))
         chosen = SpanFilter.from_arrays(store.unprefixed("filter.", arrays), prune) if prune else None
-        return cls(names, known, replace(features, indices=indices), np.concatenate(weights), tagger, chosen)
+        return cls(names, known, features, np.concatenate(weights), tagger, chosen)
 
 
 class _Seen(NamedTuple):
@@ -303,13 +310,14 @@ class ConstituencyParser(ConstituencyOptions):
         templates, gold = templates_for(self.order, self.span_templates), as_spans(trees, labels)
         parts = span_parts(codes)
         marked = gold_spans(gold, parts.offsets, trees.lengths)
-        features = TreeFeatures.collected(templates, codes, parts, marked, len(labels.names), self.min_count)
-        chosen, kept = None, None
+        chosen, kept, seen = None, None, np.ones(parts.n_parts, bool)
         if self.prune:
             chosen = SpanFilter.fit(
                 codes, parts, gold, marked, threshold=float(self.prune), seed=self.seed, progress=progress
             )
             kept = chosen.kept(codes, parts, marked)
+            seen = kept.marked(parts.offsets)
+        features = TreeFeatures.collected(templates, codes, parts, marked, len(labels.names), self.min_count, seen)
         model = model_of(features, codes, parts, kept)
         learner = self._learner(model, GoldBrackets(gold, len(labels.names)), progress)
         fitted = Fitted(labels, known, features, np.zeros(0, np.float32), tagger, chosen)
@@ -636,11 +644,14 @@ def _confidence(
 def _features(parts: Any, part: int, learnt: Fitted, label: int) -> list[dict[str, Any]]:
     """What fires on a span, template by template, with its weight for a label; the largest first."""
     found = []
-    index, rows = learnt.features.indices["label"], learnt.features.split(learnt.weights)["label"]
-    for name in learnt.features.templates["label"].names:
-        matrix = Templates([name] if name else [()], kind="label").matrix(parts, index)
+    features, rows = learnt.features, learnt.features.split(learnt.weights)
+    own = np.empty(features.indices["label"].n_features)
+    wide = np.asarray(features.wide)
+    own[wide], own[~wide] = rows["label"][:, label] + rows["label"][:, -1], rows["bracket"]
+    for name in features.templates["label"].names:
+        matrix = Templates([name] if name else [()], kind="label").matrix(parts, features.indices["label"])
         for number in matrix.indices[matrix.indptr[part] : matrix.indptr[part + 1]].tolist():
-            found.append({"feature": name or "always", "weight": float(rows[number, label])})
+            found.append({"feature": name or "always", "weight": float(own[number])})
     return sorted(found, key=lambda entry: -abs(entry["weight"]))
 
 
