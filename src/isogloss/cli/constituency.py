@@ -30,6 +30,7 @@ from isogloss.cli._memory import say_if_strange
 from isogloss.cli._models import header_of, load_constituency_parser
 from isogloss.cli._options import with_options
 from isogloss.cli._treebanks import SaveFolder, standard_input_once
+from isogloss.errors import UsageError
 from isogloss.tasks.parse.constituency.options import ConstituencyOptions
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ TreesFile = Annotated[
 ]
 DevTrees = Annotated[
     str | None,
-    typer.Option("--dev", metavar="DEV", help="Other trees: the pass that is best on them is kept."),
+    typer.Option("--dev", metavar="DEV", help="Other trees: the iteration that is best on them is kept."),
 ]
 TreesFormat = Annotated[
     str,
@@ -111,8 +112,8 @@ def _described(parser: ConstituencyParser, text: Constituents, dev: str | None) 
     line += f"{text.stripped().n_words:,} words"
     if not len(parser.tuning_):
         return line
-    passes = int(parser.tuning_.argmax()) + 1
-    return f"{line}; F1 {parser.tuning_.max():.2f} on {dev} (best of {len(parser.tuning_)} passes: {passes})"
+    best = int(parser.tuning_.argmax()) + 1
+    return f"{line}; F1 {parser.tuning_.max():.2f} on {dev} (best of {len(parser.tuning_)} iterations: {best})"
 
 
 def _summary(parser: ConstituencyParser, text: Constituents, save: str, seconds: float) -> dict[str, Any]:
@@ -142,6 +143,14 @@ def apply(
         ),
     ],
     output: Output = None,
+    confidence: Annotated[
+        str | None,
+        typer.Option(
+            "--confidence", metavar="FILE",
+            help="Write the probability of each bracket to FILE as well: sentence, first and last word (both from 1), "
+            "label and probability, with tabs between them.",
+        ),
+    ] = None,
     threads: Threads = None,
     quiet: Quiet = False,
     tokenise: Tokenise = None,
@@ -161,16 +170,21 @@ def apply(
     """
     began = time.perf_counter()
     check_output(output, [text])
+    check_output(confidence, [text])
+    if confidence is not None and confidence == (output or "-"):
+        raise UsageError(f"--confidence {confidence}: trees go there already. Give it a file of its own")
     header_of(model, "constituency")  # a wrong model is refused before anything is compiled for it
     with compiling("constituency-apply", quiet):
-        from isogloss.cli._constituents import read_for
+        from isogloss.cli._constituents import confidence_table, read_for
         from isogloss.data.bitext import Text
 
         parser = load_constituency_parser(model, threads)
         given = read_for(parser, model, text, format, encoding, errors, tokenise)
         say_if_strange(parser.reading_, given if isinstance(given, Text) else given.text())
-        parsed = parser.predict(given)
+        parsed = parser.predict(given, confidence=confidence is not None)
         write_result(output, parsed.to_bytes("line"))
+        if confidence is not None:
+            write_result(confidence, confidence_table(parsed))
     seconds = time.perf_counter() - began
     say(f"{len(parsed):,} sentences, {parsed.n_words:,} words parsed, {seconds:.1f} s", quiet)
 

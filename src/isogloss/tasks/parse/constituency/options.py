@@ -46,7 +46,9 @@ class ConstituencyOptions(Estimator):
         help="Spans to which a quick first model of bare brackets gives less than this are not looked at; 0 looks at "
         "all.",
     )  # fmt: skip
-    iterations: int = option(default=5, least=1, help="Passes over the trees; with dev, the best number up to this.")
+    iterations: int = option(
+        default=5, least=1, help="Passes over the trees, one an iteration; with dev, the best number up to this."
+    )
     rate: float | None = option(
         default=None, kind=float, above=0, needs={"trainer": ("likelihood", "mira")},
         help="Length of steps, for mira the longest; as suits the trainer if not given.",
