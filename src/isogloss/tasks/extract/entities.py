@@ -60,7 +60,7 @@ class EntityTagger(EntityOptions):
 
     Parameters
     ----------
-    model : "chain" or "segments"
+    model : "segments" or "chain"
     trainer : "likelihood", "mira" or "perceptron"
         What is learnt: probabilities of names, or margins.
     decoder : "mbr" or "map", optional

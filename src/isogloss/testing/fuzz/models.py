@@ -261,7 +261,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "constituency.span/1": partial(_constituency, order=1, prune=0.0),
     "constituency.span/2": partial(_constituency, order=2),
     "constituency.span/gold": partial(_constituency, order=2, tags="gold", decoder="map"),
-    "extract.entities/chain": partial(_entities, tags="given"),
+    "extract.entities/chain": partial(_entities, model="chain", tags="given"),
     "extract.entities/segments": partial(_entities, model="segments", longest=3),
     "extract.entities/mira": partial(_entities, model="segments", trainer="mira"),
     "parse.transferred": _transferred,
