@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         Constituents,
         ConstituentTree,
         Links,
+        Mentions,
         Ragged,
         Sentence,
         TagDictionary,
@@ -84,8 +85,8 @@ prepare()
 
 _NAMES = {
     "isogloss": "errors metrics samples show",
-    "isogloss.data": "Alignment Bitext ConstituentTree Constituents Links Ragged Sentence TagDictionary Text Treebank "
-    "Vocabulary features_of",
+    "isogloss.data": "Alignment Bitext ConstituentTree Constituents Links Mentions Ragged Sentence TagDictionary Text "
+    "Treebank Vocabulary features_of",
     "isogloss.data.contractions": "Contractions split_bitext split_text",
     "isogloss.data.formats": "BitextLike as_bitext read_bitext read_links stream_bitext write_bitext write_links",
     "isogloss.errors": "IsoglossError",
@@ -108,9 +109,9 @@ __all__ = [
     "Alignment", "AnalysisDictionary", "Bitext", "BitextLike", "ConstituencyParser", "ConstituentTree", "Constituents",
     "Contractions", "Correspondence", "CrfTagger", "DelexicalisedParser", "DependencyParser", "DictionaryTagger",
     "GrammarInducer", "GraphTagger", "HMMAligner", "IsoglossError", "ItgAligner", "JointMorphologyParser", "Lexicon",
-    "Links", "MatchingAligner", "Model1Aligner", "Model2Aligner", "ProjectedTagger", "QuadraticAligner", "Ragged",
-    "Sentence", "StyleAdapter", "TagDictionary", "Tagger", "Text", "TransferredParser", "Treebank", "Vocabulary",
-    "__version__", "as_bitext", "breakdown_brackets", "breakdown_trees", "choose_aligner", "compare",
+    "Links", "MatchingAligner", "Mentions", "Model1Aligner", "Model2Aligner", "ProjectedTagger", "QuadraticAligner",
+    "Ragged", "Sentence", "StyleAdapter", "TagDictionary", "Tagger", "Text", "TransferredParser", "Treebank",
+    "Vocabulary", "__version__", "as_bitext", "breakdown_brackets", "breakdown_trees", "choose_aligner", "compare",
     "compare_brackets", "compare_trees", "confusion", "cross_validate", "errors", "extract_phrases", "features_of",
     "jackknife", "learning_curve", "lexicon_from_links", "load", "metrics", "read_bitext", "read_links", "samples",
     "score_brackets", "score_links", "score_tags", "score_trees", "show", "split_bitext", "split_text", "stream_bitext",

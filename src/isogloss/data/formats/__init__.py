@@ -7,6 +7,7 @@ from isogloss.data.formats.convert import BitextLike, as_bitext, as_gold, as_lin
 from isogloss.data.formats.dictionaries import format_dictionary, parse_dictionary, read_dictionary
 from isogloss.data.formats.files import IsoglossWarning, atomic_write, open_lines, read_bytes
 from isogloss.data.formats.links import format_links, parse_links, read_links, write_links
+from isogloss.data.formats.mentions import format_mentions, parse_mentions, read_mentions
 
 __all__ = [
     "BitextLike",
@@ -19,17 +20,20 @@ __all__ = [
     "format_constituents",
     "format_dictionary",
     "format_links",
+    "format_mentions",
     "format_treebank",
     "open_lines",
     "parse_constituents",
     "parse_dictionary",
     "parse_links",
+    "parse_mentions",
     "parse_treebank",
     "read_bitext",
     "read_bytes",
     "read_constituents",
     "read_dictionary",
     "read_links",
+    "read_mentions",
     "read_treebank",
     "stream_bitext",
     "write_bitext",
