@@ -15,7 +15,7 @@ from isogloss.data import Bitext, Links, TagDictionary, Text, Treebank
 from isogloss.tasks.parse.options import CONSTRAINTS
 from isogloss.tasks.parse.styles import convert
 from isogloss.testing import check_effects
-from isogloss.testing.fuzz.models import bitext, constituents, links, new_treebank, treebank
+from isogloss.testing.fuzz.models import bitext, constituents, links, mentions, new_mentions, new_treebank, treebank
 
 TREES = treebank()
 TEXT = Text.of([TREES.words(s) for s in range(len(TREES))])
@@ -132,6 +132,20 @@ CASES: dict[str, Case] = {
         constituents(),
         ways=[{"trainer": name} for name in ("likelihood", "mira", "perceptron")],
         trials={"templates": [], "tags": [{"tags": "predicted", "trainer": "likelihood"}]},
+    ),
+    "extract.entities": Case(
+        {"iterations": 2},
+        lambda e: e.fit(mentions()),
+        new_mentions(),
+        ways=[{"model": model, "trainer": name} for model in ("chain", "segments") for name in ("likelihood", "mira")],
+        trials={
+            "templates": [("word", "look")],
+            "longest": [1],
+            "trainer": [{"trainer": "perceptron", "model": "chain"}],
+            "decoder": [{"decoder": "mbr", "threshold": 0.99, "trainer": "mira"}],
+            "threshold": [0.9],
+            "tags": ["given"],
+        },
     ),
     "parse.delexicalised": Case({"iterations": 1}, lambda e: e.fit([FEW, TAGGED[:5]], FEW), new_treebank()),
     "parse.dependency": Case(

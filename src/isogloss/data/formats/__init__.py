@@ -3,7 +3,7 @@
 from isogloss.data.formats.bitexts import read_bitext, stream_bitext, write_bitext
 from isogloss.data.formats.brackets import format_constituents, parse_constituents, read_constituents
 from isogloss.data.formats.conllu import format_treebank, parse_treebank, read_treebank
-from isogloss.data.formats.convert import BitextLike, as_bitext, as_gold, as_links, as_treebank
+from isogloss.data.formats.convert import BitextLike, as_bitext, as_gold, as_links, as_mentions, as_treebank
 from isogloss.data.formats.dictionaries import format_dictionary, parse_dictionary, read_dictionary
 from isogloss.data.formats.files import IsoglossWarning, atomic_write, open_lines, read_bytes
 from isogloss.data.formats.links import format_links, parse_links, read_links, write_links
@@ -15,6 +15,7 @@ __all__ = [
     "as_bitext",
     "as_gold",
     "as_links",
+    "as_mentions",
     "as_treebank",
     "atomic_write",
     "format_constituents",

@@ -65,8 +65,8 @@ class RoleOptions(PairOptions):
 
     syntax: str = option(
         default="hidden-dependency", choices=("none", "given", "joint", "hidden-dependency"),
-        help="Look at no trees, at those that the file has, learn those and sum over trees later (joint), or learn trees "
-        "with the roles, from nothing.",
+        help="Look at no trees, at those that the file has, learn those and sum over trees later (joint), or learn "
+        "trees with the roles, from nothing.",
     )  # fmt: skip
     features: str = option(
         default="all", choices=("all", "pairs"),
