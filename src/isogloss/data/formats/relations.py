@@ -10,12 +10,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isogloss.data.formats.files import PathOrName, name_of, read_bytes
 from isogloss.data.mentions import Entity, Mentions, Relation
 from isogloss.data.tokenise import tokenise
 from isogloss.data.treebank import Column
 from isogloss.errors import MentionsError
 
-__all__ = ["OTHER", "HeadSource", "MarkedSource", "are_heads", "are_marked", "parse_heads", "parse_marked"]
+__all__ = [
+    "OTHER",
+    "HeadSource",
+    "MarkedSource",
+    "are_heads",
+    "are_marked",
+    "parse_heads",
+    "parse_marked",
+    "read_answers",
+]
 
 OTHER = "Other"
 """What SemEval calls two names between which there is none of its relations."""
@@ -110,6 +120,32 @@ def parse_marked(data: bytes, name: str = "<memory>") -> Mentions:
     source = MarkedSource(np.array(numbers, np.int64), np.array(lines, np.int64), np.array(swapped, bool))
     made = Mentions.of(sentences, name)
     return Mentions(**{**vars(made), "source": source})
+
+
+def read_answers(path: PathOrName, gold: Mentions, encoding: str = "utf-8", errors: str = "strict") -> Mentions:
+    """The sentences of gold with the labels of a file of answers, a number and a label a line, or of one like gold."""
+    data, name = read_bytes(path, encoding=encoding, errors=errors), name_of(path)
+    source = gold.source
+    assert isinstance(source, MarkedSource)
+    if are_marked(data):
+        return parse_marked(data, name)
+    place = {int(number): s for s, number in enumerate(source.numbers)}
+    found: dict[int, list[Relation]] = {}
+    for line, text in enumerate(data.decode().splitlines(), 1):
+        fields = text.split()
+        if not fields:
+            continue
+        if len(fields) != 2 or not fields[0].isdigit():
+            raise MentionsError(f"{name}, line {line}: {text!r:.60} should be a number and a label, with a tab between")
+        s = place.get(int(fields[0]), -1)
+        if s < 0 or s in found:
+            what = "twice" if s in found else f"not in {gold.name}"
+            raise MentionsError(f"{name}, line {line}: sentence {fields[0]} is {what}. Is it of another file?")
+        found[s] = _relation(fields[1], bool(source.swapped[s]), name, line)
+    if len(found) < len(gold):
+        lost = next(int(source.numbers[s]) for s in range(len(gold)) if s not in found)
+        raise MentionsError(f"{name}: there is no line for sentence {lost} of {gold.name}, and every one needs one")
+    return gold.with_relations([found[s] for s in range(len(gold))])
 
 
 def _split_marked(text: str, name: str, number: int) -> tuple[list[str], list[tuple[int, int]]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -223,7 +224,7 @@ class Nodes:
         """What each node of a sentence says."""
         words, start = mentions.words(sentence), int(mentions.offsets[sentence])
         ends = (self.last[self.offsets[sentence] : self.offsets[sentence + 1]] + 1 - start).tolist()
-        return tuple(" ".join(words[begin:end]) for begin, end in zip([0, *ends[:-1]], ends, strict=True))
+        return tuple(" ".join(words[begin:end]) for begin, end in pairwise([0, *ends]))
 
     def couplings(self, pairs: NamePairs, tree: str) -> tuple[Couplings, Ints, Ints]:
         """Connectors of all pairs; the pair of each among all, and its direction."""
