@@ -15,7 +15,17 @@ from isogloss.data import Bitext, Links, TagDictionary, Text, Treebank
 from isogloss.tasks.parse.options import CONSTRAINTS
 from isogloss.tasks.parse.styles import convert
 from isogloss.testing import check_effects
-from isogloss.testing.fuzz.models import bitext, constituents, links, mentions, new_mentions, new_treebank, treebank
+from isogloss.testing.fuzz.models import (
+    bitext,
+    constituents,
+    links,
+    mentions,
+    new_mentions,
+    new_treebank,
+    proposed,
+    related,
+    treebank,
+)
 
 TREES = treebank()
 TEXT = Text.of([TREES.words(s) for s in range(len(TREES))])
@@ -146,6 +156,20 @@ CASES: dict[str, Case] = {
             "threshold": [0.9],
             "tags": ["given"],
         },
+    ),
+    "extract.relations": Case(
+        {"iterations": 2},
+        lambda e: e.fit(related()),
+        samples.relations("en-de"),
+        ways=[{"syntax": name} for name in ("none", "hidden-dependency", "hidden-constituency")],
+        trials={"threshold": [0.02], "syntax": ["hidden-dependency"], "min_count": [3], "min_word": [5], "bits": [5]},
+    ),
+    "extract.roles": Case(
+        {"iterations": 2, "senses": False},
+        lambda e: e.fit(proposed()),
+        samples.propositions("en-de"),
+        ways=[{"syntax": name} for name in ("none", "given", "joint", "hidden-dependency")],
+        trials={"threshold": [0.02], "senses": [True], "min_count": [3], "min_word": [5], "bits": [5]},
     ),
     "parse.delexicalised": Case({"iterations": 1}, lambda e: e.fit([FEW, TAGGED[:5]], FEW), new_treebank()),
     "parse.dependency": Case(

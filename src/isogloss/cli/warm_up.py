@@ -106,6 +106,15 @@ LINES = (
     "extract apply names en-de.en.txt -o names.conll",
     "extract apply segments en-de.en.conll -o segments.conll",
     "extract score segments.conll en-de.en.conll --against segments.conll -o names.txt",
+    "extract train en-de.en.relations.txt --task relations --iterations 2 --tagger tagger --save relations",
+    "extract train en-de.en.relations.txt --task relations --syntax hidden-dependency --iterations 2 --save links",
+    "extract train en-de.en.relations.txt --task relations --syntax hidden-dependency --crossing --iterations 2 "
+    "--save any",
+    "extract train en-de.en.up.conllu --task roles --iterations 2 --save roles",
+    "extract apply relations en-de.en.relations.txt -o relations.txt",
+    "extract apply roles en-de.en.up.conllu -o roles.conllu",
+    "extract score relations.txt en-de.en.relations.txt -o relations.score",
+    "extract score roles.conllu en-de.en.up.conllu -o roles.score",
     "constituency score en-de.en.mrg en-de.en.mrg --breakdown -o brackets.txt",
 )
 """Command lines that use every kernel, on the bundled sample; each may use what those before it wrote."""

@@ -14,6 +14,7 @@ from isogloss.structures.chain import Chain, Chains
 from isogloss.structures.factored_chain import FactoredChain, FactoredChains
 from isogloss.structures.factorgraph import FactorGraph, FactorGraphs
 from isogloss.structures.family_tree import FamilyTrees
+from isogloss.structures.hidden import Couplings, HiddenTree, HiddenTrees, link_number
 from isogloss.structures.itg import Itg
 from isogloss.structures.itg_batch import Itgs
 from isogloss.structures.itg_parts import Blocks, Terminal
@@ -39,6 +40,7 @@ __all__ = [
     "Candidates",
     "Chain",
     "Chains",
+    "Couplings",
     "FactorGraph",
     "FactorGraphs",
     "FactoredChain",
@@ -47,6 +49,8 @@ __all__ = [
     "FamilyTrees",
     "Fertility",
     "Flat",
+    "HiddenTree",
+    "HiddenTrees",
     "InfeasibleError",
     "Itg",
     "Itgs",
@@ -73,6 +77,7 @@ __all__ = [
     "TreeParts",
     "ValenceTree",
     "ValenceTrees",
+    "link_number",
     "neighbour_pairs",
     "span_number",
     "spans_of",
