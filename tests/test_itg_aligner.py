@@ -15,6 +15,7 @@ from isogloss.errors import LinksError, ParameterError
 from isogloss.structures import Blocks, Flat, Itg
 from isogloss.tasks.align import ItgAligner
 from isogloss.tasks.align.features import FeatureExtractor, PairFeatures
+from isogloss.tasks.align.supervised.applying import competitive, links_at
 from isogloss.tasks.align.supervised.blocks import block_parts, find_candidates, largest_block
 from isogloss.tasks.align.supervised.charts import BlockItg, FlatItgs, Pruner
 from isogloss.tasks.align.supervised.parts import take_pairs
@@ -277,6 +278,52 @@ def test_threshold_may_be_found_on_held_out_folds_and_the_simple_grammar_taken()
 def test_learns_from_gold(trainer):
     bitext, links = held_out()
     assert fitted(trainer).score(bitext, links).aer < 35
+
+
+def runs_of(p, threshold):
+    """Competitive thresholding cell by cell."""
+    kept = {(i, j) for i in range(p.shape[0]) for j in range(p.shape[1]) if p[i, j] >= threshold}
+    while True:
+        gone = set()
+        for axis in (0, 1):
+            for line in {cell[axis] for cell in kept}:
+                own = sorted(cell for cell in kept if cell[axis] == line)
+                best = max(own, key=lambda cell: (p[cell], -cell[1 - axis]))
+                for cell in own:
+                    low, high = sorted((cell[1 - axis], best[1 - axis]))
+                    between = {(line, k) if axis == 0 else (k, line) for k in range(low, high + 1)}
+                    if not between <= kept:
+                        gone.add(cell)
+        if not gone:
+            return kept
+        kept -= gone
+
+
+def test_competitive_thresholding_keeps_one_run_a_word():
+    rng = np.random.default_rng(5)
+    scattered = 0
+    for shape in [(0, 0), (1, 0), (1, 1), (1, 7), (6, 1), *[(5, 7)] * 40, *[(8, 4)] * 40]:
+        p = np.round(rng.random(shape), 2)  # with ties
+        found = competitive(p, 0.45)
+        assert links_at(found) == runs_of(p, 0.45)
+        assert len(set(p.ravel())) < p.size or links_at(competitive(p.T, 0.45)) == {(j, i) for i, j in links_at(found)}
+        scattered += int((p >= 0.45).sum() - found.sum())
+    assert scattered > 100
+
+
+def test_competitive_links_are_among_those_above_the_threshold():
+    features = extractor().transform(text().part(0, 15))
+    plain = fitted("likelihood")
+    options = plain.get_params() | {"competitive": True, "threshold": 0.1}
+    some = ItgAligner(**options).fit_features(features, gold()[:15])
+    every = ItgAligner(**options | {"competitive": False}).fit_features(features, gold()[:15])
+    assert some.weights_ == every.weights_
+    kept, above = (each.predict_features(features) for each in (some, every))
+    assert all(a.links <= b.links for a, b in zip(kept, above)) and len(kept.source) < len(above.source)
+    assert ItgAligner(competitive=True).ways() == ("likelihood",)
+    for given in ({"trainer": "mira"}, {"missed": 3.0}, {"targets": "gold", "blocks": None}):
+        with pytest.raises(ParameterError):
+            ItgAligner(competitive=True, **given).check_params()
 
 
 def test_best_links_are_an_alignment_of_the_grammar():

@@ -229,6 +229,10 @@ class ItgOptions(SupervisedOptions):
     grammar: str = option(
         default="normal", choices=("normal", "simple"), help="Build each alignment in one way, or in several."
     )
+    competitive: bool = option(
+        default=False, needs={"trainer": ("likelihood", AUTO)},
+        help="Keep only links that stand together with the best of their row and of their column.",
+    )  # fmt: skip
     prune: bool = option(default=True, help="Leave out what both directions of the HMM hold for impossible.")
     confident: float = option(
         default=0.9, least=0, most=1, help="Links with a posterior above this are broken by few cells that are kept."

@@ -20,7 +20,8 @@ from isogloss.progress import Progress
 from isogloss.structures import Blocks, Flat, Itg, Matching
 from isogloss.tasks.align.features import FeatureExtractor, PairFeatures
 from isogloss.tasks.align.options import ItgOptions
-from isogloss.tasks.align.supervised.base import LinkSet, SupervisedAligner, _cells, links_above
+from isogloss.tasks.align.supervised.applying import competitive, links_at
+from isogloss.tasks.align.supervised.base import LinkSet, SupervisedAligner, _cells
 from isogloss.tasks.align.supervised.blocks import (
     SIDES,
     BlockParts,
@@ -80,6 +81,9 @@ class ItgAligner(ItgOptions, SupervisedAligner):
         makes little difference. "mira": the most that one pair may change the weights by, 0.01 unless given.
     threshold : float or "auto", optional
         As for all aligners; 0.33 with "likelihood", unless given.
+    competitive : bool
+        With "likelihood", of the links above the threshold keep those that stand together with the best of their row
+        and of their column (competitive thresholding): for texts where a word is never linked to scattered words.
     prune : bool
         Leave out what both directions of the HMM behind the features hold for impossible; without these features,
         nothing is left out. Training takes place among what is left: the target is the nearest to gold there.
@@ -133,11 +137,18 @@ class ItgAligner(ItgOptions, SupervisedAligner):
         found = super().ways()
         if self.missed is not None or self.spurious != 1.0:
             found = tuple(way for way in found if way in self.COSTED)
-        return tuple(way for way in found if way != "likelihood") if self.targets == "gold" else found
+        if self.targets == "gold":
+            found = tuple(way for way in found if way != "likelihood")
+        return tuple(way for way in found if way == "likelihood") if self.competitive else found
 
     def check_params(self) -> None:
         """`ParameterError` for an option that makes no sense."""
         super().check_params()
+        if not self.ways():
+            raise ParameterError(
+                'ItgAligner: competitive=True goes with trainer="likelihood", and costs (missed, spurious) and '
+                'targets="gold" with trainer="mira". Leave out one of them'
+            )
         if self.targets == "gold" and (self.trainer == "likelihood" or self.blocks is not None):
             raise ParameterError(
                 'ItgAligner: targets="gold" goes with trainer="mira" without blocks; gold that the grammar cannot '
@@ -206,7 +217,11 @@ class ItgAligner(ItgOptions, SupervisedAligner):
         if self.way != "likelihood":
             return list(distributions.argmax())
         threshold = self.threshold if isinstance(self.threshold, float) else THRESHOLD
-        return [links_above(p, threshold) for p in distributions.marginals()]
+        return [links_at(self.above(p, threshold)) for p in distributions.marginals()]
+
+    def above(self, probability: Array, threshold: float) -> NDArray[np.bool_]:
+        """Cells that reach the threshold; with `competitive`, in one run with the best of their row and column."""
+        return competitive(probability, threshold) if self.competitive else super().above(probability, threshold)
 
     def spread(self, flat: Any, links: Any) -> Array:
         return spread_to_blocks(flat, links)
