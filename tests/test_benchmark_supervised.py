@@ -78,8 +78,27 @@ def test_jobs_are_chosen_by_study_text_and_model() -> None:
 
 def test_compared_rows_are_rows_that_are_run() -> None:
     known = set(studies.jobs())
-    for title, a, b in studies.comparisons():
-        assert a in known and b in known and a != b, title
+    every = list(studies.comparisons())
+    assert all(pair.better in known and pair.worse in known and pair.better != pair.worse for pair in every)
+    keys = [(pair.better.text, pair.better.n_train, pair.title) for pair in every]
+    assert len(set(keys)) == len(keys)
+
+
+def test_verdicts_are_those_of_paired_tests() -> None:
+    def test(difference: float, p: float) -> dict[str, str]:
+        return {"difference": str(difference), "p": str(p)}
+
+    assert verdicts.judged([9, 8], [test(-1, 0.01)]) == "yes: 9.00, 8.00"
+    assert verdicts.judged([9, 8], [test(-1, 0.3)]) == "not shown: 9.00, 8.00 (p = 0.3)"
+    assert verdicts.judged([9, 8, 8.1], [test(-1, 0.01), test(0.1, 0.6)]) == "not shown: 9.00, 8.00, 8.10 (p = 0.6)"
+    assert verdicts.judged([9, 10], [test(1, 0.01)]).startswith("**no**: 9.00, 10.00")
+    assert verdicts.judged([9, 10], [test(1, 0.01)], falling=False) == "yes: 9.00, 10.00"
+    assert verdicts.judged([9, 8], [None]) == "*not tested yet*: 9.00, 8.00"
+
+
+def test_verdicts_ask_for_tests_that_are_made() -> None:
+    lines = list(verdicts._hansards(verdicts.Find([]), {}))
+    assert len(lines) > 30 and all("not measured yet" in verdict for _, verdict in lines)
 
 
 def test_draws_are_nested_and_suggestions_see_only_what_is_aligned() -> None:
