@@ -11,11 +11,12 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.quality.supervised import active, run, studies, texts, verdicts
+from benchmarks.quality.supervised import active, checks, run, studies, texts, verdicts
 from benchmarks.quality.supervised.models import NotYet, model
 
 from isogloss import samples
 from isogloss.data import Bitext, Links
+from isogloss.structures import Blocks, Itg, Matching
 from isogloss.tasks.align.features import FeatureExtractor, PairFeatures
 
 
@@ -126,3 +127,21 @@ def test_the_model_of_a_set_is_chosen_by_cross_validation_not_by_test() -> None:
 def test_models_that_do_not_exist_say_so() -> None:
     with pytest.raises(NotYet, match="guess"):
         model("matching", trainer="guess").make(0, 1)
+
+
+def test_nearest_links_of_larger_classes_are_nearer_to_gold(bitext: Bitext) -> None:
+    gold = samples.gold("en-de")
+    for k in range(20):
+        scores = checks._gold_scores(gold, k, tuple(map(len, bitext[k])))
+        assert (scores > 0).sum() == len({*gold[k].links, *gold[k].possible}) and set(scores.ravel()) <= {-1.0, 1.0}
+        blocks = Itg(scores, blocks=Blocks.from_links(scores, checks.LARGEST_BLOCK, mean=False))
+        one, itg, bitg = (
+            sum(scores[link] for link in dist.argmax()) for dist in (Matching(scores), Itg(scores), blocks)
+        )
+        assert one >= itg and bitg >= itg
+
+
+def test_the_best_dice_of_each_word_is_one_link_a_word() -> None:
+    scores = np.array([[0.5, 0.2], [0.0, 0.0], [0.1, 0.9]])
+    assert checks._best_of_each(scores) == {(0, 0), (2, 1)}
+    assert checks._transposed(checks._best_of_each(scores.T)) == {(0, 0), (2, 1)}
