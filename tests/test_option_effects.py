@@ -129,10 +129,11 @@ CASES: dict[str, Case] = {
         {"tune": False, "iterations": 2, "features": FEATURES},
         with_gold,
         PAIRS,
-        ways=[{"trainer": name} for name in ("likelihood", "mira")],
+        ways=[{"trainer": name} for name in ("likelihood", "mira", "softmax-margin")],
         trials={
             **EXTRACTED,
             "chart_limit": [100_000],
+            "competitive": [{"competitive": True, "threshold": 0.01, "trainer": "likelihood"}],
             "tune": [{"tune": True, "threshold": "auto", "trainer": "mira"}],
         },
     ),

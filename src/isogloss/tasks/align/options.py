@@ -31,7 +31,7 @@ SETS = (
 )  # fmt: skip
 """Sets of features that are on if nothing else is said; "blocks" and "pairs" are there too."""
 AUTO = "auto"
-COSTED = ("frank-wolfe", "extragradient", "mira", "subgradient")
+COSTED = ("frank-wolfe", "extragradient", "mira", "subgradient", "softmax-margin")
 """Trainers of aligners that look at costs of errors."""
 LOWERCASE = "Compare words without case, or keep upper and lower case apart."
 MARGINS = "Find weights by the largest margin (frank-wolfe and its like), or one pair after the other."
@@ -218,9 +218,9 @@ class ItgOptions(SupervisedOptions):
     """Options of `ItgAligner`, but for `chart_limit`, whose limit is that of its structure."""
 
     trainer: str = option(
-        default=AUTO, choices=(AUTO, "likelihood", "mira"),
-        help="Raise the probability of what is nearest to gold, push the best alignment below the target (mira), or "
-        "take what does better in cross-validation (auto).",
+        default=AUTO, choices=(AUTO, "likelihood", "mira", "softmax-margin"),
+        help="Raise the probability of what is nearest to gold, with costs of errors (softmax-margin), push "
+        "the best alignment below the target (mira), or take what does better in cross-validation (auto).",
     )  # fmt: skip
     blocks: int | str | None = option(
         default="auto", choices=("auto", None), kind=int, least=2, most=100,
@@ -229,6 +229,10 @@ class ItgOptions(SupervisedOptions):
     grammar: str = option(
         default="normal", choices=("normal", "simple"), help="Build each alignment in one way, or in several."
     )
+    competitive: bool = option(
+        default=False, needs={"trainer": ("likelihood", AUTO)},
+        help="Keep only links that stand together with the best of their row and of their column.",
+    )  # fmt: skip
     prune: bool = option(default=True, help="Leave out what both directions of the HMM hold for impossible.")
     confident: float = option(
         default=0.9, least=0, most=1, help="Links with a posterior above this are broken by few cells that are kept."
