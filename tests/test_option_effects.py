@@ -96,9 +96,12 @@ CASES: dict[str, Case] = {
             trials={
                 "lexicon": [LEXICON],
                 "max_length": [6],
+                "train_length": [6],
                 "smoothing": [1.0],
+                "model1_constraint": [{"model1_constraint": "agreement", "model1_iterations": 3}],
                 "decode": [{"decode": "viterbi", "symmetrise": "union"}],
                 "leave_out": [{"leave_out": 0.0, "iterations": 3}],
+                **({} if name == "hmm" else {"final": []}),  # only the HMM takes it
             },
         )
         for name in ("hmm", "model1", "model2")
