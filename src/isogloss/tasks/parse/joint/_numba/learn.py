@@ -6,7 +6,6 @@ import numpy as np
 from numba import njit
 
 from isogloss.tasks.parse.joint._numba.build import build
-from isogloss.tasks.parse.joint._numba.features import morph_places, pos_places, see_link, word_places, workspace
 from isogloss.tasks.parse.joint._numba.propagate import (
     chain,
     chain_chart,
@@ -284,28 +283,33 @@ def _consistency_derivatives(sentence, shape, table, graph, node, a, p, q, small
 
 
 @njit(cache=True, nogil=True)
-def _put_all(places, values, at, start, slots, count, off):
-    places, values = _roomy(places, values, at, count)
-    for k in range(count):
-        places[at + k], values[at + k] = start + slots[k], off
-    return places, values, at + count
+def _put_all(places, values, at, start, graph, k, off):
+    """A derivative for each feature of list k."""
+    first, last = graph.fired_ends[k], graph.fired_ends[k + 1]
+    places, values = _roomy(places, values, at, last - first)
+    for j in range(first, last):
+        places[at], values[at] = start + graph.fired[j], off
+        at += 1
+    return places, values, at
 
 
 @njit(cache=True, nogil=True)
 def _link_derivatives(sentence, shape, graph, chances, small, places, values, at):
     """Right less expected features of WORD-LINK, POS-LINK and MORPH-LINK."""
-    n_attributes, start, work = len(shape.sizes), shape.link_start, workspace()
-    n, f = len(sentence.words) - 1, 0
+    n_attributes, start, n, f = len(shape.sizes), shape.link_start, len(sentence.words) - 1, 0
     for child in range(1, n + 1):
         for head in range(n + 1):
             if head == child:
                 continue
             right = sentence.heads[child] == head
             off = (1.0 if right else 0.0) - chances[head, child]
-            skip = abs(off) <= small and chances[head, child] <= small
-            see_link(sentence, head, child, work)
+            if abs(off) <= small and chances[head, child] <= small:  # nothing to learn: on to the factors of the next
+                while f < len(graph.head) and graph.head[f] == head and graph.child[f] == child:
+                    f += 1
+                continue
+            k = graph.fired_first[head, child]
             if abs(off) > small:
-                places, values, at = _put_all(places, values, at, start, work[3], word_places(shape, work), off)
+                places, values, at = _put_all(places, values, at, start, graph, k, off)
             for a in range(n_attributes):
                 x, y = head * n_attributes + a, child * n_attributes + a
                 here = f < len(graph.head) and graph.head[f] == head and graph.child[f] == child
@@ -319,11 +323,12 @@ def _link_derivatives(sentence, shape, graph, chances, small, places, values, at
                 scale = 0.0
                 if here:
                     scale = _scale(graph, f, last - first, end - begin)
-                for i in range(0 if skip else last - first):
+                for i in range(last - first):
                     for j in range(end - begin):
                         v, w = sentence.values[first + i], sentence.values[begin + j]
                         if a and not (w and (v or shape.government)):
                             continue
+                        k += 1
                         cell = chances[head, child]
                         if here:
                             cell = graph.given[graph.rooms[f] + i] * graph.given[graph.rooms[f] + last - first + j]
@@ -332,13 +337,8 @@ def _link_derivatives(sentence, shape, graph, chances, small, places, values, at
                             cell = 0.0  # cannot be: a factor that is not constant has its place
                         good = right and i == sentence.gold[x] and j == sentence.gold[y]
                         off = (1.0 if good else 0.0) - cell
-                        if abs(off) <= small:
-                            continue
-                        if a == 0:
-                            count = pos_places(shape, v, w, work)
-                        else:
-                            count = morph_places(shape, a, v, w, work)
-                        places, values, at = _put_all(places, values, at, start, work[3], count, off)
+                        if abs(off) > small:
+                            places, values, at = _put_all(places, values, at, start, graph, k, off)
                 f += here
     return places, values, at
 
