@@ -228,21 +228,21 @@ def _bigram_derivatives(sentence, shape, a, node, pairs, tags, small, places, va
 
 @njit(cache=True, nogil=True)
 def _tag_derivatives(sentence, shape, potentials, graph, tags, small, places, values, at):
-    """Right less expected features of TAG-UNIGRAM, TAG-BIGRAM and TAG-CONSISTENCY."""
+    """Right less expected features of TAG-BIGRAM, TAG-CONSISTENCY and TAG-UNIGRAM.
+
+    Chains speak once more, attribute by attribute, so that what others said reaches the neighbours; `tags` gets beliefs.
+    """
     n_attributes, n = len(shape.sizes), len(sentence.words) - 1
     most = shape.sizes.max() + 1
-    chart, p, q = chain_chart(sentence, n_attributes), np.empty(most), np.empty(most)
-    for node in range(1, n + 1):
-        own = sentence.starts[(node + 1) * n_attributes] - sentence.starts[node * n_attributes]
-        features = sentence.feature_starts[node + 1] - sentence.feature_starts[node]
-        places, values = _roomy(places, values, at, own * features)
-        at = _unigram_derivatives(sentence, shape, tags, node, small, places, values, at)
+    chart, p, q, nothing = chain_chart(sentence, n_attributes), np.empty(most), np.empty(most), np.zeros(len(tags))
     for a in range(n_attributes):
         chain(sentence, shape, neighbours_of(shape, potentials, a), a, graph, chart, True)
         start, stop = 0, 0
         for node in range(1, n + 1):
             x = node * n_attributes + a
-            own = sentence.starts[x + 1] - sentence.starts[x]
+            first, last = sentence.starts[x], sentence.starts[x + 1]
+            distribution(graph.totals, nothing, first, last, tags[first:last])
+            own = last - first
             before = sentence.starts[x - n_attributes + 1] - sentence.starts[x - n_attributes]
             start, stop = stop, stop + own * chart.sizes[node - 1]
             parts = sentence.starts[node * n_attributes + 1] - sentence.starts[node * n_attributes]
@@ -257,6 +257,11 @@ def _tag_derivatives(sentence, shape, potentials, graph, tags, small, places, va
                 at = _consistency_derivatives(
                     sentence, shape, table_within, graph, node, a, p, q, small, places, values, at
                 )
+    for node in range(1, n + 1):
+        own = sentence.starts[(node + 1) * n_attributes] - sentence.starts[node * n_attributes]
+        features = sentence.feature_starts[node + 1] - sentence.feature_starts[node]
+        places, values = _roomy(places, values, at, own * features)
+        at = _unigram_derivatives(sentence, shape, tags, node, small, places, values, at)
     return places, values, at
 
 
@@ -379,21 +384,21 @@ def gradient(sentence, shape, weights, potentials, links, tag, projective, singl
         The log-likelihood, with Bethe's log Z; 0 without links, where nobody looks at it.
     """
     graph = build(sentence, shape, weights, links)
-    score = gold_score(sentence, shape, weights, potentials, graph, links)
+    score = gold_score(sentence, shape, weights, potentials, graph, links) if links else 0.0
     propagate(sentence, shape, potentials, graph, links, projective, single, iterations, tolerance)
     size = len(sentence.words)
     tags, chances = np.zeros(len(sentence.values)), np.zeros((size, size))
     places, values, at = np.empty(4096, np.int64), np.empty(4096), 0
-    _settle(sentence, shape, potentials, graph)
-    _read(sentence, graph, links, tags, chances)
     if links:
+        _settle(sentence, shape, potentials, graph)
+        _read(sentence, graph, links, tags, chances)
         _refresh(sentence, len(shape.sizes), graph)
         places, values, at = _link_derivatives(sentence, shape, graph, chances, small, places, values, at)
     if tag:
         places, values, at = _tag_derivatives(sentence, shape, potentials, graph, tags, small, places, values, at)
     if links:
         score -= bethe(sentence, shape, potentials, graph, links, projective, single)
-    return places[:at], values[:at], score if links else 0.0
+    return places[:at], values[:at], score
 
 
 @njit(cache=True, nogil=True)
