@@ -21,6 +21,8 @@ __all__ = ["Cfg", "CfgParts", "Cfgs", "Derivation", "Grammar"]
 Derivation = frozenset[tuple[int, int, int, int]]
 """A tree: for each node where it begins and ends, the symbol that the node above sees, and the one that was made."""
 Ints = NDArray[np.int64]
+NEGLIGIBLE = 1e-14
+"""Symbols over spans with less posterior are not followed further down."""
 
 
 class CfgParts(NamedTuple):
@@ -214,9 +216,9 @@ class Cfg(One[Derivation]):
         + \sum_{(i, j, A) \text{ made}} inner[(i, j), A] + \sum_{(i, j, A) \text{ seen}} outer[(i, j), A] \Big)
 
     Every span of a binary tree has a symbol that was made, of two parts by a binary rule, or of a word, and one that
-    the rule above sees: the same, or another that a unary rule makes of it. A rule with its place is scored by the rule and
-    by its left-hand side over its span; −∞ in `inner` or `outer` forbids a symbol over a span, which is how a chart is
-    pruned, and how words get their tags.
+    the rule above sees: the same, or another that a unary rule makes of it. A rule with its place is scored by the rule
+    and by its left-hand side over its span; −∞ in `inner` or `outer` forbids a symbol over a span, which is how a chart
+    is pruned, and how words get their tags.
 
     Parameters
     ----------
@@ -298,6 +300,9 @@ class Cfgs(ProgramBatch[Derivation]):
     scores : Stack
         float64[n_parts] for each sentence.
     grammar : Grammar
+    least : float
+        Symbols over spans with less posterior than this are not followed further down when marginals are found: more
+        is faster, and enough where marginals decide what is worth a look.
 
     Examples
     --------
@@ -307,7 +312,8 @@ class Cfgs(ProgramBatch[Derivation]):
     [1.0, 1.0, 1.0, 2.0, 5.0, 14.0]
     """
 
-    def __init__(self, scores: Stack, grammar: Grammar) -> None:
+    def __init__(self, scores: Stack, grammar: Grammar, *, least: float = NEGLIGIBLE) -> None:
+        self.least = least
         if scores.shapes.shape[1] != 1:
             raise ParameterError("Cfgs: scores should be one vector for every sentence; see Grammar.scores")
         self.scores, self.grammar = scores.checked("Cfgs: scores"), grammar
@@ -321,13 +327,13 @@ class Cfgs(ProgramBatch[Derivation]):
             )
 
     def __getitem__(self, s: int) -> Cfg:
-        return Cfg(Cfgs(self.scores.take(np.array([s])), self.grammar))
+        return Cfg(Cfgs(self.scores.take(np.array([s])), self.grammar, least=self.least))
 
     def _remake(self, scores: Stack) -> Self:
-        return type(self)(scores, self.grammar)
+        return type(self)(scores, self.grammar, least=self.least)
 
     def _take(self, items: NDArray[np.int64]) -> Cfgs:
-        return Cfgs(self.scores.take(items), self.grammar)
+        return Cfgs(self.scores.take(items), self.grammar, least=self.least)
 
     def _draws(self) -> Ints:
         return 4 * self.lengths
@@ -341,7 +347,7 @@ class Cfgs(ProgramBatch[Derivation]):
         layout = given, self.scores.offsets, self.lengths, self.grammar.n_symbols
         rules = self.grammar._sorted
         if isinstance(semiring, Log):
-            run_sentences(sum_cfgs, len(self), *layout, *rules.pairs, grad, values)
+            run_sentences(sum_cfgs, len(self), *layout, *rules.pairs, self.least, grad, values)
         if np.isnan(values).any():
             run_sentences(sweep_cfgs, len(self), semiring, *layout, *rules.parents, u, starts, grad, values)
         return values, self.scores.like(grad)

@@ -20,8 +20,6 @@ from isogloss.structures._numba.semiring import total, weights
 
 __all__ = ["sum_cfgs", "sweep_cfgs"]
 
-NEGLIGIBLE = 1e-14
-"""Cells with less posterior are not followed further down."""
 _APART = 60.0
 """Scores of this size and more are not multiplied as probabilities."""
 
@@ -66,7 +64,7 @@ def _apart(scores, first, last):
 
 
 @njit(cache=True, nogil=True)
-def _stretch(n, i, j, symbols, m_top, left, right, live_left, live_right, f, one, other):
+def _stretch(n, i, j, symbols, m_top, left, right, ranges, f, one, other):
     """Left and right parts of all splits of a span, times what their scales are beside the largest; returns that."""
     size = n + 1
     high = -np.inf
@@ -77,24 +75,28 @@ def _stretch(n, i, j, symbols, m_top, left, right, live_left, live_right, f, one
     for k in range(i + 1, j):
         f[k] = np.exp(m_top[i, k] + m_top[k, j] - high)
     for a in range(symbols):
-        if live_left[i, a]:
-            at, to = (i * symbols + a) * size, a * size
-            for k in range(i + 1, j):
-                one[to + k] = left[at + k] * f[k]
-        if len(other) and live_right[j, a]:
-            at, to = (j * symbols + a) * size, a * size
-            for k in range(i + 1, j):
+        at, to = (i * symbols + a) * size, a * size
+        for k in range(ranges[0, i, a], min(ranges[1, i, a], j - 1) + 1):
+            one[to + k] = left[at + k] * f[k]
+        if len(other):
+            at = (j * symbols + a) * size
+            for k in range(max(ranges[2, j, a], i + 1), ranges[3, j, a] + 1):
                 other[to + k] = right[at + k] * f[k]
     return high
 
 
+@njit(cache=True, nogil=True, inline="always")
+def _splits(i, j, b, c, ranges):
+    """The first and the last place at which b may end and c begin."""
+    return max(ranges[0, i, b], max(ranges[2, j, c], i + 1)), min(min(ranges[1, i, b], j - 1), ranges[3, j, c])
+
+
 @njit(cache=True, nogil=True, error_model="numpy")
-def _inside(n, symbols, rules, pairs, starts, parents, lone, upper, lower, factors, f, one, charts, live, inner, m_own,
-            m_top, high):  # fmt: skip
+def _inside(n, symbols, rules, pairs, firsts, starts, parents, lone, upper, lower, factors, f, one, charts, ranges,
+            inner, m_own, m_top, high):  # fmt: skip
     """Fill the charts; log Z, −∞ where nothing is left."""
     size, none = n + 1, np.empty(0)
     left, right = charts[0], charts[1]
-    live_left, live_right = live[0], live[1]
     row, top = np.empty(symbols), np.empty(symbols)
     for j in range(1, size):
         for i in range(j - 1, -1, -1):
@@ -105,15 +107,19 @@ def _inside(n, symbols, rules, pairs, starts, parents, lone, upper, lower, facto
                     row[a] = factors[0, s, a]
             else:
                 row[:] = 0.0
-                scale = _stretch(n, i, j, symbols, m_top, left, right, live_left, live_right, f, one, none)
+                scale = _stretch(n, i, j, symbols, m_top, left, right, ranges, f, one, none)
                 if scale > -np.inf:
-                    for p in range(len(pairs)):
-                        b, c = pairs[p, 0], pairs[p, 1]
-                        if live_left[i, b] and live_right[j, c]:
-                            mass = _dot(one, b * size + i + 1, right, (j * symbols + c) * size + i + 1, j - i - 1)
-                            if mass > 0.0:
-                                for q in range(starts[p], starts[p + 1]):
-                                    row[parents[q]] += rules[q] * mass
+                    for b in range(symbols):
+                        if ranges[0, i, b] >= j:
+                            continue
+                        for p in range(firsts[b], firsts[b + 1]):
+                            c = pairs[p, 1]
+                            low, last = _splits(i, j, b, c, ranges)
+                            if low > last:
+                                continue
+                            mass = _dot(one, b * size + low, right, (j * symbols + c) * size + low, last - low + 1)
+                            for q in range(starts[p], starts[p + 1]):
+                                row[parents[q]] += rules[q] * mass
                     for a in range(symbols):
                         row[a] *= factors[0, s, a]
             high[s] = scale
@@ -137,7 +143,8 @@ def _inside(n, symbols, rules, pairs, starts, parents, lone, upper, lower, facto
                 if top[a] > 0.0:
                     left[(i * symbols + a) * size + j] = top[a]
                     right[(j * symbols + a) * size + i] = top[a]
-                    live_left[i, a], live_right[j, a] = True, True
+                    ranges[0, i, a], ranges[1, i, a] = min(ranges[0, i, a], j), j
+                    ranges[2, j, a], ranges[3, j, a] = i, max(ranges[3, j, a], i)
     if m_top[0, n] == -np.inf:
         return -np.inf
     mass = 0.0
@@ -147,13 +154,17 @@ def _inside(n, symbols, rules, pairs, starts, parents, lone, upper, lower, facto
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _outside(n, symbols, rules, pairs, starts, parents, lone, upper, lower, factors, f, one, other, charts, live, inner,
-             m_own, m_top, high, value, counts, lone_counts, cells, outer):  # fmt: skip
+def _outside(n, symbols, rules, pairs, starts, parents, lone, upper, lower, factors, f, one, other, charts, ranges,
+             inner, m_own, m_top, high, value, least, counts, lone_counts, cells, outer):  # fmt: skip
     """Posteriors from the charts; an outside number is what its inside number is to be multiplied with."""
     size = n + 1
     left, right, out_left, out_right = charts[0], charts[1], charts[2], charts[3]
-    live_left, live_right = live[0], live[1]
-    out, below = np.empty(symbols), np.empty(symbols)
+    out, below, sums = np.empty(symbols), np.empty(symbols), np.zeros(len(pairs))
+    touched, pair_of = np.empty(len(parents) + 1, np.int64), np.empty(len(parents), np.int64)
+    for p in range(len(pairs)):
+        pair_of[starts[p] : starts[p + 1]] = p
+    by_parent = np.argsort(parents, kind="mergesort")
+    bounds = np.searchsorted(parents[by_parent], np.arange(symbols + 1))
     for i in range(n):
         for j in range(n, i, -1):
             s = _number(i, j, n)
@@ -164,7 +175,7 @@ def _outside(n, symbols, rules, pairs, starts, parents, lone, upper, lower, fact
                 at, to = (i * symbols + a) * size + j, (j * symbols + a) * size + i
                 out[a] = np.exp(m_top[0, n] - value) if j - i == n else out_left[at] + out_right[to]
                 mass += left[at] * out[a]
-            if mass < NEGLIGIBLE:
+            if mass < least:
                 continue
             if len(lone):
                 for a in range(symbols):
@@ -186,33 +197,40 @@ def _outside(n, symbols, rules, pairs, starts, parents, lone, upper, lower, fact
                 continue
             share = np.exp(high[s] - m_own[s])
             for a in range(symbols):
-                below[a] *= factors[0, s, a] * share
-            _stretch(n, i, j, symbols, m_top, left, right, live_left, live_right, f, one, other)
-            for p in range(len(pairs)):
+                below[a] *= factors[0, s, a] * share if cells[s, a] >= least else 0.0
+            _stretch(n, i, j, symbols, m_top, left, right, ranges, f, one, other)
+            found = 0
+            for a in range(symbols):
+                if below[a] > 0.0:
+                    for t in range(bounds[a], bounds[a + 1]):
+                        p = pair_of[by_parent[t]]
+                        if sums[p] == 0.0:
+                            touched[found] = p
+                            found += 1
+                        sums[p] += rules[by_parent[t]] * below[a]
+            for t in range(found):
+                p = touched[t]
+                passed, sums[p] = sums[p], 0.0
                 b, c = pairs[p, 0], pairs[p, 1]
-                if not (live_left[i, b] and live_right[j, c]):
-                    continue
-                passed = 0.0
-                for q in range(starts[p], starts[p + 1]):
-                    passed += rules[q] * below[parents[q]]
-                if passed == 0.0:
+                low, last = _splits(i, j, b, c, ranges)
+                if low > last or passed == 0.0:
                     continue
                 at, to = b * size, c * size
-                mass = _dot(one, at + i + 1, right, (j * symbols + c) * size + i + 1, j - i - 1)
+                mass = _dot(one, at + low, right, (j * symbols + c) * size + low, last - low + 1)
                 if mass == 0.0:
                     continue
                 for q in range(starts[p], starts[p + 1]):
                     counts[q] += rules[q] * below[parents[q]] * mass
                 row, column = (i * symbols + b) * size, (j * symbols + c) * size
-                for k in range(i + 1, j):
+                for k in range(low, last + 1):
                     out_left[row + k] += passed * other[to + k]
-                for k in range(i + 1, j):
+                for k in range(low, last + 1):
                     out_right[column + k] += passed * one[at + k]
 
 
 @njit(cache=True, nogil=True)
-def sum_cfgs(block, count, scores, offsets, lengths, symbols, order, pairs, starts, parents, upper, lower, grad,
-             values):  # fmt: skip
+def sum_cfgs(block, count, scores, offsets, lengths, symbols, order, pairs, starts, parents, upper, lower, least,
+             grad, values):  # fmt: skip
     """log Z and marginals of many sentences in scaled probabilities; NaN where these might not fit.
 
     Parameters
@@ -227,12 +245,15 @@ def sum_cfgs(block, count, scores, offsets, lengths, symbols, order, pairs, star
         Right-hand sides, each once; the rules of pair p are starts[p] … starts[p + 1] - 1 of `order`.
     upper, lower : int64[U]
         Both sides of each unary rule.
+    least : float
+        Symbols over spans with less posterior are not followed further down.
     values : float64[n_sentences]
         Overwritten with log Z.
     """
     binary, unary = len(order), len(upper)
     rules, lone = np.empty(binary), np.empty(unary)
     counts, lone_counts = np.empty(binary), np.empty(unary)
+    firsts = np.searchsorted(pairs[:, 0], np.arange(symbols + 1))
     for s in range(block, len(lengths), count):
         n, first = lengths[s], offsets[s]
         size, spans = n + 1, n * (n + 1) // 2
@@ -250,11 +271,12 @@ def sum_cfgs(block, count, scores, offsets, lengths, symbols, order, pairs, star
         layers = 2 if unary else 1
         at = first + binary + unary
         factors = np.exp(scores[at : at + layers * spans * symbols]).reshape((layers, spans, symbols))
-        charts, live = np.zeros((4, size * symbols * size)), np.zeros((2, size, symbols), np.bool_)
+        charts, ranges = np.zeros((4, size * symbols * size)), np.empty((4, size, symbols), np.int64)
+        ranges[0], ranges[1], ranges[2], ranges[3] = size, -1, size, -1
         inner, m_own, m_top = np.empty((spans, symbols)), np.empty(spans), np.full((size, size), -np.inf)
         f, one, other, high = np.empty(size), np.empty(symbols * size), np.empty(symbols * size), np.empty(spans)
-        value = _inside(n, symbols, rules, pairs, starts, parents, lone, upper, lower, factors, f, one, charts, live,
-                        inner, m_own, m_top, high)  # fmt: skip
+        value = _inside(n, symbols, rules, pairs, firsts, starts, parents, lone, upper, lower, factors, f, one,
+                        charts, ranges, inner, m_own, m_top, high)  # fmt: skip
         if value == -np.inf:
             continue
         values[s] = value
@@ -263,8 +285,8 @@ def sum_cfgs(block, count, scores, offsets, lengths, symbols, order, pairs, star
         outer = cells
         if unary:
             outer = grad[at + spans * symbols : at + 2 * spans * symbols].reshape((spans, symbols))
-        _outside(n, symbols, rules, pairs, starts, parents, lone, upper, lower, factors, f, one, other, charts, live,
-                 inner, m_own, m_top, high, value, counts, lone_counts, cells, outer)  # fmt: skip
+        _outside(n, symbols, rules, pairs, starts, parents, lone, upper, lower, factors, f, one, other, charts, ranges,
+                 inner, m_own, m_top, high, value, least, counts, lone_counts, cells, outer)  # fmt: skip
         for q in range(binary):
             grad[first + order[q]] = counts[q]
         for q in range(unary):
