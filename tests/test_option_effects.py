@@ -145,7 +145,14 @@ CASES: dict[str, Case] = {
         lambda e: e.fit(constituents()[:8]),
         constituents(),
         ways=[{"trainer": name} for name in ("likelihood", "mira", "perceptron")],
-        trials={"templates": [], "tags": [{"tags": "predicted", "trainer": "likelihood"}]},
+        trials={
+            "templates": [],
+            "tags": [{"tags": "predicted", "trainer": "likelihood"}],
+            "model": [{"model": "both", "cycles": 1, "grammars": 1, "trainer": "likelihood"}],
+            "cycles": [{"cycles": 1, "model": "both", "grammars": 1, "trainer": "likelihood"}],
+            "grammars": [{"grammars": 1, "model": "both", "cycles": 1, "trainer": "likelihood"}],
+            "share": [{"share": 0.1, "model": "both", "cycles": 1, "grammars": 1, "trainer": "likelihood"}],
+        },
     ),
     "extract.entities": Case(
         {"iterations": 2},

@@ -63,7 +63,7 @@ TreesFormat = Annotated[
 
 @with_options(
     ConstituencyOptions, "trainer", "decoder", "threshold", "prune", "iterations", "rate", "l2", "batch", "min_count",
-    "min_word", "seed", panel=LEARNING, first=("order", "tags"),
+    "min_word", "cycles", "grammars", "share", "seed", panel=LEARNING, first=("model", "order", "tags"),
 )  # fmt: skip
 def train(
     trees: TreesFile,
@@ -91,7 +91,7 @@ def train(
     store.check_place(save)  # before the work
     checkpoint = save.rstrip("/") + ".checkpoint"
     told = ConstituencyOptions(**options)
-    with compiling(f"constituency-train-{told.tags}-{told.trainer}-{told.order}", quiet, "90 s"):
+    with compiling(f"constituency-train-{told.model}-{told.tags}-{told.trainer}-{told.order}", quiet, "90 s"):
         from isogloss.tasks.parse.constituency import ConstituencyParser
 
         parser = ConstituencyParser(threads=threads, **options)
@@ -108,8 +108,14 @@ def train(
 
 
 def _described(parser: ConstituencyParser, text: Constituents, dev: str | None) -> str:
-    line = f"{len(parser.labels_):,} labels, {parser.n_features_:,} features, from {len(text):,} trees, "
-    line += f"{text.stripped().n_words:,} words"
+    from isogloss.data.rows import counted
+
+    line = f"{len(parser.labels_):,} labels, "
+    if parser.model != "span":
+        line += f"{counted(len(parser.n_states_), 'grammar')} with {sum(parser.n_states_):,} states, "
+    if parser.model != "grammar":
+        line += f"{parser.n_features_:,} features, "
+    line += f"from {len(text):,} trees, {text.stripped().n_words:,} words"
     if not len(parser.tuning_):
         return line
     best = int(parser.tuning_.argmax()) + 1
@@ -123,6 +129,7 @@ def _summary(parser: ConstituencyParser, text: Constituents, save: str, seconds:
         "words": text.stripped().n_words,
         "labels": len(parser.labels_),
         "features": parser.n_features_,
+        "states": list(parser.n_states_),
         "dev": float(parser.tuning_.max()) if tuned else None,
         "passes": int(parser.tuning_.argmax()) + 1 if tuned else len(parser.trace_),
         "trace": parser.trace_,
