@@ -263,6 +263,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "constituency.span/gold": partial(_constituency, order=2, tags="gold", decoder="map"),
     "extract.entities/chain": partial(_entities, model="chain", tags="given"),
     "extract.entities/segments": partial(_entities, model="segments", longest=3),
+    "extract.entities/mira": partial(_entities, model="segments", trainer="mira"),
     "parse.transferred": _transferred,
     "parse.transferred/delexicalised": partial(_transferred, method="delexicalised"),
     "parse.transferred/quasi": partial(_transferred, method="quasi"),
