@@ -134,7 +134,7 @@ def test_what_is_wrong_is_said() -> None:
         Mentions.of([(["a"], [(0, 1, "X")], [(0, 4, "r")])])
     with pytest.raises(ParameterError, match="'a b' cannot stand in a column"):
         Mentions.of([(["a b"], [])]).to_bytes()
-    with pytest.raises(ParameterError, match="should be one of .*columns"):
+    with pytest.raises(ParameterError, match=r"should be one of .*columns"):
         Mentions.from_bytes(b"", format="tables")
     assert len(Mentions.from_bytes(b"")) == 0 and len(Mentions.from_bytes(b"\n\n")) == 0
     assert np.array_equal(Mentions.from_bytes(b"").offsets, [0])
