@@ -284,3 +284,36 @@ def test_at_weights_of_0_links_learn_nothing_and_connectors_do():
     batch = HiddenTrees.of([np.zeros(1 + 1 + 1 + 16)], Couplings.of([(3, 1, links)]), 1)
     wanted = batch.given([[0]]).marginals().values - batch.marginals().values
     assert wanted[2] > 0.05 and np.abs(wanted[3:]).max() == 0.0
+
+
+# --- a common head: cycles, and so an approximation ---------------------------------------------------------------
+
+
+def with_pivots(links, pairs, connector):
+    """Pairs of words and all their common heads as a factor graph: D-CONNECT of Naradowsky et al. 2012."""
+    n, graph = len(links) - 1, FactorGraph(iterations=50)
+    hidden, related = graph.links(n), graph.boolean(len(pairs), name="pairs")
+    graph.unary(hidden, links)
+    graph.unary(related, np.full(len(pairs), -0.5))
+    graph.tree(hidden, projective=True, single_root=True)
+    table = np.zeros((1, 2, 2, 2))
+    table[0, 1, 1, 1] = connector
+    for p, (i, j) in enumerate(pairs):
+        for k in range(1, n + 1):
+            if k not in (i, j):
+                graph.table([hidden[k : k + 1, i], hidden[k : k + 1, j], related[p : p + 1]], table)
+    return graph, related
+
+
+def test_belief_propagation_with_common_heads_is_near_and_exact_without_connectors():
+    n, pairs, rng = 4, [(1, 2), (2, 4), (1, 4)], np.random.default_rng(0)
+    links, errors = rng.normal(size=(n + 1, n + 1)), {}
+    for connector in (2.0, 1.0, 0.5, 0.0):
+        pivots = [(p, (k * (n + 1) + i, k * (n + 1) + j)) for p, (i, j) in enumerate(pairs) for k in range(1, n + 1)]
+        pivots = [(p, cells) for p, cells in pivots if cells[0] // (n + 1) not in pairs[p]]
+        scores = np.concatenate([np.full(3, -0.5), np.zeros(3), np.full(len(pivots), connector), links.ravel()])
+        truth = brute_force_hidden(scores, n, 3, 1, pivots)
+        graph, related = with_pivots(links, pairs, connector)
+        assert connector == 0.0 or not graph.exact
+        errors[connector] = np.abs(graph.run(tolerance=0.0).probabilities(related) - truth.marginals[:3]).max()
+    assert errors[0.0] < 1e-9 and errors[0.5] < errors[1.0] < 0.05 and errors[2.0] < 0.2
