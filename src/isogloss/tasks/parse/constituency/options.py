@@ -58,7 +58,7 @@ class ConstituencyOptions(Estimator):
         help="Penalty on the squares of weights, with trainer likelihood.",
     )  # fmt: skip
     batch: int = option(default=8, least=1, help="Sentences of a step.")
-    min_count: int = option(default=2, least=1, help="Features that fire less often on gold brackets are left out.")
+    min_count: int = option(default=4, least=1, help="Features that fire less often on gold brackets are left out.")
     min_word: int = option(
         default=2, least=1, help="Words that occur less often are seen by their shapes and endings alone."
     )
