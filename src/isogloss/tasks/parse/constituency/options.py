@@ -83,7 +83,7 @@ class ConstituencyOptions(Estimator):
     )  # fmt: skip
     batch: int = option(default=8, least=1, needs=_SPAN, help="Sentences of a step.")
     min_count: int = option(
-        default=2, least=1, needs=_SPAN, help="Features that fire less often on gold brackets are left out."
+        default=4, least=1, needs=_SPAN, help="Features that fire less often on gold brackets are left out."
     )
     min_word: int = option(
         default=2, least=1, needs=_SPAN, help="Words that occur less often are seen by their shapes and endings alone."
