@@ -29,7 +29,7 @@ NEEDS = {"AVX-512 (Skylake-X)": "avx512f", "AVX2 (Haswell, Zen)": "avx2"}
 TESTS = {
     "structures": """
         brackets chain chain2 factorgraph family_tree itg jumps lattice loopy matching projective propagators
-        search_error spanning valence
+        search_error semimarkov spanning valence
     """,
     "learners": """
         check_learner conserved correspondence em exponentiated features graphs learners loglinear margin margin_growth

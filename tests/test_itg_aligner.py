@@ -411,6 +411,39 @@ def test_options_that_make_no_sense_are_refused(options):
         ItgAligner(**options).check_params()
 
 
+def test_the_trainer_is_chosen_where_settings_are(tmp_path):
+    features = extractor().transform(text().part(0, 12))
+    options = {"blocks": None, "features": CHEAP, "folds": 2, "iterations": 2}
+    aligner = ItgAligner(**options).fit_features(features, gold()[:12])
+    tried = {row["trainer"]: [] for row in aligner.tuning_}
+    for row in aligner.tuning_:
+        tried[row["trainer"]].append(row["aer"])
+    assert list(tried) == ["likelihood", "mira"] and [len(errors) for errors in tried.values()] == [1, 2]
+    best = min(tried, key=lambda way: min(tried[way]))
+    assert aligner.trainer_ == best and aligner.trainer == "auto" and aligner.options_["trainer"] == best
+    alone = ItgAligner(trainer=best, **options).fit_features(features, gold()[:12])
+    assert alone.weights_ == aligner.weights_ and alone.temperature_ == aligner.temperature_
+    assert alone.tuning_ == [row for row in aligner.tuning_ if row["trainer"] == best]
+    aligner.extractor_ = extractor()
+    for way in tried:  # whichever it is, a saved model knows it
+        aligner.take_way(way)
+        aligner.save(tmp_path / way)
+        loaded = store.load(tmp_path / way)
+        assert isinstance(loaded, ItgAligner) and loaded.trainer_ == way and loaded.trainer == "auto"
+
+
+def test_what_is_given_leaves_the_trainers_that_heed_it():
+    assert ItgAligner().ways() == ("likelihood", "mira") and ItgAligner().way == "likelihood"
+    assert ItgAligner(missed=3.0).ways() == ItgAligner(spurious=2.0).ways() == ("mira",)
+    assert ItgAligner(targets="gold", blocks=None).ways() == ("mira",)
+    assert ItgAligner(targets="gold", blocks=None).way == "mira"
+    for given in ({"missed": 3.0}, {"spurious": 2.0}):
+        with pytest.raises(ParameterError, match="trainer"):
+            ItgAligner(trainer="likelihood", **given).check_params()
+    with pytest.raises(ParameterError, match="regularisation"):
+        ItgAligner(regularisation=2.0).check_params()
+
+
 def test_targets_suit_the_trainer():
     assert [ItgAligner(trainer=trainer).aim for trainer in ItgAligner.DEFAULTS] == ["latent", "fixed"]
     assert ItgAligner(targets="fixed").aim == "fixed" and ItgAligner().get_params()["targets"] is None

@@ -91,6 +91,36 @@ def test_every_trainer_learns(trainer):
     assert rough[0] > 0
 
 
+@pytest.mark.parametrize("trainer", MatchingAligner.NEAR)
+def test_margins_are_learnt_until_the_optimum_is_near(trainer, monkeypatch):
+    features = extractor().transform(text().part(0, 20))
+    cells = GoldCells.of(gold()[:20], features.shapes)
+    aligner = MatchingAligner(trainer=trainer, features=CHEAP, tune=False)
+    (setting,) = aligner.settings()
+    problem = training.Problem(aligner, features, cells, setting)
+    learner = aligner.learner(problem, setting)
+    near = MatchingAligner.NEAR[trainer] * learner.primal(learner.init().weights)
+    distances = []
+    state = learner.init()
+    while not distances or distances[-1] > near:
+        state, info = learner.step(state)
+        distances.append(info.distance)
+    aligner.fit_features(features, cells)
+    assert aligner.setting_.iterations == len(distances) == len(aligner.trace_) < setting.iterations
+    assert aligner._weights == pytest.approx(problem.weights(state.average))
+    assert learner.primal(state.weights) - info.objective * (-1 if trainer == "extragradient" else 1) <= 2 * near
+    monkeypatch.setattr(MatchingAligner, "NEAR", {})
+    few = MatchingAligner(trainer=trainer, features=CHEAP, tune=False, iterations=3).fit_features(features, cells)
+    assert few.setting_.iterations == 3
+
+
+def test_a_training_that_has_settled_has_the_same_weights_for_further_passes():
+    aligner = MatchingAligner(features=CHEAP, folds=2)
+    aligner.fit(text().part(0, 12), gold()[:12], extractor=extractor())
+    assert len(aligner.tuning_) == 4 and aligner.setting_.iterations < 100 == aligner.tuning_[0]["iterations"]
+    assert all(entry["trainer"] == "frank-wolfe" == aligner.trainer_ for entry in aligner.tuning_)
+
+
 def test_learning_from_the_cells_of_gold_overfits_what_it_has_seen():
     few = text().part(0, 6)
     aligner = MatchingAligner(features=CHEAP, tune=False, regularisation=1e-3, iterations=40, missed=1.0)

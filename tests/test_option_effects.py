@@ -15,7 +15,7 @@ from isogloss.data import Bitext, Links, TagDictionary, Text, Treebank
 from isogloss.tasks.parse.options import CONSTRAINTS
 from isogloss.tasks.parse.styles import convert
 from isogloss.testing import check_effects
-from isogloss.testing.fuzz.models import bitext, constituents, links, new_treebank, treebank
+from isogloss.testing.fuzz.models import bitext, constituents, links, mentions, new_mentions, new_treebank, treebank
 
 TREES = treebank()
 TEXT = Text.of([TREES.words(s) for s in range(len(TREES))])
@@ -138,6 +138,20 @@ CASES: dict[str, Case] = {
             "cycles": [{"cycles": 1, "model": "both", "grammars": 1, "trainer": "likelihood"}],
             "grammars": [{"grammars": 1, "model": "both", "cycles": 1, "trainer": "likelihood"}],
             "share": [{"share": 0.1, "model": "both", "cycles": 1, "grammars": 1, "trainer": "likelihood"}],
+        },
+    ),
+    "extract.entities": Case(
+        {"iterations": 2},
+        lambda e: e.fit(mentions()),
+        new_mentions(),
+        ways=[{"model": model, "trainer": name} for model in ("chain", "segments") for name in ("likelihood", "mira")],
+        trials={
+            "templates": [("word", "look")],
+            "longest": [1],
+            "trainer": [{"trainer": "perceptron", "model": "chain"}],
+            "decoder": [{"decoder": "mbr", "threshold": 0.99, "trainer": "mira"}],
+            "threshold": [0.9],
+            "tags": ["given"],
         },
     ),
     "parse.delexicalised": Case({"iterations": 1}, lambda e: e.fit([FEW, TAGGED[:5]], FEW), new_treebank()),

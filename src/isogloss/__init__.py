@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         Constituents,
         ConstituentTree,
         Links,
+        Mentions,
         Ragged,
         Sentence,
         TagDictionary,
@@ -47,9 +48,11 @@ if TYPE_CHECKING:
         breakdown_trees,
         compare,
         compare_brackets,
+        compare_entities,
         compare_trees,
         confusion,
         score_brackets,
+        score_entities,
         score_links,
         score_tags,
         score_trees,
@@ -65,6 +68,7 @@ if TYPE_CHECKING:
     )
     from isogloss.tasks.align.supervised import choose_aligner, cross_validate, learning_curve
     from isogloss.tasks.align.supervised.suggest import suggest
+    from isogloss.tasks.extract import EntityTagger
     from isogloss.tasks.parse import DependencyParser, GrammarInducer, JointMorphologyParser, StyleAdapter
     from isogloss.tasks.parse.constituency import ConstituencyParser
     from isogloss.tasks.parse.joint import AnalysisDictionary
@@ -84,17 +88,18 @@ prepare()
 
 _NAMES = {
     "isogloss": "errors metrics samples show",
-    "isogloss.data": "Alignment Bitext ConstituentTree Constituents Links Ragged Sentence TagDictionary Text Treebank "
-    "Vocabulary features_of",
+    "isogloss.data": "Alignment Bitext ConstituentTree Constituents Links Mentions Ragged Sentence TagDictionary Text "
+    "Treebank Vocabulary features_of",
     "isogloss.data.contractions": "Contractions split_bitext split_text",
     "isogloss.data.formats": "BitextLike as_bitext read_bitext read_links stream_bitext write_bitext write_links",
     "isogloss.errors": "IsoglossError",
-    "isogloss.metrics": "breakdown_brackets breakdown_trees compare compare_brackets compare_trees confusion "
-    "score_brackets score_links score_tags score_trees",
+    "isogloss.metrics": "breakdown_brackets breakdown_trees compare compare_brackets compare_entities compare_trees "
+    "confusion score_brackets score_entities score_links score_tags score_trees",
     "isogloss.store": "load",
     "isogloss.tasks.align": "HMMAligner ItgAligner MatchingAligner Model1Aligner Model2Aligner QuadraticAligner",
     "isogloss.tasks.align.supervised": "choose_aligner cross_validate learning_curve",
     "isogloss.tasks.align.supervised.suggest": "suggest",
+    "isogloss.tasks.extract": "EntityTagger",
     "isogloss.tasks.parse": "DependencyParser GrammarInducer JointMorphologyParser StyleAdapter",
     "isogloss.tasks.parse.constituency": "ConstituencyParser",
     "isogloss.tasks.parse.joint": "AnalysisDictionary",
@@ -107,14 +112,15 @@ _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()
 __all__ = [
     "Alignment", "AnalysisDictionary", "Bitext", "BitextLike", "ConstituencyParser", "ConstituentTree", "Constituents",
     "Contractions", "Correspondence", "CrfTagger", "DelexicalisedParser", "DependencyParser", "DictionaryTagger",
-    "GrammarInducer", "GraphTagger", "HMMAligner", "IsoglossError", "ItgAligner", "JointMorphologyParser", "Lexicon",
-    "Links", "MatchingAligner", "Model1Aligner", "Model2Aligner", "ProjectedTagger", "QuadraticAligner", "Ragged",
-    "Sentence", "StyleAdapter", "TagDictionary", "Tagger", "Text", "TransferredParser", "Treebank", "Vocabulary",
-    "__version__", "as_bitext", "breakdown_brackets", "breakdown_trees", "choose_aligner", "compare",
-    "compare_brackets", "compare_trees", "confusion", "cross_validate", "errors", "extract_phrases", "features_of",
-    "jackknife", "learning_curve", "lexicon_from_links", "load", "metrics", "read_bitext", "read_links", "samples",
-    "score_brackets", "score_links", "score_tags", "score_trees", "show", "split_bitext", "split_text", "stream_bitext",
-    "suggest", "transfer_markup", "write_bitext", "write_links",
+    "EntityTagger", "GrammarInducer", "GraphTagger", "HMMAligner", "IsoglossError", "ItgAligner",
+    "JointMorphologyParser", "Lexicon", "Links", "MatchingAligner", "Mentions", "Model1Aligner", "Model2Aligner",
+    "ProjectedTagger", "QuadraticAligner", "Ragged", "Sentence", "StyleAdapter", "TagDictionary", "Tagger", "Text",
+    "TransferredParser", "Treebank", "Vocabulary", "__version__", "as_bitext", "breakdown_brackets", "breakdown_trees",
+    "choose_aligner", "compare", "compare_brackets", "compare_entities", "compare_trees", "confusion", "cross_validate",
+    "errors", "extract_phrases", "features_of", "jackknife", "learning_curve", "lexicon_from_links", "load", "metrics",
+    "read_bitext", "read_links", "samples", "score_brackets", "score_entities", "score_links", "score_tags",
+    "score_trees", "show", "split_bitext", "split_text", "stream_bitext", "suggest", "transfer_markup", "write_bitext",
+    "write_links",
 ]  # fmt: skip
 
 

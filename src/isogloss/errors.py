@@ -27,6 +27,10 @@ class TreebankError(DataError):
     """A treebank cannot be read: a missing column, a wrong number or head, a sentence that is no tree."""
 
 
+class MentionsError(DataError):
+    """A file of names or relations cannot be read, or does not fit its text."""
+
+
 class ModelError(DataError):
     """A saved model is damaged, foreign, or of a version we do not read."""
 

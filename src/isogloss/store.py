@@ -50,6 +50,7 @@ KINDS = {
     "align.model2": "isogloss.tasks.align:Model2Aligner",
     "align.quadratic": "isogloss.tasks.align:QuadraticAligner",
     "constituency.span": "isogloss.tasks.parse.constituency:ConstituencyParser",
+    "extract.entities": "isogloss.tasks.extract:EntityTagger",
     "parse.delexicalised": "isogloss.tasks.transfer:DelexicalisedParser",
     "parse.dependency": "isogloss.tasks.parse:DependencyParser",
     "parse.induced": "isogloss.tasks.parse:GrammarInducer",

@@ -53,6 +53,9 @@ COMMANDS = {
     "constituency": Command(
         "isogloss.cli.constituency", "Parse constituents: train on bracketed trees, apply to new text, score."
     ),
+    "extract": Command(
+        "isogloss.cli.extract", "Find names in text: train on text in which they are marked, apply to new text, score."
+    ),
     "split": Command("isogloss.cli.split", "Split contractions as trees do: Italian `della` is `di la`."),
     "doctor": Command("isogloss.cli.doctor", "Say what is odd about a corpus, what to do, and what it will cost."),
     "transfer": Command(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "USES", "Use", "check_dependency_parser", "header_of", "load_aligner", "load_constituency_parser",
-    "load_dependency_parser", "load_parser", "load_tagger",
+    "load_dependency_parser", "load_extractor", "load_parser", "load_tagger",
 ]  # fmt: skip
 
 
@@ -38,6 +38,7 @@ USES = {
     "align": Use("an aligner", "isogloss align --model"),
     "tag": Use("a tagger", "isogloss tag apply"),
     "parse": Use("a dependency parser", "isogloss parse apply"),
+    "extract": Use("an extractor of names or relations", "isogloss extract apply"),
     "constituency": Use("a constituency parser", "isogloss constituency apply"),
 }
 """By the first part of the kinds in `isogloss.store.KINDS`."""
@@ -93,6 +94,13 @@ def load_constituency_parser(path: str, threads: int | None = None) -> Constitue
     if parser.tagger_ is not None:
         parser.tagger_.threads = threads
     return parser
+
+
+def load_extractor(path: str, threads: int | None = None) -> Any:
+    """A saved extractor of any kind."""
+    extractor = _load(path, "extract")
+    extractor.threads = threads
+    return extractor
 
 
 def check_dependency_parser(path: str) -> None:

@@ -98,7 +98,16 @@ LINES = (
     "constituency train en-de.en.mrg --dev en-de.en.mrg --iterations 2 --save brackets",
     "constituency train en-de.de.mrg --order 1 --tags gold --decoder map --iterations 2 --save brackets1",
     "constituency train en-de.de.mrg --trainer mira --iterations 2 --save brackets-mira",
+    "constituency train en-de.de.mrg --model grammar --cycles 1 --grammars 1 --save brackets-grammar",
     "constituency apply brackets en-de.en.txt -o brackets.mrg",
+    "constituency apply brackets-grammar en-de.de.txt -o brackets.mrg",
+    "extract train en-de.en.conll --dev en-de.en.conll --iterations 2 --save names",
+    "extract train en-de.en.conll --model segments --iterations 2 --save segments",
+    "extract train en-de.en.conll --trainer mira --iterations 2 --save names-mira",
+    "extract train en-de.en.conll --model segments --trainer mira --iterations 2 --save segments-mira",
+    "extract apply names en-de.en.txt -o names.conll",
+    "extract apply segments en-de.en.conll -o segments.conll",
+    "extract score segments.conll en-de.en.conll --against segments.conll -o names.txt",
     "constituency score en-de.en.mrg en-de.en.mrg --breakdown -o brackets.txt",
 )
 """Command lines that use every kernel, on the bundled sample; each may use what those before it wrote."""

@@ -1,8 +1,9 @@
-"""What passes between the rooms: texts, treebanks, constituents, dictionaries, vocabularies, ragged arrays, links."""
+"""What passes between the rooms: texts, treebanks, constituents, names, dictionaries, ragged arrays, links."""
 
 from isogloss.data.bitext import Bitext, Text
 from isogloss.data.constituents import Constituents, ConstituentTree
 from isogloss.data.links import Alignment, Links
+from isogloss.data.mentions import Mentioned, Mentions
 from isogloss.data.ragged import Ragged
 from isogloss.data.tag_dictionary import TagDictionary
 from isogloss.data.treebank import Column, Sentence, Treebank, bundle_of, features_of
@@ -15,6 +16,8 @@ __all__ = [
     "ConstituentTree",
     "Constituents",
     "Links",
+    "Mentioned",
+    "Mentions",
     "Ragged",
     "Sentence",
     "TagDictionary",

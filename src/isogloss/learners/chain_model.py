@@ -209,6 +209,9 @@ class ChainModel(Model):
         Whether first and last labels have weights of their own.
     allowed : bool[n_positions, k], optional
         Labels that a position may have.
+    moves : bool[k + 1, k], optional
+        Labels that may follow each label; the last row has those that may begin a sentence. Others are forbidden, and
+        their weights stay as they are.
 
     Examples
     --------
@@ -216,6 +219,9 @@ class ChainModel(Model):
     >>> model = ChainModel(features, [2, 1], ends=False)
     >>> model.n_weights, len(model), [y.tolist() for y in model.distributions(np.zeros(15)).argmax()]
     (15, 2, [[0, 0], [0]])
+    >>> rising = ChainModel(features, [2, 1], ends=False, moves=[[0, 1, 1], [0, 0, 1], [0, 0, 0], [1, 1, 1]])
+    >>> np.exp(rising.distributions(np.zeros(15)).log_partition()).round(6).tolist()
+    [3.0, 3.0]
     """
 
     def __init__(
@@ -226,6 +232,7 @@ class ChainModel(Model):
         order: int = 1,
         ends: bool = True,
         allowed: ArrayLike | None = None,
+        moves: ArrayLike | None = None,
     ) -> None:
         self.features, self.lengths = features, np.ascontiguousarray(lengths, np.int64)
         self.order, self.ends = order, ends
@@ -237,6 +244,9 @@ class ChainModel(Model):
         self.allowed = None if allowed is None else np.asarray(allowed)
         if self.allowed is not None and (self.allowed.dtype != np.bool_ or self.allowed.shape != (n, k)):
             raise ParameterError(f"ChainModel: allowed should be bool{[n, k]}, not {list(self.allowed.shape)}")
+        self.moves = None if moves is None else np.asarray(moves, np.bool_)
+        if self.moves is not None and self.moves.shape != (k + 1, k):
+            raise ParameterError(f"ChainModel: moves should be bool{[k + 1, k]}, not {list(self.moves.shape)}")
         self._starts = np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.int64)
 
     def __repr__(self) -> str:
@@ -263,7 +273,7 @@ class ChainModel(Model):
         """The same model with fewer labels allowed, such as those that agree with what is known."""
         mask = np.asarray(allowed)
         both = mask if self.allowed is None else mask & self.allowed
-        return ChainModel(self.features, self.lengths, order=self.order, ends=self.ends, allowed=both)
+        return ChainModel(self.features, self.lengths, order=self.order, ends=self.ends, allowed=both, moves=self.moves)
 
     # --- distributions
 
@@ -284,7 +294,19 @@ class ChainModel(Model):
         nodes = np.zeros((0, self.k)) if items is not None and not len(rows) else self.features.nodes(own, rows)
         if self.allowed is not None:
             nodes[~(self.allowed if items is None else self.allowed[rows])] = -np.inf
+        shared = self._permitted(shared)
         return FactoredChains.packed(nodes, lengths, shared.transitions, shared.start, shared.end, pairs=shared.pairs)
+
+    def _permitted(self, shared: _Shared) -> _Shared:
+        """Scores of steps, −∞ for those that are forbidden."""
+        if self.moves is None:
+            return shared
+        steps = shared.transitions if shared.pairs is None else shared.pairs
+        steps = np.where(self.moves[:-1], steps, -np.inf)
+        start = np.where(self.moves[-1], 0.0 if shared.start is None else shared.start, -np.inf)
+        if shared.pairs is None:
+            return shared._replace(transitions=steps, start=start)
+        return shared._replace(pairs=steps, start=start)
 
     def distribution(self, weights: ArrayLike, item: int) -> FactoredChain:
         """The chain of one sentence; its parts are labels at positions."""
@@ -337,6 +359,12 @@ class ChainModel(Model):
             at = int(np.flatnonzero(~self.allowed[np.arange(len(labels)), labels])[0])
             s = int(np.searchsorted(self._starts, at, side="right")) - 1
             raise ParameterError(f"{self!r}: sentence {s}, position {at - self._starts[s]}: the label is not allowed")
+        if self.moves is not None and len(labels):
+            before = np.where(self._since > 0, np.concatenate([[0], labels[:-1]]), self.k)
+            if not self.moves[before, labels].all():
+                at = int(np.flatnonzero(~self.moves[before, labels])[0])
+                s = int(np.searchsorted(self._starts, at, side="right")) - 1
+                raise ParameterError(f"{self!r}: sentence {s}, position {at - self._starts[s]}: a step is forbidden")
         nodes = np.zeros((len(labels), self.k))
         nodes[np.arange(len(labels)), labels] = 1.0
         return _Target(labels, None, self._totals(nodes, self._steps_of(labels, np.arange(len(labels)))))

@@ -25,6 +25,7 @@ from isogloss.metrics.confidence import (
     curve,
     threshold_at_recall,
 )
+from isogloss.metrics.names import EntityComparison, EntityScore, compare_entities, score_entities
 from isogloss.metrics.parsing import (
     Confusion,
     ParseComparison,
@@ -46,6 +47,8 @@ __all__ = [
     "Comparison",
     "Confusion",
     "Curve",
+    "EntityComparison",
+    "EntityScore",
     "ParseComparison",
     "ParseScore",
     "Score",
@@ -57,11 +60,13 @@ __all__ = [
     "calibration",
     "compare",
     "compare_brackets",
+    "compare_entities",
     "compare_trees",
     "confusion",
     "curve",
     "score_brackets",
     "score_by_frequency",
+    "score_entities",
     "score_links",
     "score_tags",
     "score_trees",

@@ -14,7 +14,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
-from isogloss.data import Bitext, Constituents, Links
+from isogloss.data import Bitext, Constituents, Links, Mentions
 from isogloss.errors import ParameterError, UsageError
 from isogloss.samples.synthetic import SyntheticBitext, SyntheticGrammar, synthetic
 
@@ -24,6 +24,7 @@ __all__ = [
     "bitext",
     "constituents",
     "gold",
+    "mentions",
     "names",
     "path",
     "synthetic",
@@ -32,8 +33,12 @@ __all__ = [
 ]
 
 _LANGUAGES = {"en-de": ("en", "de"), "en-tr": ("en", "tr")}
-_BRACKETED = frozenset({"en-de"})
-What = Literal["source", "target", "gold", "source-trees", "target-trees", "source-constituents", "target-constituents"]
+_SOME = {"constituents": ("en-de",), "names": ("en-de",)}
+"""The corpora that have what only some have."""
+What = Literal[
+    "source", "target", "gold", "source-trees", "target-trees", "source-constituents", "target-constituents",
+    "source-names",
+]  # fmt: skip
 _FILES: dict[What, str] = {
     "source": "{name}.{source}.txt",
     "target": "{name}.{target}.txt",
@@ -42,12 +47,13 @@ _FILES: dict[What, str] = {
     "target-trees": "{name}.{target}.conllu",
     "source-constituents": "{name}.{source}.mrg",
     "target-constituents": "{name}.{target}.mrg",
+    "source-names": "{name}.{source}.conll",
 }
 
 
 def _files(name: str) -> list[What]:
-    """What a corpus has: only some have trees of constituents."""
-    return [what for what in _FILES if name in _BRACKETED or not what.endswith("constituents")]
+    """What a corpus has: only some have trees of constituents, and names."""
+    return [what for what in _FILES if name in _SOME.get(what.rpartition("-")[2], (name,))]
 
 
 def names() -> tuple[str, ...]:
@@ -137,3 +143,14 @@ def constituents(name: str = "en-de", side: Literal["source", "target"] = "sourc
     if side not in ("source", "target"):
         raise ParameterError(f"samples: side should be 'source' or 'target', not {side!r}")
     return Constituents.read(path(name, "source-constituents" if side == "source" else "target-constituents"))
+
+
+def mentions(name: str = "en-de") -> Mentions:
+    """The English sentences of a corpus and 40 more, with names of persons, places and organisations.
+
+    Examples
+    --------
+    >>> print(mentions()[2])
+    Yesterday [Anna PER] bought three books in [Berlin LOC] .
+    """
+    return Mentions.read(path(name, "source-names"))

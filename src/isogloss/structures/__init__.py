@@ -24,6 +24,7 @@ from isogloss.structures.loopy import LoopyTrees
 from isogloss.structures.matching import Fertility, Matching, Matchings, Pairs, neighbour_pairs
 from isogloss.structures.projective import ProjectiveTree
 from isogloss.structures.projective_batch import ProjectiveTrees
+from isogloss.structures.semimarkov import SemiMarkov, SemiMarkovs
 from isogloss.structures.senses import SenseTree, SenseTrees
 from isogloss.structures.span_tree import SpanTree, SpanTrees
 from isogloss.structures.spanning import SpanningTree, SpanningTrees
@@ -62,6 +63,8 @@ __all__ = [
     "Pairs",
     "ProjectiveTree",
     "ProjectiveTrees",
+    "SemiMarkov",
+    "SemiMarkovs",
     "SenseTree",
     "SenseTrees",
     "SpanTree",

@@ -96,8 +96,9 @@ def check_posteriors(found: Any) -> None:
 
     Tags: float64[n_words, n_labels] for all sentences, or a dictionary of such by column; each row adds up to 1. Trees:
     a `Stack` of float64[n + 1, n + 1] for each sentence, as (head, child) with the root first; the heads of each word
-    add up to 1. Links: a list of float32[n_source, n_target] for each pair, which need not add up to anything. Tags and
-    trees together: a named tuple of both. All are between 0 and 1.
+    add up to 1. Links: a list of float32[n_source, n_target] for each pair, which need not add up to anything. Names:
+    a list of float64[n, longest, n_types] for each sentence, by first word, length and type; those that begin with one
+    word add up to 1 at most. Tags and trees together: a named tuple of both. All are between 0 and 1.
     """
     if isinstance(found, np.ndarray):
         _check_probabilities(found)
@@ -113,6 +114,9 @@ def check_posteriors(found: Any) -> None:
     elif isinstance(found, list):
         for each in found:
             _check_probabilities(each)
+            if each.ndim == 3:
+                assert (each.sum(axis=(1, 2)) <= 1 + SUMS).all(), "names that begin with a word are more than 1 in all"
+                continue
             assert each.ndim == 2, "posteriors of links have a row for each source word, a column for each target word"
     else:
         assert isinstance(found, tuple) and found, f"predict_proba gives a {type(found).__name__}"

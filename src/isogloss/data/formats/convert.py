@@ -9,11 +9,12 @@ from typing import Any, NoReturn, Protocol, TypeAlias
 from isogloss.data.bitext import Bitext, Text
 from isogloss.data.formats.bitexts import read_bitext
 from isogloss.data.links import Links
+from isogloss.data.mentions import Mentions
 from isogloss.data.rows import Shown
 from isogloss.data.treebank import Treebank
 from isogloss.errors import BitextError, ParameterError, UsageError
 
-__all__ = ["BitextLike", "as_bitext", "as_gold", "as_links", "as_treebank", "is_files"]
+__all__ = ["BitextLike", "as_bitext", "as_gold", "as_links", "as_mentions", "as_treebank", "is_files"]
 
 
 class Frame(Protocol):
@@ -37,6 +38,7 @@ BitextLike: TypeAlias = (
 _PAIRS = "a Bitext, the path of a file, two paths, or a list of pairs, as [('das Haus', 'the house')]"
 _SENTENCES = "a Treebank, as Treebank.read('text.conllu'), or a Text, as Text.of(['she sleeps'])"
 _GOLD = "a Treebank with tags or trees, as Treebank.read('gold.conllu')"
+_NAMES = "Mentions, as Mentions.read('names.conll'), or a Text, as Text.of(['Ada lives in London'])"
 _LINKS = "Links, as read_links('gold.txt') or Links.of([{(0, 0), (1, 1)}])"
 
 
@@ -45,6 +47,13 @@ def as_treebank(obj: Treebank | Text) -> Treebank:
     if isinstance(obj, Text):
         return Treebank.from_text(obj)
     return obj if isinstance(obj, Treebank) else _refuse(obj, "sentences", _SENTENCES)
+
+
+def as_mentions(obj: Mentions | Text) -> Mentions:
+    """The sentences that names are looked for in, learnt from or scored against: a text has none yet."""
+    if isinstance(obj, Text):
+        return Mentions.from_text(obj)
+    return obj if isinstance(obj, Mentions) else _refuse(obj, "sentences with names", _NAMES)
 
 
 def as_gold(obj: Treebank) -> Treebank:

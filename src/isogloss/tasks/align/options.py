@@ -30,6 +30,7 @@ SETS = (
     "ibm",
 )  # fmt: skip
 """Sets of features that are on if nothing else is said; "blocks" and "pairs" are there too."""
+AUTO = "auto"
 COSTED = ("frank-wolfe", "extragradient", "mira", "subgradient")
 """Trainers of aligners that look at costs of errors."""
 LOWERCASE = "Compare words without case, or keep upper and lower case apart."
@@ -140,16 +141,17 @@ class SupervisedOptions(Estimator):
     )
     trainer: str = option(default="", help="How weights are found; each class names its own ways.")
     missed: float | None = option(
-        default=None, kind=float, least=0, needs={"trainer": COSTED},
+        default=None, kind=float, least=0, needs={"trainer": (*COSTED, AUTO)},
         help="What a sure link that is missed costs, and more gives more links; chosen by cross-validation if not "
         "given. For trainers of margins.",
     )  # fmt: skip
     spurious: float = option(
-        default=1.0, least=0, needs={"trainer": COSTED}, help="What a wrong link costs, for trainers of margins."
-    )
+        default=1.0, least=0, needs={"trainer": (*COSTED, AUTO)},
+        help="What a wrong link costs, for trainers of margins.",
+    )  # fmt: skip
     iterations: int | None = option(
         default=None, kind=int, least=1, most=10**6,
-        help="Passes over the gold; chosen by cross-validation if not given.",
+        help="The most passes over the gold; chosen by cross-validation, or by a limit of the trainer, if not given.",
     )  # fmt: skip
     regularisation: float | None = option(
         default=None, kind=float, least=0, needs={"trainer": ("likelihood", *COSTED)},
@@ -216,8 +218,9 @@ class ItgOptions(SupervisedOptions):
     """Options of `ItgAligner`, but for `chart_limit`, whose limit is that of its structure."""
 
     trainer: str = option(
-        default="likelihood", choices=("likelihood", "mira"),
-        help="Raise the probability of what is nearest to gold, or push the best alignment below the target.",
+        default=AUTO, choices=(AUTO, "likelihood", "mira"),
+        help="Raise the probability of what is nearest to gold, push the best alignment below the target (mira), or "
+        "take what does better in cross-validation (auto).",
     )  # fmt: skip
     blocks: int | str | None = option(
         default="auto", choices=("auto", None), kind=int, least=2, most=100,

@@ -23,6 +23,7 @@ from isogloss.testing.enumerate.lattices import (
     lattice_part_names,
 )
 from isogloss.testing.enumerate.matchings import brute_force_matching, link_sets, matching_score, matchings
+from isogloss.testing.enumerate.segments import brute_force_segments, segmentations
 from isogloss.testing.enumerate.senses import brute_force_senses
 from isogloss.testing.enumerate.trees import (
     brute_force_trees,
@@ -53,6 +54,7 @@ __all__ = [
     "brute_force_lattice",
     "brute_force_matching",
     "brute_force_messages",
+    "brute_force_segments",
     "brute_force_senses",
     "brute_force_spans",
     "brute_force_trees",
@@ -70,6 +72,7 @@ __all__ = [
     "link_sets",
     "matching_score",
     "matchings",
+    "segmentations",
     "sibling_parts",
     "tree_parts",
     "trees",

@@ -134,6 +134,8 @@ def exercise(loaded: Any, scratch: Path | None = None) -> None:
         use = _use_aligner
     elif type(loaded).__module__.startswith("isogloss.tasks.parse.constituency"):
         use = _use_brackets
+    elif type(loaded).__module__.startswith("isogloss.tasks.extract"):
+        use = _use_extractor
     use(loaded)
     if scratch is not None:
         folder = scratch / "again.model"
@@ -214,6 +216,19 @@ def _use_brackets(parser: Any) -> None:
     parser.score(models.constituents())
     for name in ("labels_", "options_", "n_features_"):
         getattr(parser, name, None)
+
+
+def _use_extractor(extractor: Any) -> None:
+    """Extractors of names."""
+    text = models.new_mentions()
+    for found in (extractor.predict(text), extractor.predict(text, confidence=True)):
+        _check(len(found) == len(text) and found.n_words == text.n_words, "there are more or fewer words than before")
+        found.to_bytes()
+    _check(len(extractor.predict_proba(text)) == len(text), "there are more or fewer posteriors than sentences")
+    extractor.explain(text, 3, 0, 1)
+    extractor.score(models.mentions())
+    for name in ("types_", "options_", "n_features_"):
+        getattr(extractor, name, None)
 
 
 def _check_columns(found: Treebank, given: Treebank) -> None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from typing import Any
 
 from isogloss import samples
-from isogloss.data import Bitext, Constituents, Links, Text
+from isogloss.data import Bitext, Constituents, Links, Mentions, Text
 from isogloss.data.tag_dictionary import TagDictionary
-from isogloss.data.treebank import Treebank
+from isogloss.data.treebank import Column, Treebank
 from isogloss.errors import ParameterError
 
-__all__ = ["MODELS", "bitext", "constituents", "kind_of", "links", "treebank"]
+__all__ = ["MODELS", "bitext", "constituents", "kind_of", "links", "mentions", "treebank"]
 
 _PAIRS = 12
 _LONG, _SHORTER = 60, 15
@@ -201,6 +202,31 @@ def _constituency(**options: Any) -> Any:
     return ConstituencyParser(**passes, **options).fit(constituents())
 
 
+@cache
+def mentions() -> Mentions:
+    """Sentences with names, and tags beside the words, to learn from."""
+    found = samples.mentions("en-de").part(50, 50 + _PAIRS)
+    tags = Column.of(word[:1] for s in range(len(found)) for word in found.words(s))
+    return replace(found, columns={**found.columns, "tag": tags}, source=None)
+
+
+@cache
+def new_mentions() -> Mentions:
+    """Sentences to look for names in: no words, one, unknown ones, and many."""
+    own = mentions()
+    many = [word for s in range(_PAIRS) for word in own.words(s)][:_LONG]
+    made = Mentions.of(
+        [([], []), (["Anna"], [(0, 1, "PER")]), (["qqq", "!!", "7"], []), (own.words(1), []), (many, [])]
+    )
+    return replace(made, columns={**made.columns, "tag": made.columns["form"]})
+
+
+def _entities(**options: Any) -> Any:
+    from isogloss.tasks.extract import EntityTagger
+
+    return EntityTagger(iterations=2, **options).fit(mentions())
+
+
 MODELS: dict[str, Callable[[], Any]] = {
     "align.hmm": partial(_aligner, "HMMAligner"),
     "align.hmm/viterbi": partial(_aligner, "HMMAligner", symmetrise="grow-diag-final-and", decode="viterbi"),
@@ -238,6 +264,9 @@ MODELS: dict[str, Callable[[], Any]] = {
     "constituency.span/grammar": partial(_constituency, model="grammar", cycles=1, grammars=2),
     "constituency.span/both": partial(_constituency, model="both", cycles=1, grammars=1, tags="gold", order=1),
     "constituency.span/gold": partial(_constituency, order=2, tags="gold", decoder="map"),
+    "extract.entities/chain": partial(_entities, tags="given"),
+    "extract.entities/segments": partial(_entities, model="segments", longest=3),
+    "extract.entities/mira": partial(_entities, model="segments", trainer="mira"),
     "parse.transferred": _transferred,
     "parse.transferred/delexicalised": partial(_transferred, method="delexicalised"),
     "parse.transferred/quasi": partial(_transferred, method="quasi"),

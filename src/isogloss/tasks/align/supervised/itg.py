@@ -68,9 +68,10 @@ class ItgAligner(ItgOptions, SupervisedAligner):
     grammar : "normal" or "simple"
         The normal form has one derivation for each alignment. The simple grammar has several, so that its posteriors
         favour alignments that can be bracketed in many ways; the best alignment is the same.
-    trainer : "likelihood" or "mira"
-        On the Hansards the former was clearly better with weak features. With all features the latter was as good with
-        much text without labels, better with little, and quicker.
+    trainer : "auto", "likelihood" or "mira"
+        With "auto" cross-validation chooses, and likelihood is taken where nothing is tuned. On the Hansards likelihood
+        was clearly better with weak features. With all features MIRA was as good with much text without labels, better
+        with little, and quicker.
     targets : "latent", "fixed" or "gold", optional
         As for all aligners. "latent", the default with "likelihood", there is the sum above; "fixed", the default with
         "mira", has one alignment as target, the one of least loss that the features suggest.
@@ -125,7 +126,14 @@ class ItgAligner(ItgOptions, SupervisedAligner):
     @property
     def aim(self) -> str:
         """What is learnt where gold allows several structures: `targets` or, if that is not given, what suits."""
-        return self.targets or ("latent" if self.trainer == "likelihood" else "fixed")
+        return self.targets or ("latent" if self.way == "likelihood" else "fixed")
+
+    def ways(self) -> tuple[str, ...]:
+        """Trainers that take the costs and the targets that were given, where they were."""
+        found = super().ways()
+        if self.missed is not None or self.spurious != 1.0:
+            found = tuple(way for way in found if way in self.COSTED)
+        return tuple(way for way in found if way != "likelihood") if self.targets == "gold" else found
 
     def check_params(self) -> None:
         """`ParameterError` for an option that makes no sense."""
@@ -195,7 +203,7 @@ class ItgAligner(ItgOptions, SupervisedAligner):
         return Charts(dists)
 
     def best(self, distributions: Any) -> Sequence[LinkSet]:
-        if self.trainer != "likelihood":
+        if self.way != "likelihood":
             return list(distributions.argmax())
         threshold = self.threshold if isinstance(self.threshold, float) else THRESHOLD
         return [links_above(p, threshold) for p in distributions.marginals()]
@@ -239,7 +247,7 @@ class ItgAligner(ItgOptions, SupervisedAligner):
             )
             features, cells = take_pairs(features, fits), cells.take(fits)
         super().fit_features(features, cells, dev, progress)
-        if self.trainer == "likelihood" and self.threshold_ is None:
+        if self.way == "likelihood" and self.threshold_ is None:
             self.threshold_ = THRESHOLD
         return self
 
@@ -249,7 +257,7 @@ class ItgAligner(ItgOptions, SupervisedAligner):
         return np.array([self._chart(features, k, dist) is not None for k, dist in enumerate(empty)], np.bool_)
 
     def learner(self, problem: Problem, setting: Setting) -> Any:
-        if self.trainer == "mira":
+        if self.way == "mira":
             about: dict[str, Any] = {"passes": setting.passes, "seed": self.seed}
             return Mira(problem.model, problem.targets, problem.costs, cap=setting.regularisation, **about)
         model = problem.model.within(FlatItgs(problem.flats))
@@ -261,7 +269,7 @@ class ItgAligner(ItgOptions, SupervisedAligner):
         return Lbfgs(objective, l2=setting.regularisation or 0.0)
 
     def calibrate(self, held_out: Sequence[HeldOut]) -> tuple[float, float]:
-        if self.trainer == "likelihood":  # the posteriors of the model are what it was trained for
+        if self.way == "likelihood":  # the posteriors of the model are what it was trained for
             return 1.0, best_threshold(self, held_out) if self.threshold == "auto" else THRESHOLD
         return super().calibrate(held_out)
 

@@ -54,7 +54,7 @@ class ConstituencyOptions(Estimator):
         "and map for margins if not given.",
     )  # fmt: skip
     threshold: float = option(
-        default=0.35, least=0, below=1,
+        default=0.3, least=0, below=1,
         needs=(_GRAMMAR, {"decoder": ("mbr",)}, {"decoder": (None,), "trainer": ("likelihood",)}),
         help="What a bracket costs with decoder mbr: more gives fewer and surer ones.",
     )  # fmt: skip

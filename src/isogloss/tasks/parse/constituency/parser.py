@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,7 +36,7 @@ from isogloss.structures.span_tree import SpanTrees
 from isogloss.structures.spans import span_number
 from isogloss.tasks.parse.constituency.features import SPAN_TEMPLATES, templates_for
 from isogloss.tasks.parse.constituency.filtering import SpanFilter
-from isogloss.tasks.parse.constituency.grammar import GrammarModel, Posteriors
+from isogloss.tasks.parse.constituency.grammar import GrammarModel
 from isogloss.tasks.parse.constituency.model import GoldBrackets, TreeFeatures, gold_spans, model_of
 from isogloss.tasks.parse.constituency.options import RATES, ConstituencyOptions
 from isogloss.tasks.parse.constituency.trees import Labels, Spans, as_spans, check_tops, column_of, plain, trees_of
@@ -47,8 +48,8 @@ __all__ = ["ConstituencyParser"]
 
 LEAST = 1e-3
 """Labelled spans whose posterior is so near to what it should be are left alone in a step."""
-NEGLIGIBLE = 1e-2
-"""Features all of whose weights are smaller are not kept."""
+NEGLIGIBLE = 1e-3
+"""Features all of whose weights are smaller than this share of the largest are not kept."""
 PIECE = 1 << 16
 """Spans whose scores are in memory together."""
 FOLDS = 5
@@ -82,23 +83,35 @@ class Fitted:
 
     def compact(self) -> Fitted:
         """Without features all of whose weights are negligible."""
-        rows, indices, kept = self.features.split(self.weights), {}, []
+        rows, indices, kept = self.features.split(self.weights), {}, {}
+        least = NEGLIGIBLE * float(np.abs(self.weights).max(initial=0.0))
+        large = {
+            name: np.abs(own.reshape(len(own), math.prod(own.shape[1:]))).max(axis=1, initial=0.0) > least
+            for name, own in rows.items()
+        }
+        wide = self.features.wide
         for name, index in self.features.indices.items():
-            worth = np.abs(rows[name]).max(axis=1, initial=0.0) >= NEGLIGIBLE
+            worth = large[name]
+            if name == "label" and wide is not None:
+                worth = np.empty(len(wide), bool)
+                worth[wide], worth[~wide] = large["label"], large["bracket"]
+                kept["bracket"] = rows["bracket"][large["bracket"]]
+                wide = wide[worth]
             indices[name] = Index(index.keys[worth])
-            kept.append(rows[name][worth].reshape(-1))
-        if "pair" in rows:
-            kept.append(rows["pair"].reshape(-1))
-        return replace(self, features=replace(self.features, indices=indices), weights=np.concatenate(kept))
+            kept[name] = rows[name][large[name]]
+        features = replace(self.features, indices=indices, wide=wide)
+        weights = [kept.get(name, rows[name]).reshape(-1) for name in features.shapes()]
+        return replace(self, features=features, weights=np.concatenate(weights))
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """For `isogloss.store`."""
         arrays = collect(self, LAYOUT)
-        rows = self.features.split(self.weights)
-        for name, index in self.features.indices.items():
-            arrays |= {f"{name}.keys": index.keys, f"{name}.weights": np.ascontiguousarray(rows[name])}
-        if "pair" in rows:
-            arrays["pair"] = np.ascontiguousarray(rows["pair"])
+        if self.features.templates:
+            for name, index in self.features.indices.items():
+                arrays[f"{name}.keys"] = index.keys
+            for name, own in self.features.split(self.weights).items():
+                arrays[f"{name}.weights"] = np.ascontiguousarray(own)
+            arrays["wide"] = np.asarray(self.features.wide, np.uint8)
         for name, part in (("filter.", self.filter), ("grammar.", self.grammar)):
             arrays |= {} if part is None else store.prefixed(name, part.to_arrays())
         return arrays
@@ -116,31 +129,28 @@ class Fitted:
         """The inverse of `to_arrays`."""
         place = "the saved parser"
         found = check(arrays, LAYOUT, place)
-        unused = (*(() if "below" in templates else ("below.", "place.", "pair")), *(() if prune else ("filter.",)))
-        unused = (*unused, *(() if templates else ("label.",)), *(() if grammars else ("grammar.",)))
+        unused = (*(() if "below" in templates else ("below.", "place.", "pair.")), *(() if prune else ("filter.",)))
+        unused += (() if templates else ("label.", "bracket.", "wide")) + (() if grammars else ("grammar.",))
         if strange := sorted(name for name in arrays if name.startswith(unused)):
             raise ValueError(f"its options have no use for {strange[0]}")
         if any(re.search(r"[\s()]", label) for label in found["labels"]):
             raise ValueError("a label has a space or a bracket in it")
-        n_labels = len(found["labels"])
-        features = TreeFeatures(templates, {}, n_labels)
-        indices, weights = {}, []
-        for name in templates:
-            layout: Layout = {"keys": KEYS, "weights": Numbers("float32", ("features", features.width(name)))}
-            own = check(store.unprefixed(f"{name}.", arrays), layout, f"{name} of {place}")
-            indices[name] = Index(own["keys"])
-            weights.append(own["weights"].reshape(-1))
-        if "below" in templates:
-            pair = check(arrays, {"pair": Numbers("float32", (n_labels, n_labels))}, place)["pair"]
-            weights.append(pair.reshape(-1))
+        layouts = {name: check(arrays, {f"{name}.keys": KEYS}, place)[f"{name}.keys"] for name in templates}
+        indices = {name: Index(keys) for name, keys in layouts.items()}
+        wide = None
+        if templates:
+            wide = check(arrays, {"wide": Numbers("uint8", indices["label"].n_features, below=2)}, place)["wide"] == 1
+        features = TreeFeatures(templates, indices, len(found["labels"]), wide)
+        layout: Layout = {f"{name}.weights": Numbers("float32", shape) for name, shape in features.shapes().items()}
+        weights = [own.reshape(-1) for own in check(arrays, layout, place).values()]
         names = Labels(tuple(found["labels"]), root)
         known = Known(tuple(found["known"]))
         chosen = SpanFilter.from_arrays(store.unprefixed("filter.", arrays), prune) if prune else None
         grammar = None
         if grammars:
-            grammar = GrammarModel.from_arrays(store.unprefixed("grammar.", arrays), n_labels, grammars)
+            grammar = GrammarModel.from_arrays(store.unprefixed("grammar.", arrays), len(found["labels"]), grammars)
         joint = np.concatenate([np.zeros(0, np.float32), *weights])
-        return cls(names, known, replace(features, indices=indices), joint, tagger, chosen, grammar)
+        return cls(names, known, features, joint, tagger, chosen, grammar)
 
 
 class _Seen(NamedTuple):
@@ -350,13 +360,14 @@ class ConstituencyParser(ConstituencyOptions):
         templates, gold = templates_for(self.order, self.span_templates), as_spans(trees, labels)
         parts = span_parts(codes)
         marked = gold_spans(gold, parts.offsets, trees.lengths)
-        features = TreeFeatures.collected(templates, codes, parts, marked, len(labels.names), self.min_count)
-        chosen, kept = None, None
+        chosen, kept, seen = None, None, np.ones(parts.n_parts, bool)
         if self.prune:
             chosen = SpanFilter.fit(
                 codes, parts, gold, marked, threshold=float(self.prune), seed=self.seed, progress=progress
             )
             kept = chosen.kept(codes, parts, marked)
+            seen = kept.marked(parts.offsets)
+        features = TreeFeatures.collected(templates, codes, parts, marked, len(labels.names), self.min_count, seen)
         model = model_of(features, codes, parts, kept)
         learner = self._learner(model, GoldBrackets(gold, len(labels.names)), progress)
         fitted = Fitted(labels, known, features, np.zeros(0, np.float32), tagger, chosen)
@@ -536,10 +547,12 @@ class ConstituencyParser(ConstituencyOptions):
         codes, offsets = seen.codes, cut(seen.codes.offsets)
         lengths = np.diff(offsets)
         spans = np.cumsum(lengths * (lengths + 1) // 2)
-        start = 0
+        words = [word for sentence in seen.words for word in sentence]
+        tags = [tag for sentence in seen.tags for tag in sentence] if self.tags == "gold" else None
+        start, piece = 0, PIECE if learnt.grammar is None else PIECE // 4
         while start < len(lengths):
             before = int(spans[start - 1]) if start else 0
-            stop = max(start + 1, int(np.searchsorted(spans, before + PIECE, side="right")))
+            stop = max(start + 1, int(np.searchsorted(spans, before + piece, side="right")))
             found: Any = None
             if learnt.features.templates:
                 some = codes.part(offsets[start : stop + 1])
@@ -547,18 +560,12 @@ class ConstituencyParser(ConstituencyOptions):
                 kept = None if learnt.filter is None else learnt.filter.kept(some, parts)
                 found = model_of(learnt.features, some, parts, kept).batch(learnt.weights, np.arange(stop - start))
             if learnt.grammar is not None:
-                own = self._by_grammar(seen, learnt.grammar, offsets[start : stop + 1])
+                bounds = list(pairwise(offsets[start : stop + 1].tolist()))
+                given = None if tags is None else [tags[a:b] for a, b in bounds]
+                own = learnt.grammar.posteriors([words[a:b] for a, b in bounds], given)
                 found = own if found is None else own.mixed(_posteriors(found), float(self.share))
             yield found
             start = stop
-
-    def _by_grammar(self, seen: _Seen, grammar: GrammarModel, offsets: NDArray[np.int64]) -> Posteriors:
-        """What the grammars say of some sentences, or pieces of them."""
-        words = [word for sentence in seen.words for word in sentence]
-        tags = [tag for sentence in seen.tags for tag in sentence] if self.tags == "gold" else None
-        bounds = list(pairwise(offsets.tolist()))
-        given = None if tags is None else [tags[a:b] for a, b in bounds]
-        return grammar.posteriors([words[a:b] for a, b in bounds], given)
 
     def _parsed(self, seen: _Seen, learnt: Fitted, name: str, confidence: bool = False) -> Constituents:
         found: list[Spans] = []
@@ -718,11 +725,14 @@ def _confidence(
 def _features(parts: Any, part: int, learnt: Fitted, label: int) -> list[dict[str, Any]]:
     """What fires on a span, template by template, with its weight for a label; the largest first."""
     found = []
-    index, rows = learnt.features.indices["label"], learnt.features.split(learnt.weights)["label"]
-    for name in learnt.features.templates["label"].names:
-        matrix = Templates([name] if name else [()], kind="label").matrix(parts, index)
+    features, rows = learnt.features, learnt.features.split(learnt.weights)
+    own = np.empty(features.indices["label"].n_features)
+    wide = np.asarray(features.wide)
+    own[wide], own[~wide] = rows["label"][:, label] + rows["label"][:, -1], rows["bracket"]
+    for name in features.templates["label"].names:
+        matrix = Templates([name] if name else [()], kind="label").matrix(parts, features.indices["label"])
         for number in matrix.indices[matrix.indptr[part] : matrix.indptr[part + 1]].tolist():
-            found.append({"feature": name or "always", "weight": float(rows[number, label])})
+            found.append({"feature": name or "always", "weight": float(own[number])})
     return sorted(found, key=lambda entry: -abs(entry["weight"]))
 
 

@@ -1,0 +1,66 @@
+"""Options of extractors: names, defaults, limits and meanings, for Python and for the command line.
+
+Help is made of them, so this module imports nothing that is heavy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from isogloss.estimator import THREADS, Estimator, option
+
+__all__ = ["DECODERS", "MODELS", "RATES", "EntityOptions"]
+
+MODELS = ("chain", "segments")
+RATES = {"likelihood": 0.1, "mira": 0.05, "perceptron": 1.0}
+"""Trainers, and the length of their steps."""
+DECODERS = ("mbr", "map")
+
+
+class EntityOptions(Estimator):
+    """Options of `EntityTagger`."""
+
+    _title: ClassVar[str] = "EntityTagger"
+
+    model: str = option(
+        default="chain", choices=MODELS,
+        help="Tag words as beginning or continuing a name (chain), or score names as a whole as well (segments).",
+    )  # fmt: skip
+    trainer: str = option(
+        default="likelihood", choices=tuple(RATES),
+        help="Learn probabilities of names, or margins (mira, perceptron).",
+    )  # fmt: skip
+    decoder: str | None = option(
+        default=None, choices=(None, *DECODERS),
+        help="The names with the most right ones in expectation (mbr), or those of the best analysis (map); mbr for "
+        "likelihood and map for margins if not given.",
+    )  # fmt: skip
+    threshold: float = option(
+        default=0.4, least=0, below=1,
+        needs=({"decoder": ("mbr",)}, {"decoder": (None,), "trainer": ("likelihood",)}),
+        help="What a name costs with decoder mbr: more gives fewer and surer ones.",
+    )  # fmt: skip
+    tags: str = option(
+        default="none", choices=("none", "given"),
+        help="Look at parts of speech that stand in the file beside the words (given), or not.",
+    )  # fmt: skip
+    longest: int = option(
+        default=16, least=1, most=256, help="The most words of a name, at most as many as the longest of training has."
+    )
+    iterations: int = option(default=10, least=1, help="Passes over the text; with dev, the best number up to this.")
+    rate: float | None = option(
+        default=None, kind=float, above=0, needs={"trainer": ("likelihood", "mira")},
+        help="Length of steps, for mira the longest; as suits the trainer if not given.",
+    )  # fmt: skip
+    l2: float = option(
+        default=1.0, least=0, needs={"trainer": ("likelihood",)},
+        help="Penalty on the squares of weights, with trainer likelihood.",
+    )  # fmt: skip
+    batch: int = option(default=8, least=1, help="Sentences of a step.")
+    min_count: int = option(default=1, least=1, help="Attributes that are met less often are left out.")
+    templates: Sequence[str | Sequence[str]] | None = option(
+        default=None, kind=(list, tuple), help="What words are seen by; see isogloss.tasks.extract.features."
+    )
+    seed: int = option(default=0, least=0, help="Seed of the order of sentences.")
+    threads: int | None = option(default=None, kind=int, least=1, kept=False, effect=False, help=THREADS)
