@@ -38,7 +38,7 @@ from isogloss.tasks.parse.constituency.features import SPAN_TEMPLATES, templates
 from isogloss.tasks.parse.constituency.filtering import SpanFilter
 from isogloss.tasks.parse.constituency.grammar import GrammarModel
 from isogloss.tasks.parse.constituency.model import GoldBrackets, TreeFeatures, gold_spans, model_of
-from isogloss.tasks.parse.constituency.options import RATES, ConstituencyOptions
+from isogloss.tasks.parse.constituency.options import RATES, THRESHOLDS, ConstituencyOptions
 from isogloss.tasks.parse.constituency.trees import Labels, Spans, as_spans, check_tops, column_of, plain, trees_of
 from isogloss.tasks.parse.constituency.words import Known, Sentences, span_parts
 from isogloss.tasks.parse.cutting import LONGEST, cut
@@ -193,7 +193,7 @@ class ConstituencyParser(ConstituencyOptions):
     decoder : "mbr" or "map", optional
         The tree with the highest sum of posteriors, less `threshold` for each bracket; or the best one. If not given,
         the former for likelihood, the latter for margins.
-    threshold : float
+    threshold : float, optional
         What a bracket costs with decoder "mbr".
     tags : "predicted" or "gold"
         Whether tags are predicted by a tagger that the parser carries along, or taken as they are given. With
@@ -264,6 +264,11 @@ class ConstituencyParser(ConstituencyOptions):
     def step_length(self) -> float:
         """Length of steps: `rate` or, if that is not given, what suits the trainer."""
         return RATES[self.trainer] if self.rate is None else float(self.rate)
+
+    @property
+    def bracket_cost(self) -> float:
+        """What a bracket costs: `threshold` or, if that is not given, what suits the model."""
+        return THRESHOLDS[self.model] if self.threshold is None else float(self.threshold)
 
     @property
     def choosing(self) -> str:
@@ -572,7 +577,7 @@ class ConstituencyParser(ConstituencyOptions):
         sure: list[dict[tuple[int, int, int], float]] = []
         own_tags: list[str] = []
         for trees in self._trees(seen, learnt):
-            best = trees.most_right(threshold=self.threshold) if self.choosing == "mbr" else trees.argmax()
+            best = trees.most_right(threshold=self.bracket_cost) if self.choosing == "mbr" else trees.argmax()
             found += best
             if self.model == "grammar":
                 own_tags += [tag for tags in trees.tags for tag in tags]
@@ -620,7 +625,12 @@ class ConstituencyParser(ConstituencyOptions):
     @property
     def options_(self) -> dict[str, Any]:
         """Every option as it was used; what is kept with a model."""
-        used = {"rate": self.step_length, "templates": self.span_templates, "decoder": self.choosing}
+        used = {
+            "rate": self.step_length,
+            "templates": self.span_templates,
+            "decoder": self.choosing,
+            "threshold": self.bracket_cost,
+        }
         return super().options_ | used
 
     def _to_saved(self) -> store.Saved:
