@@ -23,7 +23,7 @@ from isogloss.tasks.parse.constituency.derivations import Derivations, Symbols
 from isogloss.tasks.parse.constituency.lexicon import Lexicon, WordCounts
 from isogloss.tasks.parse.constituency.trees import Labels
 
-__all__ = ["GrammarModel", "Posteriors"]
+__all__ = ["GrammarModel", "Posteriors", "lexicon_of"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -117,7 +117,7 @@ class GrammarModel:
     ) -> tuple[GrammarModel, Array]:  # fmt: skip
         """Learn the trees of a treebank (`Labels.of`); returns the log-likelihoods of all steps, too."""
         derived = Derivations.of(flat, labels)
-        lexicon = _lexicon(flat, derived)
+        lexicon = lexicon_of(flat, derived)
         start = LatentGrammar.flat(derived.rules, lexicon.tags)
         several = Several([
             SplitMerge(derived.trees, cycles=times, steps=STEPS, smoothing=SMOOTHING, words=lexicon.weights, seed=own)
@@ -267,7 +267,7 @@ class _Held(NamedTuple):
     entries: Ints
 
 
-def _lexicon(flat: Constituents, derived: Derivations) -> Lexicon:
+def lexicon_of(flat: Constituents, derived: Derivations) -> Lexicon:
     """The words of a treebank, as people write them."""
     forms = flat.columns["form"]
     numbers: dict[str, int] = {}

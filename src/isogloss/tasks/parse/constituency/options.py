@@ -9,12 +9,14 @@ from collections.abc import Sequence
 
 from isogloss.estimator import THREADS, Estimator, option
 
-__all__ = ["DECODERS", "MODELS", "RATES", "ConstituencyOptions"]
+__all__ = ["DECODERS", "MODELS", "RATES", "THRESHOLDS", "ConstituencyOptions"]
 
 RATES = {"likelihood": 0.1, "mira": 0.05, "perceptron": 1.0}
 """Trainers, and the length of their steps."""
 DECODERS = ("mbr", "map")
 MODELS = ("span", "grammar", "both")
+THRESHOLDS = {"span": 0.3, "grammar": 0.4, "both": 0.4}
+"""What a bracket costs, if it is not said."""
 _SPAN, _GRAMMAR = {"model": ("span", "both")}, {"model": ("grammar", "both")}
 
 
@@ -53,10 +55,11 @@ class ConstituencyOptions(Estimator):
         help="The tree with the most right brackets in expectation (mbr), or the best one (map); mbr for likelihood "
         "and map for margins if not given.",
     )  # fmt: skip
-    threshold: float = option(
-        default=0.3, least=0, below=1,
+    threshold: float | None = option(
+        default=None, kind=float, least=0, below=1,
         needs=(_GRAMMAR, {"decoder": ("mbr",)}, {"decoder": (None,), "trainer": ("likelihood",)}),
-        help="What a bracket costs with decoder mbr: more gives fewer and surer ones.",
+        help="What a bracket costs with decoder mbr: more gives fewer and surer ones; if not given, 0.3 for labelled "
+        "spans and 0.4 with grammars.",
     )  # fmt: skip
     tags: str = option(
         default="predicted", choices=("predicted", "gold"),

@@ -36,9 +36,9 @@ from isogloss.structures.span_tree import SpanTrees
 from isogloss.structures.spans import span_number
 from isogloss.tasks.parse.constituency.features import SPAN_TEMPLATES, templates_for
 from isogloss.tasks.parse.constituency.filtering import SpanFilter
-from isogloss.tasks.parse.constituency.grammar import GrammarModel, Posteriors
+from isogloss.tasks.parse.constituency.grammar import GrammarModel
 from isogloss.tasks.parse.constituency.model import GoldBrackets, TreeFeatures, gold_spans, model_of
-from isogloss.tasks.parse.constituency.options import RATES, ConstituencyOptions
+from isogloss.tasks.parse.constituency.options import RATES, THRESHOLDS, ConstituencyOptions
 from isogloss.tasks.parse.constituency.trees import Labels, Spans, as_spans, check_tops, column_of, plain, trees_of
 from isogloss.tasks.parse.constituency.words import Known, Sentences, span_parts
 from isogloss.tasks.parse.cutting import LONGEST, cut
@@ -106,11 +106,11 @@ class Fitted:
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """For `isogloss.store`."""
         arrays = collect(self, LAYOUT)
-        for name, index in self.features.indices.items():
-            arrays[f"{name}.keys"] = index.keys
-        for name, own in self.features.split(self.weights).items():
-            arrays[f"{name}.weights"] = np.ascontiguousarray(own)
-        if self.features.wide is not None:
+        if self.features.templates:
+            for name, index in self.features.indices.items():
+                arrays[f"{name}.keys"] = index.keys
+            for name, own in self.features.split(self.weights).items():
+                arrays[f"{name}.weights"] = np.ascontiguousarray(own)
             arrays["wide"] = np.asarray(self.features.wide, np.uint8)
         for name, part in (("filter.", self.filter), ("grammar.", self.grammar)):
             arrays |= {} if part is None else store.prefixed(name, part.to_arrays())
@@ -130,17 +130,17 @@ class Fitted:
         place = "the saved parser"
         found = check(arrays, LAYOUT, place)
         unused = (*(() if "below" in templates else ("below.", "place.", "pair.")), *(() if prune else ("filter.",)))
-        unused = (*unused, *(() if templates else ("label.", "bracket.", "wide")), *(() if grammars else ("grammar.",)))
+        unused += (() if templates else ("label.", "bracket.", "wide")) + (() if grammars else ("grammar.",))
         if strange := sorted(name for name in arrays if name.startswith(unused)):
             raise ValueError(f"its options have no use for {strange[0]}")
         if any(re.search(r"[\s()]", label) for label in found["labels"]):
             raise ValueError("a label has a space or a bracket in it")
         layouts = {name: check(arrays, {f"{name}.keys": KEYS}, place)[f"{name}.keys"] for name in templates}
         indices = {name: Index(keys) for name, keys in layouts.items()}
-        wide, n_labels = None, len(found["labels"])
+        wide = None
         if templates:
             wide = check(arrays, {"wide": Numbers("uint8", indices["label"].n_features, below=2)}, place)["wide"] == 1
-        features = TreeFeatures(templates, indices, n_labels, wide)
+        features = TreeFeatures(templates, indices, len(found["labels"]), wide)
         layout: Layout = {f"{name}.weights": Numbers("float32", shape) for name, shape in features.shapes().items()}
         weights = [own.reshape(-1) for own in check(arrays, layout, place).values()]
         names = Labels(tuple(found["labels"]), root)
@@ -148,7 +148,7 @@ class Fitted:
         chosen = SpanFilter.from_arrays(store.unprefixed("filter.", arrays), prune) if prune else None
         grammar = None
         if grammars:
-            grammar = GrammarModel.from_arrays(store.unprefixed("grammar.", arrays), n_labels, grammars)
+            grammar = GrammarModel.from_arrays(store.unprefixed("grammar.", arrays), len(found["labels"]), grammars)
         joint = np.concatenate([np.zeros(0, np.float32), *weights])
         return cls(names, known, features, joint, tagger, chosen, grammar)
 
@@ -193,7 +193,7 @@ class ConstituencyParser(ConstituencyOptions):
     decoder : "mbr" or "map", optional
         The tree with the highest sum of posteriors, less `threshold` for each bracket; or the best one. If not given,
         the former for likelihood, the latter for margins.
-    threshold : float
+    threshold : float, optional
         What a bracket costs with decoder "mbr".
     tags : "predicted" or "gold"
         Whether tags are predicted by a tagger that the parser carries along, or taken as they are given. With
@@ -264,6 +264,11 @@ class ConstituencyParser(ConstituencyOptions):
     def step_length(self) -> float:
         """Length of steps: `rate` or, if that is not given, what suits the trainer."""
         return RATES[self.trainer] if self.rate is None else float(self.rate)
+
+    @property
+    def bracket_cost(self) -> float:
+        """What a bracket costs: `threshold` or, if that is not given, what suits the model."""
+        return THRESHOLDS[self.model] if self.threshold is None else float(self.threshold)
 
     @property
     def choosing(self) -> str:
@@ -547,10 +552,12 @@ class ConstituencyParser(ConstituencyOptions):
         codes, offsets = seen.codes, cut(seen.codes.offsets)
         lengths = np.diff(offsets)
         spans = np.cumsum(lengths * (lengths + 1) // 2)
-        start = 0
+        words = [word for sentence in seen.words for word in sentence]
+        tags = [tag for sentence in seen.tags for tag in sentence] if self.tags == "gold" else None
+        start, piece = 0, PIECE if learnt.grammar is None else PIECE // 4
         while start < len(lengths):
             before = int(spans[start - 1]) if start else 0
-            stop = max(start + 1, int(np.searchsorted(spans, before + PIECE, side="right")))
+            stop = max(start + 1, int(np.searchsorted(spans, before + piece, side="right")))
             found: Any = None
             if learnt.features.templates:
                 some = codes.part(offsets[start : stop + 1])
@@ -558,25 +565,19 @@ class ConstituencyParser(ConstituencyOptions):
                 kept = None if learnt.filter is None else learnt.filter.kept(some, parts)
                 found = model_of(learnt.features, some, parts, kept).batch(learnt.weights, np.arange(stop - start))
             if learnt.grammar is not None:
-                own = self._by_grammar(seen, learnt.grammar, offsets[start : stop + 1])
+                bounds = list(pairwise(offsets[start : stop + 1].tolist()))
+                given = None if tags is None else [tags[a:b] for a, b in bounds]
+                own = learnt.grammar.posteriors([words[a:b] for a, b in bounds], given)
                 found = own if found is None else own.mixed(_posteriors(found), float(self.share))
             yield found
             start = stop
-
-    def _by_grammar(self, seen: _Seen, grammar: GrammarModel, offsets: NDArray[np.int64]) -> Posteriors:
-        """What the grammars say of some sentences, or pieces of them."""
-        words = [word for sentence in seen.words for word in sentence]
-        tags = [tag for sentence in seen.tags for tag in sentence] if self.tags == "gold" else None
-        bounds = list(pairwise(offsets.tolist()))
-        given = None if tags is None else [tags[a:b] for a, b in bounds]
-        return grammar.posteriors([words[a:b] for a, b in bounds], given)
 
     def _parsed(self, seen: _Seen, learnt: Fitted, name: str, confidence: bool = False) -> Constituents:
         found: list[Spans] = []
         sure: list[dict[tuple[int, int, int], float]] = []
         own_tags: list[str] = []
         for trees in self._trees(seen, learnt):
-            best = trees.most_right(threshold=self.threshold) if self.choosing == "mbr" else trees.argmax()
+            best = trees.most_right(threshold=self.bracket_cost) if self.choosing == "mbr" else trees.argmax()
             found += best
             if self.model == "grammar":
                 own_tags += [tag for tags in trees.tags for tag in tags]
@@ -624,7 +625,12 @@ class ConstituencyParser(ConstituencyOptions):
     @property
     def options_(self) -> dict[str, Any]:
         """Every option as it was used; what is kept with a model."""
-        used = {"rate": self.step_length, "templates": self.span_templates, "decoder": self.choosing}
+        used = {
+            "rate": self.step_length,
+            "templates": self.span_templates,
+            "decoder": self.choosing,
+            "threshold": self.bracket_cost,
+        }
         return super().options_ | used
 
     def _to_saved(self) -> store.Saved:
