@@ -228,10 +228,9 @@ def _bigram_derivatives(sentence, shape, a, node, pairs, tags, small, places, va
 
 @njit(cache=True, nogil=True)
 def _tag_derivatives(sentence, shape, potentials, graph, tags, small, places, values, at):
-    """Right less expected features of TAG-BIGRAM, TAG-CONSISTENCY and TAG-UNIGRAM.
+    """Right less expected features of TAG-BIGRAM, TAG-CONSISTENCY, and TAG-UNIGRAM.
 
-    Chains speak once more, attribute by attribute, so that what others said reaches the neighbours; `tags` gets
-    beliefs.
+    Chains speak once more, attribute by attribute, so that what others said reaches the neighbours; `tags` get beliefs.
     """
     n_attributes, n = len(shape.sizes), len(sentence.words) - 1
     most = shape.sizes.max() + 1
