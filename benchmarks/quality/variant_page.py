@@ -174,6 +174,7 @@ def _further(found: list[rows.Row]) -> str:
         "| common |",
         "|" + "---|" * 12,
     ]
+    used = []
     for row in found:
         if row["model"] == "hmm" and not row["extra"]:
             setting = "" if row["setting"] != "defaults" else " (our defaults)"
@@ -186,12 +187,14 @@ def _further(found: list[rows.Row]) -> str:
                 _number(row, "P_at_R"),
                 *(f"{_number(row, f'{kind}_P')} / {_number(row, f'{kind}_R')}" for kind in ("rare", "common")),
             ]  # fmt: skip
+            used.append(("", ", ".join(cells[:3]), row))
             lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+    return "\n".join([*lines, "", rows.commits(used)])
 
 
 def _tightness(found: list[rows.Row]) -> str:
     lines = ["| training | iterations | violation | objective | joined | lowest | area |", "|" + "---|" * 7]
+    used = []
     for row in found:
         projected = row["constraint"] == row["decode_constraint"] and row["constraint"] in ("bijective", "symmetric")
         if projected and row["setting"] == "papers":
@@ -199,14 +202,15 @@ def _tightness(found: list[rows.Row]) -> str:
                 _names(row)[0], row["iterations"], row["violation"], _number(row, "objective", 2),
                 _number(row, "AER", 2), _number(row, "AER_lowest"), _number(row, "area"),
             ]  # fmt: skip
+            used.append(("", ", ".join(cells[:2]), row))
             lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+    return "\n".join([*lines, "", rows.commits(used)])
 
 
 def _sizes(found: list[rows.Row], names: list[str]) -> str:
-    """Relative reductions of joined AER in the papers' setting."""
+    """Relative changes of joined AER in the papers' setting."""
     lines = [
-        "Relative reduction of joined AER against plain training, in the papers' setting (projections after two "
+        "Relative change of joined AER against plain training, in the papers' setting (projections after two\n"
         "iterations), without a verdict: three texts are too few.\n",
         "| text | plain | agreement | bijective | symmetric |", "|---|---|---|---|---|",
     ]  # fmt: skip
@@ -220,7 +224,8 @@ def _sizes(found: list[rows.Row], names: list[str]) -> str:
         ways = (("agreement", "5"), ("bijective", "2"), ("symmetric", "2"))
         gains = [f"{100 * (table[way, way, iterations] / plain - 1):+.0f}%" for way, iterations in ways]
         lines.append(f"| {name} | {plain:.1f} | {' | '.join(gains)} |")
-    return "\n".join(lines)
+    used = [(row["data"], row["constraint"], row) for row in found if row["setting"] == "papers"]
+    return "\n".join([*lines, "", rows.commits(used)])
 
 
 def _verdict(claims: list[rows.Row]) -> str:

@@ -282,7 +282,16 @@ def _roles(**options: Any) -> Any:
 MODELS: dict[str, Callable[[], Any]] = {
     "align.hmm": partial(_aligner, "HMMAligner"),
     "align.hmm/viterbi": partial(_aligner, "HMMAligner", symmetrise="grow-diag-final-and", decode="viterbi"),
-    "align.hmm/bijective": partial(_aligner, "HMMAligner", constraint="bijective", lowercase=False),
+    "align.hmm/bijective": partial(
+        _aligner,
+        "HMMAligner",
+        constraint="bijective",
+        lowercase=False,
+        threshold="points",
+        symmetrise="union",
+        null="length",
+        final=True,
+    ),
     "align.model1": partial(_aligner, "Model1Aligner"),
     "align.model2": partial(_aligner, "Model2Aligner"),
     "align.matching": partial(_supervised, "MatchingAligner"),
