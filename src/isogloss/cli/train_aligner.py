@@ -327,7 +327,7 @@ class _Work:
         without = self.n_pairs - len(self.bitext)
         used += f", {_count(without, 'pair')} of the text without" if without else ""
         used += f", {_count(self.n_more, 'unlabelled pair')}" if self.n_more else ""
-        lines = [f"learnt from {used}"]
+        lines = [f"{'learnt from' if self.supervised else 'compared on'} {used}"]
         if passed := len(self.bitext) - self.n_gold:
             reason = f"a side is empty or longer than {aligner.max_length} words, or the aligner cannot take it"
             lines.append(f"{_count(passed, 'pair')} with gold passed over: {reason} (--max-length)")
@@ -336,8 +336,9 @@ class _Work:
             if not self.supervised:
                 best = self.choice.best.partition("/")[0]
                 lines.append(
-                    "the model is that HMM, which knows the text and no gold. Align more by hand (`isogloss suggest` "
-                    f"says what), or have the other all the same: isogloss train-aligner {best}"
+                    "the model is that HMM, which knows the text and no gold, and is for new text: `isogloss align` "
+                    "without a model aligns this text better. Align more by hand (`isogloss suggest` says what), or "
+                    f"have the other all the same: isogloss train-aligner {best}"
                 )
                 return lines
         if self.held_out is not None:

@@ -143,9 +143,9 @@ def choose_aligner(
 ) -> Choice:
     """Compare kinds of aligners on held-out gold, and train the best on all of it.
 
-    Every kind is trained with its default settings on the same folds and features, "itg" with both its trainers; the
+    Every kind is trained with its default settings on the same folds and features, "itg" with each of its trainers; the
     least AER over all held-out pairs wins, or a simpler kind within 0.05 points of it. Kinds that cannot be trained are
-    passed over with a warning. The error of the winner is that of the best of four, so a little too good.
+    passed over with a warning. The error of the winner is that of the best of five, so a little too good.
 
     Where the winner is not better than the `HMMAligner` behind the features by more than chance (a paired bootstrap
     over the held-out pairs), that aligner is what is given back: it has seen the text and no gold.
@@ -178,7 +178,7 @@ def choose_aligner(
     >>> choice = choose_aligner(samples.bitext("en-de"), samples.gold("en-de"), folds=2, kinds=["matching", "itg"],
     ...                         **small)
     >>> list(choice.errors), type(choice.aligner).__name__ == KINDS[choice.kind]
-    (['matching', 'itg/likelihood', 'itg/mira'], True)
+    (['matching', 'itg/likelihood', 'itg/mira', 'itg/softmax-margin'], True)
     """
     if not 0 <= level <= 1:
         raise ParameterError(f"choose_aligner: level should be from 0 to 1, not {level!r}")

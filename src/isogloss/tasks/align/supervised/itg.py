@@ -76,10 +76,10 @@ class ItgAligner(ItgOptions, SupervisedAligner):
         The normal form has one derivation for each alignment. The simple grammar has several, so that its posteriors
         favour alignments that can be bracketed in many ways; the best alignment is the same.
     trainer : "auto", "likelihood", "mira" or "softmax-margin"
-        With "auto" cross-validation chooses between the first two (the last two, where costs are given), and likelihood
-        is taken where nothing is tuned. On the Hansards likelihood
-        was clearly better with weak features. With all features MIRA was as good with much text without labels, better
-        with little, and quicker.
+        With "auto" cross-validation chooses (between the last two, where costs are given), and likelihood is taken
+        where nothing is tuned. On the Hansards likelihood was clearly better than MIRA with weak features. With all
+        features MIRA was as good with much text without labels, better with little, and quicker; softmax-margin was as
+        good as MIRA there.
     targets : "latent", "fixed" or "gold", optional
         As for all aligners. "latent", the default with "likelihood", there is the sum above; "fixed", the default with
         "mira", has one alignment as target, the one of least loss that the features suggest.
@@ -145,10 +145,11 @@ class ItgAligner(ItgOptions, SupervisedAligner):
         """Trainers that take the costs and the targets that were given, where they were."""
         if self.trainer != AUTO:
             return super().ways()
-        costed = self.missed is not None or self.spurious != 1.0
-        found: tuple[str, ...] = ("softmax-margin", "mira") if costed else ("likelihood", "mira")
+        found = super().ways()
+        if self.missed is not None or self.spurious != 1.0:
+            found = tuple(way for way in found if way in self.COSTED)
         if self.targets == "gold":
-            found = ("mira",)
+            found = tuple(way for way in found if way not in self.SUMMED)
         return tuple(way for way in found if way == "likelihood") if self.competitive else found
 
     def check_params(self) -> None:
