@@ -8,7 +8,8 @@ python -m benchmarks.quality.hidden_syntax --table                 run nothing: 
 
 CoNLL04: names given, five folds over all 1,441 sentences, every pair of names a candidate. SemEval-2010 task 8: the
 8,000 training sentences, official macro F1 on the 2,717 of the test. Universal Propositions: learnt on dev, tested on
-test, predicates given, senses not learnt. The tagger of relations learns from EWT, the parser of "given" from its first 5,000 sentences.
+test, predicates given, senses not learnt. The tagger of relations learns from EWT, the parser of "given" from its first
+5,000 sentences.
 "pairs": pairs are seen as in Naradowsky et al. 2012, by their two ends and the distance; "all": by all words between
 and around as well. Penalties and thresholds were chosen on one fold of another cut, and on a part of dev.
 """
