@@ -108,7 +108,8 @@ LINES = (
     "extract apply names en-de.en.txt -o names.conll",
     "extract apply segments en-de.en.conll -o segments.conll",
     "extract score segments.conll en-de.en.conll --against segments.conll -o names.txt",
-    "extract train en-de.en.relations.txt --task relations --iterations 2 --tagger tagger --save relations",
+    "extract train en-de.en.relations.txt --task relations --syntax hidden-constituency --iterations 2 --tagger tagger "
+    "--save relations",
     "extract train en-de.en.relations.txt --task relations --syntax hidden-dependency --iterations 2 --save links",
     "extract train en-de.en.relations.txt --task relations --syntax hidden-dependency --crossing --iterations 2 "
     "--save any",

@@ -17,7 +17,7 @@ from isogloss.features import Axis, Parts, Role, arcs
 from isogloss.structures.hidden import NO_PAIR, Couplings, link_number
 from isogloss.structures.spans import span_number
 from isogloss.tasks.extract.coupled import Problem
-from isogloss.tasks.extract.pair_words import distance_bins, rooted, sequences, way, word_codes
+from isogloss.tasks.extract.pair_words import distance_bins, path_codes, rooted, sequences, way, word_codes
 from isogloss.tasks.parse.constituency.words import Known, Sentences, code_of, span_parts
 
 __all__ = ["Labels", "NamePairs", "Nodes", "pair_problem"]
@@ -268,26 +268,21 @@ def _with_paths(seen: Parts, mentions: Mentions, pairs: NamePairs, words: Axis, 
     Columns "link" (a direct link, either way, a common head, or none of these), "path" (how many steps up and down) and
     "relations" (their labels, of short ways); role "pivot", the highest word on the way.
     """
-    names = given.columns["deprel"].vocabulary.types
-    deprels = given.columns["deprel"].ids
-    found: dict[str, list[int]] = {"link": [], "path": [], "relations": [], "pivot": []}
+    found, pivots = [], []
     for s in range(len(mentions)):
         start = int(mentions.offsets[s])
         heads = given.heads[start : int(mentions.offsets[s + 1])].astype(np.int64) - 1
-        entities = mentions.entities(s)
-        tops = [_top(begin, end, heads) for begin, end, _ in entities]
+        deprels = given.strings("deprel", s)
+        tops = [_top(begin, end, heads) for begin, end, _ in mentions.entities(s)]
         for p in range(int(pairs.offsets[s]), int(pairs.offsets[s + 1])):
             up, down = way(tops[int(pairs.first[p])], tops[int(pairs.second[p])], heads)
-            steps = min(len(up), 9), min(len(down), 9)
-            labels = [f"<{names[deprels[start + w]]}" for w in up] + [f">{names[deprels[start + w]]}" for w in down]
-            found["link"].append({(0, 1): 1, (1, 0): 2, (1, 1): 3}.get(steps, 0))
-            found["path"].append(steps[0] * 10 + steps[1])
-            found["relations"].append(code_of(" ".join(labels)) if len(labels) <= _SHORTER else -1)
+            found.append(path_codes(up, down, deprels, _SHORTER))
             above = int(heads[up[-1]]) if up else tops[int(pairs.first[p])]
-            found["pivot"].append(start + above if above >= 0 else -1)
-    pivot = Role(words, np.array(found.pop("pivot"), np.int64))
-    more = {name: np.array(codes, np.int64) for name, codes in found.items()}
-    return replace(seen, roles={**seen.roles, "pivot": pivot}).with_columns(**more)
+            pivots.append(start + above if above >= 0 else -1)
+    pivot = Role(words, np.array(pivots, np.int64))
+    link, path, relations = np.array(found, np.int64).reshape(-1, 3).T
+    roles = {**seen.roles, "pivot": pivot}
+    return replace(seen, roles=roles).with_columns(link=link, path=path, relations=relations)
 
 
 def _top(begin: int, end: int, heads: Ints) -> int:

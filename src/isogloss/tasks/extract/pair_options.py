@@ -51,7 +51,7 @@ class RelationOptions(PairOptions):
     """Options of `RelationExtractor`."""
 
     syntax: str = option(
-        default="hidden-constituency", choices=("none", "given", "hidden-dependency", "hidden-constituency"),
+        default="hidden-dependency", choices=("none", "given", "hidden-dependency", "hidden-constituency"),
         help="Look at no trees, at those of a parser, or at trees that are learnt with the relations, from nothing.",
     )  # fmt: skip
     features: str = option(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from isogloss.data.vocabulary import Vocabulary
 from isogloss.features import Axis
 from isogloss.tasks.parse.constituency.words import Known, code_of, shape_of
 
-__all__ = ["ROOT", "coded", "distance_bins", "lowered", "rooted", "sequences", "way", "word_codes"]
+__all__ = ["ROOT", "coded", "distance_bins", "lowered", "path_codes", "rooted", "sequences", "way", "word_codes"]
 
 Ints = NDArray[np.int64]
 ROOT = code_of("the root of a tree")
@@ -90,3 +90,17 @@ def way(one: int, other: int, heads: Ints) -> tuple[list[int], list[int]]:
         up.pop()
         down.pop()
     return up, down[::-1]
+
+
+def path_codes(
+    up: list[int], down: list[int], deprels: Sequence[str], most: int
+) -> tuple[int, int, int]:  # fmt: skip
+    """Codes of the way between two words of a sentence: "link", "path" and "relations".
+
+    A direct link downwards or upwards, a common head, or none of these; how many steps lead up and down; and the labels
+    of all steps, −1 where there are more than `most`.
+    """
+    steps = min(len(up), 9), min(len(down), 9)
+    labels = [f"<{deprels[w]}" for w in up] + [f">{deprels[w]}" for w in down]
+    link = {(0, 1): 1, (1, 0): 2, (1, 1): 3}.get(steps, 0)
+    return link, steps[0] * 10 + steps[1], code_of(" ".join(labels)) if len(labels) <= most else -1

@@ -14,8 +14,8 @@ from isogloss.data.treebank import Treebank
 from isogloss.features import Axis, Parts, Role, Templates, arcs
 from isogloss.structures.hidden import NO_PAIR, Couplings
 from isogloss.tasks.extract.coupled import Problem
-from isogloss.tasks.extract.pair_words import distance_bins, rooted, sequences, way, word_codes
-from isogloss.tasks.parse.constituency.words import Known, code_of
+from isogloss.tasks.extract.pair_words import distance_bins, path_codes, rooted, sequences, way, word_codes
+from isogloss.tasks.parse.constituency.words import Known
 
 __all__ = ["ArgumentPairs", "argument_problem", "role_templates", "sense_problem", "sense_templates", "word_axis"]
 
@@ -186,20 +186,15 @@ def argument_problem(given: Propositions, pairs: ArgumentPairs, known: Known, tr
 
 def _with_paths(seen: Parts, given: Propositions, pairs: ArgumentPairs) -> Parts:
     """With the way from the predicate to the word in the trees of the treebank; columns as of relations."""
-    trees = given.treebank
-    names, deprels = trees.columns["deprel"].vocabulary.types, trees.columns["deprel"].ids
-    found: dict[str, list[int]] = {"link": [], "path": [], "relations": []}
+    trees, found = given.treebank, []
     for s in range(len(given)):
         start = int(trees.offsets[s])
-        heads = trees.heads[start : int(trees.offsets[s + 1])].astype(np.int64) - 1
+        heads, deprels = trees.heads[start : int(trees.offsets[s + 1])].astype(np.int64) - 1, trees.strings("deprel", s)
         for p in range(int(pairs.offsets[s]), int(pairs.offsets[s + 1])):
             up, down = way(int(pairs.word[p]), int(pairs.argument[p]), heads)
-            steps = min(len(up), 9), min(len(down), 9)
-            labels = [f"<{names[deprels[start + w]]}" for w in up] + [f">{names[deprels[start + w]]}" for w in down]
-            found["link"].append({(0, 1): 1, (1, 0): 2, (1, 1): 3}.get(steps, 0))
-            found["path"].append(steps[0] * 10 + steps[1])
-            found["relations"].append(code_of(" ".join(labels)) if len(labels) <= _SHORT else -1)
-    return seen.with_columns(**{name: np.array(codes, np.int64) for name, codes in found.items()})
+            found.append(path_codes(up, down, deprels, _SHORT))
+    link, path, relations = np.array(found, np.int64).reshape(-1, 3).T
+    return seen.with_columns(link=link, path=path, relations=relations)
 
 
 def sense_problem(given: Propositions, known: Known) -> Problem:
