@@ -127,11 +127,20 @@ CASES: dict[str, Case] = {
         },
     ),
     "constituency.span": Case(
-        {"iterations": 2, "tags": "gold"},
+        {"iterations": 2, "tags": "gold", "min_count": 2},
         lambda e: e.fit(constituents()[:8]),
         constituents(),
         ways=[{"trainer": name} for name in ("likelihood", "mira", "perceptron")],
-        trials={"templates": [], "tags": [{"tags": "predicted", "trainer": "likelihood"}]},
+        trials={
+            "rate": [1e-5],
+            "templates": [],
+            "tags": [{"tags": "predicted", "trainer": "likelihood"}],
+            "decoder": [
+                {"decoder": "map", "trainer": "likelihood"},
+                {"decoder": "mbr", "trainer": "mira"},
+                {"decoder": "mbr", "trainer": "perceptron", "threshold": 0.9},
+            ],
+        },
     ),
     "parse.delexicalised": Case({"iterations": 1}, lambda e: e.fit([FEW, TAGGED[:5]], FEW), new_treebank()),
     "parse.dependency": Case(

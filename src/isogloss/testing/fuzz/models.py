@@ -197,7 +197,7 @@ def constituents() -> Constituents:
 def _constituency(**options: Any) -> Any:
     from isogloss.tasks.parse.constituency import ConstituencyParser
 
-    return ConstituencyParser(iterations=2, **options).fit(constituents())
+    return ConstituencyParser(iterations=2, min_count=2, **options).fit(constituents())
 
 
 MODELS: dict[str, Callable[[], Any]] = {
