@@ -141,13 +141,19 @@ CASES: dict[str, Case] = {
         },
     ),
     "constituency.span": Case(
-        {"iterations": 2, "tags": "gold"},
+        {"iterations": 2, "tags": "gold", "min_count": 2},
         lambda e: e.fit(constituents()[:8]),
         constituents(),
         ways=[{"trainer": name} for name in ("likelihood", "mira", "perceptron")],
         trials={
+            "rate": [1e-5],
             "templates": [],
             "tags": [{"tags": "predicted", "trainer": "likelihood"}],
+            "decoder": [
+                {"decoder": "map", "trainer": "likelihood"},
+                {"decoder": "mbr", "trainer": "mira"},
+                {"decoder": "mbr", "trainer": "perceptron", "threshold": 0.9},
+            ],
             "model": [{"model": "both", "cycles": 1, "grammars": 1, "trainer": "likelihood"}],
             "cycles": [{"cycles": 1, "model": "both", "grammars": 1, "trainer": "likelihood"}],
             "grammars": [{"grammars": 1, "model": "both", "cycles": 1, "trainer": "likelihood"}],

@@ -198,7 +198,7 @@ def constituents() -> Constituents:
 def _constituency(**options: Any) -> Any:
     from isogloss.tasks.parse.constituency import ConstituencyParser
 
-    passes: dict[str, Any] = {} if options.get("model") == "grammar" else {"iterations": 2}
+    passes: dict[str, Any] = {} if options.get("model") == "grammar" else {"iterations": 2, "min_count": 2}
     return ConstituencyParser(**passes, **options).fit(constituents())
 
 
