@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
 from itertools import pairwise
@@ -287,6 +288,19 @@ def test_kept_and_read_again(judged):
         FeatureExtractor.from_arrays({**arrays, "habits/source/hits": arrays["habits/source/hits"][1:]})
     with pytest.raises(ModelError):
         FeatureExtractor.from_arrays({**arrays, "phrases/source/counts": arrays["phrases/source/counts"][1:]})
+
+
+def test_extractors_of_earlier_versions_have_one_judge_and_no_words():
+    bitext = samples.bitext("en-de").part(0, 12)
+    extractor = FeatureExtractor(sets=(*MORE, "ibm")).fit(bitext)
+    arrays = {name: array for name, array in extractor.arrays().items() if not name.startswith("habits_")}
+    header = json.loads(arrays["header"].tobytes())
+    assert header["options"].pop("fertile_words") == 100
+    arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
+    old, new = FeatureExtractor.from_arrays(arrays).transform(bitext), extractor.transform(bitext)
+    few, many = old.further["link_pairs"], new.further["link_pairs"]
+    assert few.names == many.names[:6] and len(many.names) == 12
+    assert old.further["source_further"].indicator_names == () != new.further["source_further"].indicator_names
 
 
 def test_threads_agree_and_model2_may_judge():

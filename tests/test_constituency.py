@@ -220,6 +220,14 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert told["trees"] == 60 and told["dev"] > 50 and told["passes"] in (1, 2)
     Path(file["text.txt"]).write_text("The dog ( sleeps ) .\n\nHello\n")
     assert main(["constituency", "apply", file["model"], file["text.txt"], "-o", file["out.mrg"], "-q"]) == 0
+    sure = str(tmp_path / "sure.tsv")
+    command = ["constituency", "apply", file["model"], file["text.txt"], "-q", "--confidence", sure]
+    assert main([*command, "-o", file["out.mrg"]]) == 0
+    table = [line.split("\t") for line in Path(sure).read_text().splitlines()]
+    assert table[0] == ["sentence", "first", "last", "label", "probability"]
+    assert table[1][:3] == ["1", "1", "6"] and {row[0] for row in table[1:]} == {"1", "3"}
+    assert all(0 < float(row[4]) <= 1 for row in table[1:])
+    assert main([*command, "-o", sure]) == 2
     lines = Path(file["out.mrg"]).read_text().splitlines()
     assert len(lines) == 3 and lines[1] == "" and "(-LRB-" not in lines[2]
     found = Constituents.of(lines)

@@ -170,7 +170,10 @@ def test_temperature_is_fitted_to_dev_where_nothing_is_tuned():
     cells = GoldCells.of(dev[1], features.shapes)
     likelihoods = []
     for aligner in (alone, beside):
-        p = training._posterior(aligner, training.HeldOut(features, cells, aligner._weights), aligner.temperature_)
+        found, _ = training._posteriors(
+            aligner, training.HeldOut(features, cells, aligner._weights), aligner.temperature_
+        )
+        p = np.concatenate([each.ravel() for each in found])
         p = np.clip(p, 1e-6, 1 - 1e-6)[~cells.possible]
         likelihoods.append(np.log(np.where(cells.sure[~cells.possible], p, 1 - p)).sum())
     assert likelihoods[1] > likelihoods[0] and beside.temperature_ > alone.temperature_
@@ -245,7 +248,8 @@ def test_temperatures_where_beliefs_do_not_settle_are_given_up_soon():
     assert sum(looked_at) == 50
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        assert warm.tolist() == training._posterior(aligner, own, aligner.temperature_).tolist()
+        every, _ = training._posteriors(aligner, own, aligner.temperature_)
+        assert warm.tolist() == np.concatenate([p.ravel() for p in every]).tolist()
     looked_at.clear()
     assert training._settled_posterior(aligner, [own] * 20, aligner.temperature_ / 4) is None
     assert sum(looked_at) < 200  # of a thousand

@@ -15,7 +15,17 @@ from isogloss.data import Bitext, Links, TagDictionary, Text, Treebank
 from isogloss.tasks.parse.options import CONSTRAINTS
 from isogloss.tasks.parse.styles import convert
 from isogloss.testing import check_effects
-from isogloss.testing.fuzz.models import bitext, constituents, links, mentions, new_mentions, new_treebank, treebank
+from isogloss.testing.fuzz.models import (
+    bitext,
+    constituents,
+    links,
+    mentions,
+    new_mentions,
+    new_treebank,
+    proposed,
+    related,
+    treebank,
+)
 
 TREES = treebank()
 TEXT = Text.of([TREES.words(s) for s in range(len(TREES))])
@@ -86,9 +96,12 @@ CASES: dict[str, Case] = {
             trials={
                 "lexicon": [LEXICON],
                 "max_length": [6],
+                "train_length": [6],
                 "smoothing": [1.0],
+                "model1_constraint": [{"model1_constraint": "agreement", "model1_iterations": 3}],
                 "decode": [{"decode": "viterbi", "symmetrise": "union"}],
                 "leave_out": [{"leave_out": 0.0, "iterations": 3}],
+                **({} if name == "hmm" else {"final": []}),  # only the HMM takes it
             },
         )
         for name in ("hmm", "model1", "model2")
@@ -119,10 +132,11 @@ CASES: dict[str, Case] = {
         {"tune": False, "iterations": 2, "features": FEATURES},
         with_gold,
         PAIRS,
-        ways=[{"trainer": name} for name in ("likelihood", "mira")],
+        ways=[{"trainer": name} for name in ("likelihood", "mira", "softmax-margin")],
         trials={
             **EXTRACTED,
             "chart_limit": [100_000],
+            "competitive": [{"competitive": True, "threshold": 0.01, "trainer": "likelihood"}],
             "tune": [{"tune": True, "threshold": "auto", "trainer": "mira"}],
         },
     ),
@@ -153,6 +167,20 @@ CASES: dict[str, Case] = {
             "threshold": [0.9],
             "tags": ["given"],
         },
+    ),
+    "extract.relations": Case(
+        {"iterations": 2},
+        lambda e: e.fit(related()),
+        samples.relations("en-de"),
+        ways=[{"syntax": name} for name in ("none", "hidden-dependency", "hidden-constituency")],
+        trials={"threshold": [0.02], "syntax": ["hidden-dependency"], "min_count": [3], "min_word": [5], "bits": [5]},
+    ),
+    "extract.roles": Case(
+        {"iterations": 2, "senses": False},
+        lambda e: e.fit(proposed()),
+        samples.propositions("en-de"),
+        ways=[{"syntax": name} for name in ("none", "given", "joint", "hidden-dependency")],
+        trials={"threshold": [0.02], "senses": [True], "min_count": [3], "min_word": [5], "bits": [5]},
     ),
     "parse.delexicalised": Case({"iterations": 1}, lambda e: e.fit([FEW, TAGGED[:5]], FEW), new_treebank()),
     "parse.dependency": Case(

@@ -304,15 +304,17 @@ def test_links_that_do_not_see_tags_leave_tags_alone():
     start, zero = model.shape.link_start, model.weights.copy()
     for f in range(len(graph.head)):
         graph.scores[graph.cells[f] : graph.cells[f + 1]] = 0.0
-    from isogloss.tasks.parse.joint._numba.features import see_link, word_places, workspace
+    from isogloss.tasks.parse.joint._numba.features import list_words, see_link, workspace
 
     zero[start:] = 0.0
-    work = workspace()
+    templates, fired = model.shape.templates, np.empty(99, np.uint32)
+    work = workspace(templates)
     for c in range(1, 4):
         for h in range(4):
             if h != c:
-                see_link(model.sentence, h, c, work)
-                for place in work[3][: word_places(model.shape, work)].tolist():
+                see_link(templates, model.sentence, h, c, work)
+                count = list_words(model.shape.table, templates.families, templates.tried, work, fired, 0)
+                for place in fired[:count].tolist():
                     zero[start + place] = model.weights[start + place]
     assert np.count_nonzero(zero[start:]) > 20
     model.weights = zero
@@ -614,24 +616,27 @@ def test_keys_of_links_are_those_of_the_named_templates():
     from isogloss.tasks.parse.joint._numba import features as kernels
 
     model = Model(4, (3, 4), seed=8)
-    sentence, templates, work = model.sentence, model.shape.templates, kernels.workspace()
+    sentence, templates = model.sentence, model.shape.templates
+    work, walked = kernels.workspace(templates), (templates.families, templates.tried)
     for head, child in [(0, 2), (1, 2), (4, 1), (1, 4)]:
-        kernels.see_link(sentence, head, child, work)
-        count, plain = kernels.word_keys(templates, work)
+        kernels.see_link(templates, sentence, head, child, work)
+        count, plain = kernels.word_keys(*walked, work)
         words = slow_link_keys(sentence, "words", head, child)
-        assert work[2][:count].tolist() == words and plain == 1
+        assert work[kernels.KEYS, :count].tolist() == words and plain == 1
         between = sorted({int(sentence.context[k + 1]) for k in range(min(head, child) + 1, max(head, child))})
-        count, plain = kernels.pos_keys(templates, 2, 1, work)
+        count, plain = kernels.pos_keys(*walked, 2, 1, work)
         own = {"head.tag": 2, "child.tag": 1}
         wanted = slow_link_keys(sentence, "tags", head, child, **own)
         for tag in between:
             wanted += slow_link_keys(sentence, "between", head, child, **own, between=tag)
         assert plain == len(wanted)
-        assert work[2][:count].tolist() == wanted + slow_link_keys(sentence, "tags and words", head, child, **own)
+        assert work[kernels.KEYS, :count].tolist() == wanted + slow_link_keys(
+            sentence, "tags and words", head, child, **own
+        )
         for v, family in ((0, "government"), (3, "agreement"), (1, "agreement")):
-            count, plain = kernels.morph_keys(templates, 1, v, 3, work)
+            count, plain = kernels.morph_keys(*walked, 1, v, 3, work)
             own = {"attribute": 1, "head.value": v, "child.value": 3, "agreement": int(v == 3)}
-            assert work[2][:count].tolist() == slow_link_keys(sentence, family, head, child, **own)
+            assert work[kernels.KEYS, :count].tolist() == slow_link_keys(sentence, family, head, child, **own)
             assert plain == (2 if family == "government" else count)
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         ConstituentTree,
         Links,
         Mentions,
+        Propositions,
         Ragged,
         Sentence,
         TagDictionary,
@@ -49,11 +50,15 @@ if TYPE_CHECKING:
         compare,
         compare_brackets,
         compare_entities,
+        compare_relations,
+        compare_roles,
         compare_trees,
         confusion,
         score_brackets,
         score_entities,
         score_links,
+        score_relations,
+        score_roles,
         score_tags,
         score_trees,
     )  # fmt: skip
@@ -68,7 +73,7 @@ if TYPE_CHECKING:
     )
     from isogloss.tasks.align.supervised import choose_aligner, cross_validate, learning_curve
     from isogloss.tasks.align.supervised.suggest import suggest
-    from isogloss.tasks.extract import EntityTagger
+    from isogloss.tasks.extract import EntityTagger, RelationExtractor, RoleLabeller
     from isogloss.tasks.parse import DependencyParser, GrammarInducer, JointMorphologyParser, StyleAdapter
     from isogloss.tasks.parse.constituency import ConstituencyParser
     from isogloss.tasks.parse.joint import AnalysisDictionary
@@ -88,18 +93,19 @@ prepare()
 
 _NAMES = {
     "isogloss": "errors metrics samples show",
-    "isogloss.data": "Alignment Bitext ConstituentTree Constituents Links Mentions Ragged Sentence TagDictionary Text "
-    "Treebank Vocabulary features_of",
+    "isogloss.data": "Alignment Bitext ConstituentTree Constituents Links Mentions Propositions Ragged Sentence "
+    "TagDictionary Text Treebank Vocabulary features_of",
     "isogloss.data.contractions": "Contractions split_bitext split_text",
     "isogloss.data.formats": "BitextLike as_bitext read_bitext read_links stream_bitext write_bitext write_links",
     "isogloss.errors": "IsoglossError",
-    "isogloss.metrics": "breakdown_brackets breakdown_trees compare compare_brackets compare_entities compare_trees "
-    "confusion score_brackets score_entities score_links score_tags score_trees",
+    "isogloss.metrics": "breakdown_brackets breakdown_trees compare compare_brackets compare_entities "
+    "compare_relations compare_roles compare_trees confusion score_brackets score_entities score_links score_relations "
+    "score_roles score_tags score_trees",
     "isogloss.store": "load",
     "isogloss.tasks.align": "HMMAligner ItgAligner MatchingAligner Model1Aligner Model2Aligner QuadraticAligner",
     "isogloss.tasks.align.supervised": "choose_aligner cross_validate learning_curve",
     "isogloss.tasks.align.supervised.suggest": "suggest",
-    "isogloss.tasks.extract": "EntityTagger",
+    "isogloss.tasks.extract": "EntityTagger RelationExtractor RoleLabeller",
     "isogloss.tasks.parse": "DependencyParser GrammarInducer JointMorphologyParser StyleAdapter",
     "isogloss.tasks.parse.constituency": "ConstituencyParser",
     "isogloss.tasks.parse.joint": "AnalysisDictionary",
@@ -114,13 +120,14 @@ __all__ = [
     "Contractions", "Correspondence", "CrfTagger", "DelexicalisedParser", "DependencyParser", "DictionaryTagger",
     "EntityTagger", "GrammarInducer", "GraphTagger", "HMMAligner", "IsoglossError", "ItgAligner",
     "JointMorphologyParser", "Lexicon", "Links", "MatchingAligner", "Mentions", "Model1Aligner", "Model2Aligner",
-    "ProjectedTagger", "QuadraticAligner", "Ragged", "Sentence", "StyleAdapter", "TagDictionary", "Tagger", "Text",
-    "TransferredParser", "Treebank", "Vocabulary", "__version__", "as_bitext", "breakdown_brackets", "breakdown_trees",
-    "choose_aligner", "compare", "compare_brackets", "compare_entities", "compare_trees", "confusion", "cross_validate",
-    "errors", "extract_phrases", "features_of", "jackknife", "learning_curve", "lexicon_from_links", "load", "metrics",
-    "read_bitext", "read_links", "samples", "score_brackets", "score_entities", "score_links", "score_tags",
-    "score_trees", "show", "split_bitext", "split_text", "stream_bitext", "suggest", "transfer_markup", "write_bitext",
-    "write_links",
+    "ProjectedTagger", "Propositions", "QuadraticAligner", "Ragged", "RelationExtractor", "RoleLabeller", "Sentence",
+    "StyleAdapter", "TagDictionary", "Tagger", "Text", "TransferredParser", "Treebank", "Vocabulary", "__version__",
+    "as_bitext", "breakdown_brackets", "breakdown_trees", "choose_aligner", "compare", "compare_brackets",
+    "compare_entities", "compare_relations", "compare_roles", "compare_trees", "confusion", "cross_validate", "errors",
+    "extract_phrases", "features_of", "jackknife", "learning_curve", "lexicon_from_links", "load", "metrics",
+    "read_bitext", "read_links", "samples", "score_brackets", "score_entities", "score_links", "score_relations",
+    "score_roles", "score_tags", "score_trees", "show", "split_bitext", "split_text", "stream_bitext", "suggest",
+    "transfer_markup", "write_bitext", "write_links",
 ]  # fmt: skip
 
 

@@ -51,6 +51,8 @@ KINDS = {
     "align.quadratic": "isogloss.tasks.align:QuadraticAligner",
     "constituency.span": "isogloss.tasks.parse.constituency:ConstituencyParser",
     "extract.entities": "isogloss.tasks.extract:EntityTagger",
+    "extract.relations": "isogloss.tasks.extract:RelationExtractor",
+    "extract.roles": "isogloss.tasks.extract:RoleLabeller",
     "parse.delexicalised": "isogloss.tasks.transfer:DelexicalisedParser",
     "parse.dependency": "isogloss.tasks.parse:DependencyParser",
     "parse.induced": "isogloss.tasks.parse:GrammarInducer",

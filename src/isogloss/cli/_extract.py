@@ -14,16 +14,36 @@ from isogloss.cli._treebanks import table_lines
 from isogloss.errors import UsageError
 from isogloss.estimator import Estimator
 from isogloss.tasks.extract.options import EntityOptions
+from isogloss.tasks.extract.pair_options import RelationOptions, RoleOptions
 
 if TYPE_CHECKING:
     from isogloss.data.mentions import Mentions
+    from isogloss.data.propositions import Propositions
 
-__all__ = ["KINDS", "SYNTAX", "TASKS", "Task", "read_input", "read_marked", "score_lines", "task_of"]
+__all__ = [
+    "KINDS",
+    "ROLES",
+    "SYNTAX",
+    "TASKS",
+    "Task",
+    "read_input",
+    "read_marked",
+    "read_scored",
+    "score_lines",
+    "scores_of",
+    "task_of",
+]
 
-SYNTAX = ("none", "given", "hidden-dependency", "hidden-constituency")
-"""What trees an extractor looks at: none, those of the file, or some that it sums over, which nobody annotated."""
-KINDS = ("columns",)
+SYNTAX = ("none", "given", "joint", "hidden-dependency", "hidden-constituency")
+"""What trees an extractor looks at: none, given ones, those of the file in learning alone, or hidden ones that it sums
+over, which nobody annotated."""
+KINDS = ("semeval", "conll04", "columns")
 """What files with names and relations are in."""
+_MEASURES = ("precision", "recall", "f1", "unlabelled", "senses", "semantic")
+_COUNTED = (("names", "entities", "types"), ("relations", "relations", "labels"), ("arguments", "arguments", ""))
+"""What scores count: the noun, its count, and what there is a line for."""
+ROLES = "up"
+"""What files with predicates and roles are in: Universal Propositions."""
 
 
 class Task(NamedTuple):
@@ -40,6 +60,8 @@ class Task(NamedTuple):
     """What was learnt, in a line: of the estimator and the text."""
     summary: Callable[[Any, Any], dict[str, Any]]
     """The same for ``--json``."""
+    helpers: tuple[str, ...] = ()
+    """Which of a tagger and a parser its estimator can be given."""
 
     def made(self, options: Mapping[str, Any]) -> Any:
         """The estimator."""
@@ -72,19 +94,62 @@ def _summary_of_names(tagger: Any, text: Mentions) -> dict[str, Any]:
     }
 
 
+def read_propositions(path: str, format: str | None, encoding: str, errors: str) -> Propositions:
+    """Sentences with predicates and roles; they are in one format."""
+    from isogloss.data.propositions import Propositions
+
+    if format not in (None, ROLES):
+        raise UsageError(f"--format {format}: files of roles are in the format of Universal Propositions, {ROLES}")
+    return Propositions.read(path, encoding=encoding, errors=errors)
+
+
+def _described_relations(extractor: Any, text: Mentions) -> str:
+    kinds = ", ".join(dict.fromkeys(label.removesuffix("^-1") for label in extractor.labels_))
+    line = f"relations {kinds}, {extractor.n_features_:,} weights, from {text.n_relations:,} relations in "
+    return f"{line}{len(text):,} sentences with {text.n_entities:,} names"
+
+
+def _summary_of_relations(extractor: Any, text: Mentions) -> dict[str, Any]:
+    return {
+        "sentences": len(text), "words": text.n_words, "entities": text.n_entities, "relations": text.n_relations,
+        "labels": list(extractor.labels_), "features": extractor.n_features_,
+    }  # fmt: skip
+
+
+def _described_roles(labeller: Any, text: Propositions) -> str:
+    line = f"{len(labeller.roles_)} roles, {labeller.n_features_:,} weights, from {text.n_arguments:,} arguments of "
+    return f"{line}{text.n_predicates:,} predicates in {len(text):,} sentences"
+
+
+def _summary_of_roles(labeller: Any, text: Propositions) -> dict[str, Any]:
+    return {
+        "sentences": len(text), "predicates": text.n_predicates, "arguments": text.n_arguments,
+        "roles": list(labeller.roles_), "features": labeller.n_features_,
+    }  # fmt: skip
+
+
 TASKS = {
     "entities": Task(
         "isogloss.tasks.extract:EntityTagger", EntityOptions, ("none",), read_marked, _described_names,
         _summary_of_names,
     ),
+    "relations": Task(
+        "isogloss.tasks.extract:RelationExtractor", RelationOptions,
+        ("none", "given", "hidden-dependency", "hidden-constituency"), read_marked, _described_relations,
+        _summary_of_relations, ("tagger", "parser"),
+    ),
+    "roles": Task(
+        "isogloss.tasks.extract:RoleLabeller", RoleOptions, ("none", "given", "joint", "hidden-dependency"),
+        read_propositions, _described_roles, _summary_of_roles,
+    ),
 }  # fmt: skip
 """By the name that ``--task`` takes; the second part of the kind of its models begins with it."""
 
 
-def task_of(name: str, syntax: str) -> Task:
+def task_of(name: str, syntax: str | None) -> Task:
     """A task, once it is known that it can use such syntax."""
     task = TASKS[name]
-    if syntax not in task.syntax:
+    if syntax is not None and syntax not in task.syntax:
         known = " or ".join(task.syntax)
         raise UsageError(
             f"--syntax {syntax}: {name} are found without trees. Leave --syntax out (it is {known} for this task)"
@@ -101,27 +166,63 @@ def read_input(
     from isogloss.data.formats import parse_mentions, read_bytes
     from isogloss.data.formats.files import name_of
     from isogloss.data.formats.mentions import format_of
+    from isogloss.data.formats.propositions import are_propositions, parse_propositions
 
     data, name = read_bytes(path, encoding=encoding, errors=errors), name_of(path)
+    if format == ROLES or (format == "auto" and are_propositions(data)):
+        return parse_propositions(data, name)
     known = format_of(data) if format == "auto" else None if format == "text" else format
     return tokenise(data, name) if known is None else parse_mentions(data, name, format=known)
+
+
+def read_scored(found: str, gold: str, format: str, encoding: str, errors: str) -> tuple[Any, Any]:
+    """What was found, and what is right: names, relations or roles, as the file of gold says.
+
+    Of SemEval, what was found is a number and a label a line, as `isogloss extract apply` writes it.
+    """
+    from isogloss.data.formats.relations import MarkedSource, read_answers
+
+    right = read_input(gold, format, encoding, errors, _no_text)
+    if isinstance(getattr(right, "source", None), MarkedSource):
+        return read_answers(found, right, encoding, errors), right
+    return read_input(found, format, encoding, errors, _no_text), right
+
+
+def _no_text(data: bytes, name: str) -> Any:
+    from isogloss.data.formats import parse_mentions
+
+    return parse_mentions(data, name)
+
+
+def scores_of(gold: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """What scores, and what compares two systems, for what a file of gold has marked."""
+    from isogloss import metrics
+    from isogloss.data.propositions import Propositions
+
+    if isinstance(gold, Propositions):
+        return metrics.score_roles, metrics.compare_roles
+    if gold.n_relations:
+        return metrics.score_relations, metrics.compare_relations
+    return metrics.score_entities, metrics.compare_entities
 
 
 def score_lines(told: Mapping[str, Any]) -> Iterator[str]:
     """What a score says, for people."""
     rows = []
-    for name in ("precision", "recall", "f1"):
+    measures = [name for name in _MEASURES if name in told]
+    for name in measures:
         low, high = told["intervals"].get(name, (told[name], told[name]))
         rows.append((name, f"{told[name]:.2f}", f"({low:.2f} to {high:.2f})"))
     yield from table_lines(("", told["average"], ""), rows, 1)
-    yield f"{told['entities']:,} names in {told['n']:,} sentences, {told['found']:,} found, {told['right']:,} right"
-    if told["types"]:
+    noun, things, by = next(row for row in _COUNTED if row[1] in told)
+    yield f"{told[things]:,} {noun} in {told['n']:,} sentences, {told['found']:,} found, {told['right']:,} right"
+    if told.get(by):
         yield ""
         kinds = [
-            (kind, f"{row['entities']:,}", *(f"{row[m]:.2f}" for m in ("precision", "recall", "f1")))
-            for kind, row in told["types"].items()
+            (kind, f"{row[things]:,}", *(f"{row[m]:.2f}" for m in ("precision", "recall", "f1")))
+            for kind, row in told[by].items()
         ]
-        yield from table_lines(("type", "names", "precision", "recall", "f1"), kinds, 1)
+        yield from table_lines((by.removesuffix("s"), noun, "precision", "recall", "f1"), kinds, 1)
     yield told["signature"]
     if "against" in told:
         other = told["against"]

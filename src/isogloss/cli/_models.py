@@ -9,7 +9,7 @@ from isogloss.errors import ModelError, UsageError
 if TYPE_CHECKING:
     from isogloss.tasks.parse import DependencyParser, GrammarInducer, JointMorphologyParser, StyleAdapter
     from isogloss.tasks.parse.constituency import ConstituencyParser
-    from isogloss.tasks.tag import Tagger
+    from isogloss.tasks.tag import CrfTagger, Tagger
     from isogloss.tasks.transfer import DelexicalisedParser, TransferredParser
 
     AnyParser = (
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "USES", "Use", "check_dependency_parser", "header_of", "load_aligner", "load_constituency_parser",
-    "load_dependency_parser", "load_extractor", "load_parser", "load_tagger",
+    "load_crf_tagger", "load_dependency_parser", "load_extractor", "load_parser", "load_tagger",
 ]  # fmt: skip
 
 
@@ -133,3 +133,14 @@ def load_tagger(path: str, threads: int | None = None) -> Tagger:
     for one in tagger.taggers.values():
         one.threads = threads
     return tagger
+
+
+def load_crf_tagger(path: str, threads: int | None = None) -> CrfTagger:
+    """A saved tagger of one column that learnt from tags; of several columns, the finest tags for parts of speech."""
+    from isogloss.tasks.tag import CrfTagger
+
+    taggers = load_tagger(path, threads).taggers
+    found = next((taggers[column] for column in ("xpos", "upos") if column in taggers), None)
+    if not isinstance(found, CrfTagger):
+        raise UsageError(f"{path}: this tagger did not learn from tags. Train one with `isogloss tag train`")
+    return found

@@ -1,4 +1,4 @@
-"""`isogloss extract`: learn to find names in text, find them, and score what was found."""
+"""`isogloss extract`: learn to find names, relations and roles in text, find them, and score what was found."""
 
 from __future__ import annotations
 
@@ -26,10 +26,21 @@ from isogloss.cli._common import (
     write_json,
     write_result,
 )
-from isogloss.cli._extract import KINDS, SYNTAX, TASKS, read_input, read_marked, score_lines, task_of
+from isogloss.cli._extract import (
+    KINDS,
+    ROLES,
+    SYNTAX,
+    TASKS,
+    read_input,
+    read_scored,
+    score_lines,
+    scores_of,
+    task_of,
+)
 from isogloss.cli._memory import as_remembered, say_if_strange
-from isogloss.cli._models import header_of, load_extractor
+from isogloss.cli._models import header_of, load_crf_tagger, load_dependency_parser, load_extractor
 from isogloss.cli._options import with_options
+from isogloss.cli._training import Training, passes_line, passes_of
 from isogloss.cli._treebanks import DevFile, SaveFolder, standard_input_once
 from isogloss.errors import UsageError
 
@@ -42,17 +53,22 @@ TrainFile = Annotated[
     typer.Argument(
         metavar="TRAIN",
         show_default=False,
-        help="A word a line with its tag last (BIO, IOB1, BIOES, BILOU), and an empty line after each sentence.",
+        help="For names a word a line with its tag last (BIO, IOB1, BIOES, BILOU), and an empty line after each "
+        "sentence; for relations a file as of SemEval-2010 task 8 or CoNLL04; for roles Universal Propositions.",
     ),
 ]
 MarkedFormat = Annotated[
-    str, choice("auto", *KINDS, option="--format", panel=READING, help="What the file is in; the text says it itself.")
+    str,
+    choice(
+        "auto", *KINDS, ROLES, option="--format", panel=READING, help="What the file is in; the text says it itself."
+    ),
 ]
 
 
 @with_options(
     {f"with --task {name}": task.options for name, task in TASKS.items()},
     "decoder", "threshold", "tags", "longest", "iterations", "rate", "l2", "batch", "min_count", "seed",
+    "features", "at_most_one", "min_word", "bits", "start", "crossing", "senses",
     panel=LEARNING, first=("model", "trainer"),
 )  # fmt: skip
 def train(
@@ -60,8 +76,26 @@ def train(
     save: SaveFolder,
     task: Annotated[str, choice(*TASKS, option="--task", help="What to look for.")] = "entities",
     syntax: Annotated[
-        str, choice(*SYNTAX, option="--syntax", metavar="NAME", help=f"Trees to look at: {', '.join(SYNTAX)}.")
-    ] = "none",
+        str | None,
+        choice(
+            *SYNTAX,
+            option="--syntax",
+            metavar="NAME",
+            help=f"Trees to look at: {', '.join(SYNTAX)}; hidden ones if not given, and none for names.",
+        ),
+    ] = None,
+    tagger: Annotated[
+        str | None,
+        typer.Option("--tagger", metavar="MODEL", help="For relations: a tagger by `isogloss tag train`."),
+    ] = None,
+    parser: Annotated[
+        str | None,
+        typer.Option(
+            "--parser",
+            metavar="MODEL",
+            help="For relations with --syntax given: a parser by `isogloss parse train --tags predicted`.",
+        ),
+    ] = None,
     dev: DevFile = None,
     threads: Threads = None,
     json: Json = False,
@@ -77,15 +111,13 @@ def train(
 
     `isogloss extract apply` then finds it in new text.
     """
-    from isogloss import store
-
-    began = time.perf_counter()
     chosen = task_of(task, syntax)
-    standard_input_once(text, dev)
-    store.check_place(save)  # before the work
-    checkpoint = save.rstrip("/") + ".checkpoint"
-    if len(chosen.syntax) > 1:
+    training = Training(save, text, dev, quiet=quiet)
+    if len(chosen.syntax) > 1 and syntax is not None:
         options["syntax"] = syntax
+    helpers = {name: path for name, path in (("tagger", tagger), ("parser", parser)) if path is not None}
+    if lost := sorted(set(helpers) - set(chosen.helpers)):
+        raise UsageError(f"--{lost[0]} says nothing with --task {task}. Leave it out")
     if unknown := sorted(set(options) - set(chosen.options._options)):
         raise UsageError(f"--{unknown[0].replace('_', '-')} says nothing with --task {task}. Leave it out")
     told = chosen.options(**options)
@@ -96,23 +128,12 @@ def train(
         estimator = chosen.made({**options, "threads": threads})
         given = chosen.read(text, kind, encoding, errors)
         held_out = None if dev is None else chosen.read(dev, kind, encoding, errors)
-        estimator.fit(given, held_out, progress_for(quiet), checkpoint=checkpoint, resume=resume)
-    estimator.save(save)
-    store.discard(checkpoint)
-    seconds, tuning = time.perf_counter() - began, estimator.tuning_
-    line = chosen.described(estimator, given)
-    if len(tuning):
-        line += f"; F1 {tuning.max():.2f} on {dev} (best of {len(tuning)} passes: {tuning.argmax() + 1})"
-    say(line, quiet)
-    say(f"saved in {save}, {seconds:.1f} s", quiet)
-    if json:
-        found = {
-            "task": task, "syntax": syntax, **chosen.summary(estimator, given),
-            "dev": float(tuning.max()) if len(tuning) else None,
-            "passes": int(tuning.argmax()) + 1 if len(tuning) else len(estimator.trace_),
-            "trace": estimator.trace_, "tuning": tuning, "model": save, "seconds": seconds,
-        }  # fmt: skip
-        write_json(found)
+        loaded = {name: _HELPERS[name](path, threads) for name, path in helpers.items()}
+        estimator.fit(given, held_out, progress_for(quiet), checkpoint=training.checkpoint, resume=resume, **loaded)
+    syntax = getattr(told, "syntax", "none")
+    found = {"task": task, "syntax": syntax, **chosen.summary(estimator, given), **passes_of(estimator)}
+    line = chosen.described(estimator, given) + passes_line(estimator, "F1", dev)
+    training.keep(estimator, line, json=found if json else None)
 
 
 def apply(
@@ -132,7 +153,7 @@ def apply(
     format: Annotated[
         str,
         choice(
-            "auto", "text", *KINDS, option="--format", panel=READING,
+            "auto", "text", *KINDS, ROLES, option="--format", panel=READING,
             help="Plain text, or what the file is in; the text says it itself.",
         ),
     ] = "auto",
@@ -141,7 +162,8 @@ def apply(
 ) -> None:  # fmt: skip
     """Find what a saved model has learnt to find, and write it in the format of IN.
 
-    Plain text becomes columns, a word and its tag (BIO) a line. What IN has marked itself is not looked at.
+    Plain text becomes columns, a word and its tag (BIO) a line; of SemEval there is a number and a label a line. What
+    IN has marked itself is not looked at, but relations are between its names, and roles are of its predicates.
     """
     began = time.perf_counter()
     check_output(output, [text])
@@ -162,12 +184,18 @@ def apply(
         given = read_input(text, format, encoding, errors, as_text)
         if tokenise is not None and not isinstance(given, Text):
             raise UsageError(f"--tokenise is for plain text, and {text} says itself what a word is. Leave it out")
-        say_if_strange(extractor.reading_, given if isinstance(given, Text) else given.text())
+        if kind != "extract.entities" and isinstance(given, Text):
+            wanted = "names" if kind == "extract.relations" else "predicates"
+            raise UsageError(f"{text}: plain text, where {wanted} have to be marked. Give a file like that of training")
+        shown = given if isinstance(given, Text) else given.text() if hasattr(given, "text") else given.treebank.text()
+        say_if_strange(extractor.reading_, shown)
         found = extractor.predict(given)
         write_result(output, found.to_bytes())
     seconds = time.perf_counter() - began
-    said = f"{counted(found.n_entities, 'name')} in {counted(len(found), 'sentence')}"
-    say(f"{said}, {counted(found.n_words, 'word')}, {seconds:.1f} s", quiet)
+    noun = {"extract.relations": "relation", "extract.roles": "argument"}.get(kind, "name")
+    number = {"relation": "n_relations", "argument": "n_arguments"}.get(noun, "n_entities")
+    said = f"{counted(getattr(found, number), noun)} in {counted(len(found), 'sentence')}"
+    say(f"{said}, {counted(int(shown.ids.lengths.sum()), 'word')}, {seconds:.1f} s", quiet)
 
 
 def score(
@@ -184,26 +212,28 @@ def score(
     encoding: Encoding = "utf-8",
     errors: Errors = "strict",
 ) -> None:
-    """Score names against gold: precision, recall and F1 of exact spans with types, in percent, as conlleval counts.
+    """Score names, relations or roles against gold, as the file of gold says: precision, recall and F1, in percent.
 
-    All names of all types together are averaged (micro); each type has its own line.
+    Names are right if their words and their type are, as conlleval counts; relations, if both names, the direction and
+    the label are; arguments, if the word and its role are. All of all kinds together are averaged (micro), but for
+    SemEval, whose official score is the mean over its nine relations (macro).
     """
     check_output(output, [found, gold, against])
     standard_input_once(found, gold, against)
-    kind = None if format == "auto" else format
     with compiling("extract-score", quiet, "10 s"):
-        from isogloss.metrics.names import compare_entities, score_entities
-
-        ours, right = (read_marked(path, kind, encoding, errors) for path in (found, gold))
-        told = score_entities(ours, right).as_dict()
+        ours, right = read_scored(found, gold, format, encoding, errors)
+        measured, compared = scores_of(right)
+        told = measured(ours, right).as_dict()
         if against is not None:
-            theirs = read_marked(against, kind, encoding, errors)
-            told["against"] = compare_entities(ours, theirs, right).as_dict()
+            theirs, _ = read_scored(against, gold, format, encoding, errors)
+            told["against"] = compared(ours, theirs, right).as_dict()
     if json:
         write_json(told, output)
         return
     write_result(output, "\n".join([*score_lines(told), ""]))
 
 
+_HELPERS = {"tagger": load_crf_tagger, "parser": load_dependency_parser}
+"""What loads each helper."""
 COMMANDS = {"train": train, "apply": apply, "score": score}
 """The commands of this group: ``isogloss extract train`` and so on."""

@@ -1,9 +1,10 @@
-"""What passes between the rooms: texts, treebanks, constituents, names, dictionaries, ragged arrays, links."""
+"""What passes between the rooms: texts, treebanks, constituents, names, roles, dictionaries, ragged arrays, links."""
 
 from isogloss.data.bitext import Bitext, Text
 from isogloss.data.constituents import Constituents, ConstituentTree
 from isogloss.data.links import Alignment, Links
 from isogloss.data.mentions import Mentioned, Mentions
+from isogloss.data.propositions import Proposed, Propositions
 from isogloss.data.ragged import Ragged
 from isogloss.data.tag_dictionary import TagDictionary
 from isogloss.data.treebank import Column, Sentence, Treebank, bundle_of, features_of
@@ -18,6 +19,8 @@ __all__ = [
     "Links",
     "Mentioned",
     "Mentions",
+    "Proposed",
+    "Propositions",
     "Ragged",
     "Sentence",
     "TagDictionary",

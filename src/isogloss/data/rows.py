@@ -10,7 +10,7 @@ from typing import Any, Generic, Self, SupportsIndex, TypeVar, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Rows", "Shown", "counted", "gathered", "row_number", "row_numbers"]
+__all__ = ["Rows", "Shown", "counted", "gathered", "row_number", "row_numbers", "run_sums"]
 
 Row = TypeVar("Row", covariant=True)
 
@@ -65,6 +65,14 @@ def gathered(offsets: NDArray[np.int64], rows: NDArray[np.int64]) -> tuple[NDArr
     fresh = np.zeros(len(rows) + 1, np.int64)
     np.cumsum(lengths, out=fresh[1:])
     return fresh, np.arange(fresh[-1]) + np.repeat(starts - fresh[:-1], lengths)
+
+
+def run_sums(values: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
+    """float64[n]: sums of consecutive runs of values; runs may be empty."""
+    out, some = np.zeros(len(offsets) - 1), np.diff(offsets) > 0
+    if some.any():
+        out[some] = np.add.reduceat(values, offsets[:-1][some])
+    return out
 
 
 class Shown:

@@ -123,6 +123,15 @@ class Parts:
         more = {name: _codes(name, codes, self.n_parts) for name, codes in columns.items()}
         return replace(self, columns={**self.columns, **more})
 
+    def chosen(self, rows: NDArray[np.int64], offsets: NDArray[np.int64]) -> Parts:
+        """Some of the parts by their numbers, perhaps more than once, as those of sentences that begin at `offsets`."""
+        roles = {
+            name: Role(role.axis, role.at[rows], None if role.until is None else role.until[rows])
+            for name, role in self.roles.items()
+        }
+        columns = {name: column[rows] for name, column in self.columns.items()}
+        return Parts(len(rows), offsets, roles, columns, None if self.bins is None else self.bins[rows])
+
     def with_bins(self, bins: ArrayLike) -> Parts:
         """The same parts, on which every template fires a second time together with a bin."""
         return replace(self, bins=_codes("bins", bins, self.n_parts))

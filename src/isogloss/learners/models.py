@@ -19,7 +19,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from isogloss.data.rows import gathered
+from isogloss.data.rows import gathered, run_sums
 from isogloss.errors import ParameterError
 from isogloss.features.gradients import Gradient
 from isogloss.features.scorer import TemplateScorer
@@ -29,6 +29,7 @@ from isogloss.structures.base import kept
 from isogloss.structures.batch import Batch, Listed, run_sentences
 
 __all__ = [
+    "Given",
     "Gold",
     "LinearModel",
     "Model",
@@ -101,6 +102,37 @@ class Soft:
         each = (self.expected[s] for s in items.tolist())
         flat = [np.ravel(q.marginals() if hasattr(q, "marginals") else q) for q in each]
         return Wanted(np.concatenate([np.zeros(0), *flat]))
+
+
+class Given:
+    """What is known of a part of each item; the rest is hidden, and summed out.
+
+    Parameters
+    ----------
+    **known : sequences, one thing for each item
+        As the method `given` of the model's batches takes them, such as ``labels=[...]`` of `HiddenTrees`.
+
+    Examples
+    --------
+    >>> from isogloss.features.sparse import Sparse
+    >>> from isogloss.structures import Couplings, HiddenTrees
+    >>> one_pair = HiddenTrees.of([np.zeros(2)], Couplings.of([(2, 1, [])]), 1, tree="none")
+    >>> model = LinearModel(one_pair, Sparse.of([[0], []], 1))
+    >>> value, gradient = model.likelihood(np.zeros(1), Given(labels=[[0]]), np.array([0]))
+    >>> round(value, 3), gradient.merged()[1].tolist()
+    (-0.693, [0.5])
+    """
+
+    def __init__(self, **known: Sequence[Any]) -> None:
+        self.known = known
+
+    def __len__(self) -> int:
+        return min(map(len, self.known.values()))
+
+    def wanted(self, items: Items, batch: Any) -> Wanted:
+        """Expected parts and log Z of the structures that agree with what is known."""
+        agreeing = batch.given(**{name: [every[s] for s in items.tolist()] for name, every in self.known.items()})
+        return Wanted(agreeing.marginals().values, agreeing.log_partition())
 
 
 class Model(ABC):
@@ -232,14 +264,6 @@ def item_sums(batch: Batch[Any], parts: Array) -> Array:
     used = np.flatnonzero(parts)
     terms[used] = parts[used] * batch.scores.values[used]
     return run_sums(terms, batch.scores.offsets)
-
-
-def run_sums(values: Array, offsets: NDArray[np.int64]) -> Array:
-    """float64[n]: sums of consecutive runs of values; runs may be empty."""
-    out, some = np.zeros(len(offsets) - 1), np.diff(offsets) > 0
-    if some.any():
-        out[some] = np.add.reduceat(values, offsets[:-1][some])
-    return out
 
 
 class LinearModel(Model):

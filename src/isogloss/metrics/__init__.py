@@ -35,6 +35,8 @@ from isogloss.metrics.parsing import (
     confusion,
     score_trees,
 )
+from isogloss.metrics.relations import RelationComparison, RelationScore, compare_relations, score_relations
+from isogloss.metrics.roles import RoleComparison, RoleScore, compare_roles, score_roles
 from isogloss.metrics.scores import Score
 from isogloss.metrics.tagging import TagScore, score_tags
 
@@ -51,6 +53,10 @@ __all__ = [
     "EntityScore",
     "ParseComparison",
     "ParseScore",
+    "RelationComparison",
+    "RelationScore",
+    "RoleComparison",
+    "RoleScore",
     "Score",
     "TagScore",
     "best_threshold",
@@ -61,6 +67,8 @@ __all__ = [
     "compare",
     "compare_brackets",
     "compare_entities",
+    "compare_relations",
+    "compare_roles",
     "compare_trees",
     "confusion",
     "curve",
@@ -68,6 +76,8 @@ __all__ = [
     "score_by_frequency",
     "score_entities",
     "score_links",
+    "score_relations",
+    "score_roles",
     "score_tags",
     "score_trees",
     "symmetry",

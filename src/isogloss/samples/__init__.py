@@ -14,7 +14,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
-from isogloss.data import Bitext, Constituents, Links, Mentions
+from isogloss.data import Bitext, Constituents, Links, Mentions, Propositions
 from isogloss.errors import ParameterError, UsageError
 from isogloss.samples.synthetic import SyntheticBitext, SyntheticGrammar, synthetic
 
@@ -27,17 +27,19 @@ __all__ = [
     "mentions",
     "names",
     "path",
+    "propositions",
+    "relations",
     "synthetic",
     "trees",
     "write",
 ]
 
 _LANGUAGES = {"en-de": ("en", "de"), "en-tr": ("en", "tr")}
-_SOME = {"constituents": ("en-de",), "names": ("en-de",)}
+_SOME = {"constituents": ("en-de",), "names": ("en-de",), "relations": ("en-de",), "roles": ("en-de",)}
 """The corpora that have what only some have."""
 What = Literal[
     "source", "target", "gold", "source-trees", "target-trees", "source-constituents", "target-constituents",
-    "source-names",
+    "source-names", "source-relations", "source-roles",
 ]  # fmt: skip
 _FILES: dict[What, str] = {
     "source": "{name}.{source}.txt",
@@ -48,11 +50,13 @@ _FILES: dict[What, str] = {
     "source-constituents": "{name}.{source}.mrg",
     "target-constituents": "{name}.{target}.mrg",
     "source-names": "{name}.{source}.conll",
+    "source-relations": "{name}.{source}.relations.txt",
+    "source-roles": "{name}.{source}.up.conllu",
 }
 
 
 def _files(name: str) -> list[What]:
-    """What a corpus has: only some have trees of constituents, and names."""
+    """What a corpus has: only some have trees of constituents, names, relations and roles."""
     return [what for what in _FILES if name in _SOME.get(what.rpartition("-")[2], (name,))]
 
 
@@ -154,3 +158,25 @@ def mentions(name: str = "en-de") -> Mentions:
     Yesterday [Anna PER] bought three books in [Berlin LOC] .
     """
     return Mentions.read(path(name, "source-names"))
+
+
+def relations(name: str = "en-de") -> Mentions:
+    """Fifty English sentences with persons, places and organisations, and relations between them, as in CoNLL04.
+
+    Examples
+    --------
+    >>> relations()[1].relations[:2]
+    ((0, 1, 'Work_For'), (0, 2, 'Live_In'))
+    """
+    return Mentions.read(path(name, "source-relations"))
+
+
+def propositions(name: str = "en-de") -> Propositions:
+    """The first English sentences of a corpus with their predicates and roles, as in Universal Propositions.
+
+    Examples
+    --------
+    >>> print(propositions()[0])
+    The woman reads a book . | reads.read.01(ARG0: woman, ARG1: book)
+    """
+    return Propositions.read(path(name, "source-roles"))

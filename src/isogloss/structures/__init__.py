@@ -15,6 +15,7 @@ from isogloss.structures.chain import Chain, Chains
 from isogloss.structures.factored_chain import FactoredChain, FactoredChains
 from isogloss.structures.factorgraph import FactorGraph, FactorGraphs
 from isogloss.structures.family_tree import FamilyTrees
+from isogloss.structures.hidden import Couplings, HiddenTree, HiddenTrees, link_number
 from isogloss.structures.itg import Itg
 from isogloss.structures.itg_batch import Itgs
 from isogloss.structures.itg_parts import Blocks, Terminal
@@ -42,6 +43,7 @@ __all__ = [
     "Cfgs",
     "Chain",
     "Chains",
+    "Couplings",
     "FactorGraph",
     "FactorGraphs",
     "FactoredChain",
@@ -51,6 +53,8 @@ __all__ = [
     "Fertility",
     "Flat",
     "Grammar",
+    "HiddenTree",
+    "HiddenTrees",
     "InfeasibleError",
     "Itg",
     "Itgs",
@@ -77,6 +81,7 @@ __all__ = [
     "TreeParts",
     "ValenceTree",
     "ValenceTrees",
+    "link_number",
     "neighbour_pairs",
     "span_number",
     "spans_of",

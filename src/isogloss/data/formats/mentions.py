@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isogloss.data.formats.files import PathOrName, name_of, read_bytes
+from isogloss.data.formats.relations import are_heads, are_marked, parse_heads, parse_marked
 from isogloss.data.mentions import Entity, Mentions
 from isogloss.data.ragged import Ragged
 from isogloss.data.treebank import Column
@@ -285,7 +286,11 @@ class _Format(NamedTuple):
     parse: Callable[[bytes, str], Mentions]
 
 
-FORMATS = {"columns": _Format(_are_columns, _parse_columns)}
+FORMATS = {
+    "semeval": _Format(are_marked, parse_marked),
+    "conll04": _Format(are_heads, parse_heads),
+    "columns": _Format(_are_columns, _parse_columns),
+}
 """By name, in the order in which they are tried where nothing says what a file is."""
 
 

@@ -16,6 +16,7 @@ from isogloss.testing.enumerate.brackets import all_spans, bracketings, brute_fo
 from isogloss.testing.enumerate.chains import brute_force_chain, brute_force_factored, chain_parts, chains
 from isogloss.testing.enumerate.factors import assignments, brute_force_factors, brute_force_messages, having
 from isogloss.testing.enumerate.grammars import brute_force_cfg, derivations
+from isogloss.testing.enumerate.hidden import brute_force_hidden
 from isogloss.testing.enumerate.itg import brute_force_itg, is_block_itg, itg_alignments, itg_kinds
 from isogloss.testing.enumerate.lattices import (
     brute_force_factored_lattice,
@@ -50,6 +51,7 @@ __all__ = [
     "brute_force_factored",
     "brute_force_factored_lattice",
     "brute_force_factors",
+    "brute_force_hidden",
     "brute_force_itg",
     "brute_force_lattice",
     "brute_force_matching",

@@ -219,7 +219,10 @@ def _use_brackets(parser: Any) -> None:
 
 
 def _use_extractor(extractor: Any) -> None:
-    """Extractors of names."""
+    """Extractors of names, or of what stands between words."""
+    if not hasattr(extractor, "types_"):
+        _use_pairs(extractor)
+        return
     text = models.new_mentions()
     for found in (extractor.predict(text), extractor.predict(text, confidence=True)):
         _check(len(found) == len(text) and found.n_words == text.n_words, "there are more or fewer words than before")
@@ -228,6 +231,25 @@ def _use_extractor(extractor: Any) -> None:
     extractor.explain(text, 3, 0, 1)
     extractor.score(models.mentions())
     for name in ("types_", "options_", "n_features_"):
+        getattr(extractor, name, None)
+
+
+def _use_pairs(extractor: Any) -> None:
+    """Extractors of relations and of roles."""
+    of_names = hasattr(extractor, "labels_")
+    text, gold = (models.new_related(), models.related()) if of_names else (models.new_proposed(), models.proposed())
+    found = [extractor.predict(text)]
+    if of_names:
+        found.append(extractor.predict(text, confidence=True))
+    for each in found:
+        _check(len(each) == len(text), "there are more or fewer sentences than before")
+        if not of_names:
+            each.to_bytes()
+    _check(len(extractor.predict_proba(text)) == len(text), "there are more or fewer posteriors than sentences")
+    if extractor.syntax not in ("none", "given"):
+        extractor.latent_trees(text)
+    extractor.score(gold)
+    for name in ("labels_", "roles_", "options_", "n_features_"):
         getattr(extractor, name, None)
 
 

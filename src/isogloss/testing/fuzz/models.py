@@ -8,12 +8,12 @@ from functools import cache, partial
 from typing import Any
 
 from isogloss import samples
-from isogloss.data import Bitext, Constituents, Links, Mentions, Text
+from isogloss.data import Bitext, Constituents, Links, Mentions, Propositions, Text
 from isogloss.data.tag_dictionary import TagDictionary
 from isogloss.data.treebank import Column, Treebank
 from isogloss.errors import ParameterError
 
-__all__ = ["MODELS", "bitext", "constituents", "kind_of", "links", "mentions", "treebank"]
+__all__ = ["MODELS", "bitext", "constituents", "kind_of", "links", "mentions", "proposed", "related", "treebank"]
 
 _PAIRS = 12
 _LONG, _SHORTER = 60, 15
@@ -227,6 +227,58 @@ def _entities(**options: Any) -> Any:
     return EntityTagger(iterations=2, **options).fit(mentions())
 
 
+def _relations(**options: Any) -> Any:
+    from isogloss.tasks.extract import RelationExtractor
+
+    helpers = {}
+    if options["syntax"] == "given":
+        helpers = {"parser": _parser(order=1, tags="predicted"), "tagger": _crf(order=1)}
+    if options["syntax"].startswith("hidden"):
+        options["bits"] = 6
+    return RelationExtractor(iterations=2, **options).fit(related(), **helpers)
+
+
+@cache
+def related() -> Mentions:
+    """Sentences with relations to learn from."""
+    return samples.relations("en-de").part(0, _PAIRS)
+
+
+@cache
+def new_related() -> Mentions:
+    """Sentences to look for relations in: no words, one name, names that overlap, and many."""
+    own = related()
+    words = [word for s in range(4) for word in own.words(s)]
+    names = [(k, k + 1, "Loc" if k % 3 else "Peop") for k in range(0, len(words), 4)]
+    few = [(["Anna"], [(0, 1, "PER")]), (["a", "b", "c"], [(0, 2, "x"), (1, 3, "y"), (1, 2, "x")])]
+    return Mentions.of([([], []), *few, (own.words(1), own.entities(1)), (words, names)])
+
+
+@cache
+def proposed() -> Propositions:
+    """Sentences with roles to learn from."""
+    return samples.propositions("en-de").part(0, _PAIRS)
+
+
+@cache
+def new_proposed() -> Propositions:
+    """Sentences to look for roles in: no words, one word that is a predicate, none, and known ones."""
+    own = proposed()
+    rows = [[], [("run", "VERB", 0, "root")], [("qqq", "X", 0, "root"), ("!!", "PUNCT", 1, "punct")]]
+    made = Propositions.of(Treebank.of(rows), [[], [(0, "run.01", ())], []])
+    tree = own.treebank[1]
+    words = list(zip(tree.words, tree.columns["upos"], tree.heads, tree.columns["deprel"], strict=True))
+    return Propositions.of(Treebank.of([*rows, words]), [*(made.predicates(s) for s in range(3)), own.predicates(1)])
+
+
+def _roles(**options: Any) -> Any:
+    from isogloss.tasks.extract import RoleLabeller
+
+    if options["syntax"] not in ("none", "given"):
+        options["bits"] = 6
+    return RoleLabeller(iterations=2, **options).fit(proposed())
+
+
 MODELS: dict[str, Callable[[], Any]] = {
     "align.hmm": partial(_aligner, "HMMAligner"),
     "align.hmm/viterbi": partial(_aligner, "HMMAligner", symmetrise="grow-diag-final-and", decode="viterbi"),
@@ -264,8 +316,15 @@ MODELS: dict[str, Callable[[], Any]] = {
     "constituency.span/grammar": partial(_constituency, model="grammar", cycles=1, grammars=2),
     "constituency.span/both": partial(_constituency, model="both", cycles=1, grammars=1, tags="gold", order=1),
     "constituency.span/gold": partial(_constituency, order=2, tags="gold", decoder="map"),
-    "extract.entities/chain": partial(_entities, tags="given"),
+    "extract.entities/chain": partial(_entities, model="chain", tags="given"),
     "extract.entities/segments": partial(_entities, model="segments", longest=3),
+    "extract.relations/none": partial(_relations, syntax="none", features="pairs"),
+    "extract.relations/given": partial(_relations, syntax="given"),
+    "extract.relations/links": partial(_relations, syntax="hidden-dependency", crossing=True),
+    "extract.relations/spans": partial(_relations, syntax="hidden-constituency", at_most_one=True),
+    "extract.roles/given": partial(_roles, syntax="given", senses=False),
+    "extract.roles/joint": partial(_roles, syntax="joint", features="pairs"),
+    "extract.roles/hidden": partial(_roles, syntax="hidden-dependency"),
     "extract.entities/mira": partial(_entities, model="segments", trainer="mira"),
     "parse.transferred": _transferred,
     "parse.transferred/delexicalised": partial(_transferred, method="delexicalised"),

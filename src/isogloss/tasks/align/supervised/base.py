@@ -184,6 +184,10 @@ class SupervisedAligner(SupervisedOptions, ABC):
         found = distributions.marginals() if hasattr(distributions, "marginals") else distributions
         return [np.asarray(d.marginals() if hasattr(d, "marginals") else d) for d in found]
 
+    def above(self, probability: Array, threshold: float) -> NDArray[np.bool_]:
+        """Which cells of a pair are links, where a threshold decides: those whose probability reaches it."""
+        return np.asarray(probability >= threshold)
+
     def spread(self, flat: Any, links: Any) -> Array:
         """What all parts cost, given what links cost; see `make_target`."""
         return spread_links(flat, links)
@@ -341,7 +345,7 @@ class SupervisedAligner(SupervisedOptions, ABC):
         if self.threshold_ is None:
             best = self.best(self.distributions(features, parts, self._weights))
         else:
-            best = [links_above(p, self.threshold_) for p in proba if p is not None]
+            best = [applying.links_at(self.above(p, self.threshold_)) for p in proba if p is not None]
         return list(zip(best, proba, strict=True))
 
     def fit_predict(self, bitext: BitextLike, gold: Links, **options: Any) -> Links:
@@ -475,8 +479,3 @@ def _cells(gold: Links | GoldCells, features: PairFeatures) -> GoldCells:
     if len(gold) != len(features):
         raise LinksError(f"gold has {len(gold)} rows, and there are features of {len(features)} pairs")
     return GoldCells.of(gold, features.shapes)
-
-
-def links_above(probability: Array, threshold: float) -> LinkSet:
-    """Cells whose probability reaches the threshold."""
-    return frozenset((i, j) for i, j in np.argwhere(probability >= threshold).tolist())

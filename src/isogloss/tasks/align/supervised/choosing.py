@@ -178,7 +178,7 @@ def choose_aligner(
     >>> choice = choose_aligner(samples.bitext("en-de"), samples.gold("en-de"), folds=2, kinds=["matching", "itg"],
     ...                         **small)
     >>> list(choice.errors), type(choice.aligner).__name__ == KINDS[choice.kind]
-    (['matching', 'itg'], True)
+    (['matching', 'itg/likelihood', 'itg/mira'], True)
     """
     if not 0 <= level <= 1:
         raise ParameterError(f"choose_aligner: level should be from 0 to 1, not {level!r}")

@@ -374,12 +374,13 @@ def best_threshold(aligner: SupervisedAligner, held_out: Sequence[HeldOut], scal
     """The threshold of posteriors with the least error on held-out pairs, at a temperature."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        p = np.concatenate([_posterior(aligner, own, scale) for own in held_out])
+        found = [p for own in held_out for p in _posteriors(aligner, own, scale)[0]]
     shapes, sure, possible = (
         np.concatenate([getattr(own.gold, name) for own in held_out]) for name in ("shapes", "sure", "possible")
     )
     grid, gold = np.arange(0.05, 0.96, 0.025), GoldCells(shapes, sure, possible)
-    return float(grid[int(np.argmin([error_rate(p >= t, gold) for t in grid]))])
+    errors = [error_rate(np.concatenate([aligner.above(p, t).ravel() for p in found]), gold) for t in grid.tolist()]
+    return float(grid[int(np.argmin(errors))])
 
 
 def _first(own: HeldOut, pairs: int, cells: int) -> HeldOut:
@@ -393,14 +394,10 @@ def _part(own: HeldOut, start: int, stop: int) -> HeldOut:
     return HeldOut(own.features[start:stop], own.gold.take(np.arange(start, stop)), own.weights)
 
 
-def _posterior(aligner: SupervisedAligner, own: HeldOut, scale: float) -> Array:
-    return _posterior_and_unsettled(aligner, own, scale)[0]
-
-
-def _posterior_and_unsettled(aligner: SupervisedAligner, own: HeldOut, scale: float) -> tuple[Array, int]:
-    """float64[n_cells], and the number of pairs whose beliefs have not settled."""
+def _posteriors(aligner: SupervisedAligner, own: HeldOut, scale: float) -> tuple[list[Array], int]:
+    """The posterior of every cell of each pair, and the number of pairs whose beliefs have not settled."""
     dists = aligner.distributions(own.features, aligner.parts(own.features), own.weights / scale)
-    found = np.concatenate([np.zeros(0), *(np.ravel(p) for p in aligner.link_probabilities(dists))])
+    found = aligner.link_probabilities(dists)
     each = getattr(dists, "convergence", None)
     if each is None and not hasattr(dists, "marginals"):
         each = [getattr(dist, "convergence", None) for dist in dists]
@@ -415,8 +412,8 @@ def _settled_posterior(aligner: SupervisedAligner, held_out: Sequence[HeldOut], 
         for own in held_out:
             for start in range(0, len(own.gold), AT_ONCE):
                 some = _part(own, start, min(start + AT_ONCE, len(own.gold)))
-                found, more = _posterior_and_unsettled(aligner, some, scale)
-                parts.append(found)
+                found, more = _posteriors(aligner, some, scale)
+                parts += [np.ravel(p) for p in found]
                 seen, unsettled = seen + len(some.gold), unsettled + more
                 if unsettled > UNSETTLED * max(seen, AT_ONCE):
                     return None

@@ -164,7 +164,7 @@ class TreeFeatures:
         """Weights of each family; see `shapes`."""
         shapes = self.shapes()
         ends = np.cumsum([math.prod(shape) for shape in shapes.values()])
-        parts = np.split(weights, ends[:-1])
+        parts = np.split(weights, ends[:-1]) if shapes else []
         return {name: own.reshape(shape) for (name, shape), own in zip(shapes.items(), parts, strict=True)}
 
 

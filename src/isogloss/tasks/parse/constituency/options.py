@@ -71,7 +71,10 @@ class ConstituencyOptions(Estimator):
         "all.",
     )  # fmt: skip
     iterations: int = option(
-        default=5, least=1, needs=_SPAN, help="Passes over the trees; with dev, the best number up to this."
+        default=5,
+        least=1,
+        needs=_SPAN,
+        help="Passes over the trees, one an iteration; with dev, the best number up to this.",
     )
     rate: float | None = option(
         default=None, kind=float, above=0, needs={"trainer": ("likelihood", "mira"), **_SPAN},
@@ -83,7 +86,7 @@ class ConstituencyOptions(Estimator):
     )  # fmt: skip
     batch: int = option(default=8, least=1, needs=_SPAN, help="Sentences of a step.")
     min_count: int = option(
-        default=2, least=1, needs=_SPAN, help="Features that fire less often on gold brackets are left out."
+        default=4, least=1, needs=_SPAN, help="Features that fire less often on gold brackets are left out."
     )
     min_word: int = option(
         default=2, least=1, needs=_SPAN, help="Words that occur less often are seen by their shapes and endings alone."

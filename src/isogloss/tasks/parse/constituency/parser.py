@@ -48,7 +48,7 @@ __all__ = ["ConstituencyParser"]
 
 LEAST = 1e-3
 """Labelled spans whose posterior is so near to what it should be are left alone in a step."""
-NEGLIGIBLE = 1e-3
+NEGLIGIBLE = 5e-3
 """Features all of whose weights are smaller than this share of the largest are not kept."""
 PIECE = 1 << 16
 """Spans whose scores are in memory together."""
