@@ -174,7 +174,8 @@ def test_declarations_name_what_there_is() -> None:
     assert set(parse.DependencyParser._options["trainer"].choices) == set(TRAINERS)
     assert tuple(symmetrise._PLANS) == symmetrise.METHODS
     for kind in USED["train-aligner"]:
-        assert kind._options["trainer"].choices == tuple(kind.DEFAULTS)  # type: ignore[attr-defined]
+        known = [name for name in kind._options["trainer"].choices if name != "auto"]
+        assert known == list(kind.DEFAULTS)  # type: ignore[attr-defined]
 
 
 def test_lists_and_switches_reach_the_parser(isogloss: Call) -> None:
