@@ -379,6 +379,18 @@ python -m benchmarks.core --table              # this page
 <!-- core -->
 <!-- end -->
 
+## Seeds
+
+Whether a difference above is more than chance: the same commands with several seeds on both sides. Means over seeds ±
+their standard deviation, and the mean of the differences of each seed, with Student's interval.
+
+```
+python -m benchmarks.core_seeds --before COMMIT --only dictionary/de --seeds 8
+```
+
+<!-- core seeds -->
+<!-- end -->
+
 ## Lines of code
 
 Without docstrings, comments and blank lines, by package.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections import Counter
 from itertools import pairwise
@@ -16,6 +17,7 @@ from isogloss.data import Bitext
 from isogloss.errors import ModelError, ParameterError, UsageError
 from isogloss.structures.matching import neighbour_pairs
 from isogloss.tasks.align.features import PATTERNS, SETS, FeatureExtractor
+from isogloss.tasks.align.features.neighbours import VERSIONS
 
 words = st.sampled_from(["a", "b", "c", "d", ".", "ü", "12"])
 sides = st.lists(words, max_size=5)
@@ -158,19 +160,13 @@ def judged():
     return bitext, FeatureExtractor(sets=MORE).fit(bitext.part(0, 40))
 
 
-def test_pairs_of_links_agree_with_references(judged):
-    bitext, extractor = judged
-    features = extractor.transform(bitext)
-    found = extractor.link_pair_features(bitext, features)
-    fertility = extractor.fertility_features(bitext, features)
-    threshold = np.float32(extractor.aligners_["hmm"].threshold_)
-    text = [tuple([word.lower() for word in side] for side in bitext[k]) for k in range(len(bitext))]
-    p = [features.matrix(k, "hmm").astype(float) for k in range(len(bitext))]
+def judged_by(text, p, threshold):
+    """For every pair of the text, of which 40 were seen: shares of patterns, and of words with several links."""
     habits = (
         habits_of([row[0] for row in text[:40]], p[:40], threshold),
         habits_of([row[1] for row in text[:40]], [q.T for q in p[:40]], threshold),
     )
-    for k in range(len(bitext)):
+    for k in range(len(text)):
         inside = text[k] in text[:40]
         shares, multiples = [], []
         for side, q in ((0, p[k]), (1, p[k].T)):
@@ -187,11 +183,34 @@ def test_pairs_of_links_agree_with_references(judged):
                     for i, word in enumerate(words)
                 ]
             )
-        check_pairs(found, k, p[k], features.matrix(k, "dice"), shares, multiples)
-        check_fertility(fertility, k, p[k], multiples)
+        yield shares, multiples
 
 
-def check_pairs(found, k, p, dice, shares, multiples):
+@pytest.mark.parametrize("more", [(), ("ibm",), ("ibm", "stems")])
+def test_pairs_of_links_agree_with_references(more, judged):
+    bitext, extractor = judged
+    if more:
+        extractor = FeatureExtractor(sets=(*MORE, *more), stems=(4,), fertile_words=3).fit(bitext.part(0, 40))
+    features = extractor.transform(bitext)
+    found = extractor.link_pair_features(bitext, features)
+    fertility = extractor.fertility_features(bitext, features)
+    text = [tuple([word.lower() for word in side] for side in bitext[k]) for k in range(len(bitext))]
+    first = "consensus" if "stems" in more else "hmm"  # links and own evidence by the same posteriors
+    judges = {"": first} | {f"{name}_": name for name in VERSIONS if more}
+    p = {
+        name: [features.matrix(k, column).astype(float) for k in range(len(bitext))] for name, column in judges.items()
+    }
+    thresholds = {name: extractor.aligners_["model2" if name else "hmm"].threshold_ for name in judges}
+    shares = {name: list(judged_by(text, p[name], np.float32(thresholds[name]))) for name in judges}
+    for k in range(len(bitext)):
+        own = {name: each[k] for name, each in shares.items()}
+        check_pairs(found, k, p[""][k], features.matrix(k, "dice"), own)
+        check_fertility(fertility, k, p[""][k], own[""][1])
+        for side, made in enumerate(fertility):
+            check_words(made, k, text[k][side], 3 if more else 100)
+
+
+def check_pairs(found, k, p, dice, own):
     n, m = p.shape
     every = neighbour_pairs(n, m, monotone=0.0, inverted=0.0, one_to_two=0.0)
     kinds = np.repeat(np.arange(4), [(n - 1) * (m - 1)] * 2 + [n * (m - 1), (n - 1) * m])
@@ -199,15 +218,24 @@ def check_pairs(found, k, p, dice, shares, multiples):
     assert len(rows) == len(every.links) == len(kinds)
     for row, kind, (a, b, c, d) in zip(rows, kinds, every.links):
         i, j = min(a, c), min(b, d)
-        expected = dict.fromkeys(found.names, 0.0)
         name = PATTERNS[kind]
-        expected[name] = 1.0
-        expected[f"{name}:least_dice"] = min(dice[a, b], dice[c, d])
-        expected[f"{name}:least"] = min(p[a, b], p[c, d])
-        expected[f"{name}:product"] = p[a, b] * p[c, d]
-        expected[f"{name}:source_share"] = multiples[0][i] if name == "one_to_two" else shares[0][i][min(kind, 2)]
-        expected[f"{name}:target_share"] = multiples[1][j] if name == "two_to_one" else shares[1][j][min(kind, 2)]
+        expected = {"bias": 1.0, "least_dice": min(dice[a, b], dice[c, d])}
+        expected |= {"least": min(p[a, b], p[c, d]), "product": p[a, b] * p[c, d]}
+        for judge, (shares, multiples) in own.items():
+            source = multiples[0][i] if name == "one_to_two" else shares[0][i][min(kind, 2)]
+            target = multiples[1][j] if name == "two_to_one" else shares[1][j][min(kind, 2)]
+            expected |= {f"{judge}source_share": source, f"{judge}target_share": target}
+        assert found.names == tuple(expected)
         assert row == pytest.approx(list(expected.values()), abs=1e-4), (k, name, i, j)
+
+
+def check_words(made, k, words, n):
+    """One indicator for each of the `n` most frequent words, where it stands."""
+    assert 0 < len(set(made.indicator_names)) == len(made.indicator_names) <= n
+    indptr, indices = made.indicators
+    for token, word in zip(range(*made.parts_of(k).indices(len(made.values))), words):
+        fired = [made.indicator_names[at] for at in indices[indptr[token] : indptr[token + 1]]]
+        assert fired == [name for name in (f"word:{word}",) if name in made.indicator_names]
 
 
 def check_fertility(fertility, k, p, multiples):
@@ -262,6 +290,19 @@ def test_kept_and_read_again(judged):
         FeatureExtractor.from_arrays({**arrays, "phrases/source/counts": arrays["phrases/source/counts"][1:]})
 
 
+def test_extractors_of_earlier_versions_have_one_judge_and_no_words():
+    bitext = samples.bitext("en-de").part(0, 12)
+    extractor = FeatureExtractor(sets=(*MORE, "ibm")).fit(bitext)
+    arrays = {name: array for name, array in extractor.arrays().items() if not name.startswith("habits_")}
+    header = json.loads(arrays["header"].tobytes())
+    assert header["options"].pop("fertile_words") == 100
+    arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
+    old, new = FeatureExtractor.from_arrays(arrays).transform(bitext), extractor.transform(bitext)
+    few, many = old.further["link_pairs"], new.further["link_pairs"]
+    assert few.names == many.names[:6] and len(many.names) == 12
+    assert old.further["source_further"].indicator_names == () != new.further["source_further"].indicator_names
+
+
 def test_threads_agree_and_model2_may_judge():
     bitext = samples.bitext("en-de").part(0, 20)
     sets = (*(name for name in SETS if name != "hmm"), "ibm", "blocks", "pairs")
@@ -276,4 +317,4 @@ def test_threads_agree_and_model2_may_judge():
                 *(side.values for side in extractor.fertility_features(bitext, features)),
             ]
         )
-    assert all(np.array_equal(a, b) for a, b in zip(*made)) and made[0][1].shape[1] == 24
+    assert all(np.array_equal(a, b) for a, b in zip(*made)) and made[0][1].shape[1] == 12

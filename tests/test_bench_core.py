@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import doctest
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks import clock, core, lines, rows
+from benchmarks import clock, core, core_seeds, lines, rows
 from benchmarks.core import AFTER, BEFORE, Checkout, Item, Judged
 
 Sides = dict[str, Checkout]
@@ -194,3 +195,35 @@ def test_items_have_names_of_their_own() -> None:
 def test_examples() -> None:
     assert doctest.testmod(lines).failed == 0
     assert rows.plain(1.0) == "1.000"
+
+
+def test_items_are_learnt_with_another_seed_and_rows_of_seeds_are_remembered(
+    sides: Sides, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = Machine(monkeypatch, {BEFORE: "80.0", AFTER: "80.5"})
+    monkeypatch.setattr(core_seeds, "results", lambda: rows.Rows(tmp_path / "s.csv", core_seeds.COLUMNS, KEY_OF_SEEDS))
+    monkeypatch.setattr(core, "checkout", lambda wanted: contextlib.nullcontext(sides[BEFORE]))
+    monkeypatch.setattr(core_seeds, "Checkout", lambda folder, commit: sides[AFTER])
+    monkeypatch.setattr(Checkout, "check", lambda self: None)
+    core_seeds.run([ITEM], "1234abc", 2, 1)
+    found = core_seeds.results().read()
+    assert [(row["item"], row["seed"], row["score_after"]) for row in found] == [
+        ("fake/one", "0", "80.500"), ("fake/one", "1", "80.500"),
+    ]  # fmt: skip
+    assert found[1]["command"].endswith("--seed 1") and machine.order == [BEFORE, AFTER] * 2
+    core_seeds.run([ITEM], "1234abc", 2, 1)
+    assert len(machine.order) == 4  # nothing was missing
+
+
+KEY_OF_SEEDS = ("item", "measure", "seed")
+
+
+def test_the_table_of_seeds_has_students_interval() -> None:
+    common = {"item": "a/b", "measure": "uas", BEFORE: "1", AFTER: "2"}
+    scores = [("80.0", "81.0"), ("80.2", "81.4"), ("79.8", "80.6")]
+    found = [common | {"score_before": b, "score_after": a} for b, a in scores]
+    # differences 1.0, 1.2, 0.8: mean 1, standard error 0.2 / √3, t(2) at 97.5% is 4.3027
+    assert "| a/b | UAS | 3 | 80.00 ± 0.20 | 81.00 ± 0.40 | +1.00 [+0.50, +1.50] | **0.0131** |" in core_seeds.table(
+        found
+    )
+    assert "| 80.00 ± ? | 81.00 ± ? | +1.00 |  |" in core_seeds.table(found[:1])

@@ -11,11 +11,12 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.quality.supervised import active, run, studies, texts, verdicts
+from benchmarks.quality.supervised import active, checks, run, studies, texts, verdicts
 from benchmarks.quality.supervised.models import NotYet, model
 
 from isogloss import samples
 from isogloss.data import Bitext, Links
+from isogloss.structures import Blocks, Itg, Matching
 from isogloss.tasks.align.features import FeatureExtractor, PairFeatures
 
 
@@ -78,8 +79,27 @@ def test_jobs_are_chosen_by_study_text_and_model() -> None:
 
 def test_compared_rows_are_rows_that_are_run() -> None:
     known = set(studies.jobs())
-    for title, a, b in studies.comparisons():
-        assert a in known and b in known and a != b, title
+    every = list(studies.comparisons())
+    assert all(pair.better in known and pair.worse in known and pair.better != pair.worse for pair in every)
+    keys = [(pair.better.text, pair.better.n_train, pair.title) for pair in every]
+    assert len(set(keys)) == len(keys)
+
+
+def test_verdicts_are_those_of_paired_tests() -> None:
+    def test(difference: float, p: float) -> dict[str, str]:
+        return {"difference": str(difference), "p": str(p)}
+
+    assert verdicts.judged([9, 8], [test(-1, 0.01)]) == "yes: 9.00, 8.00"
+    assert verdicts.judged([9, 8], [test(-1, 0.3)]) == "not shown: 9.00, 8.00 (p = 0.3)"
+    assert verdicts.judged([9, 8, 8.1], [test(-1, 0.01), test(0.1, 0.6)]) == "not shown: 9.00, 8.00, 8.10 (p = 0.6)"
+    assert verdicts.judged([9, 10], [test(1, 0.01)]).startswith("**no**: 9.00, 10.00")
+    assert verdicts.judged([9, 10], [test(1, 0.01)], falling=False) == "yes: 9.00, 10.00"
+    assert verdicts.judged([9, 8], [None]) == "*not tested yet*: 9.00, 8.00"
+
+
+def test_verdicts_ask_for_tests_that_are_made() -> None:
+    lines = list(verdicts._hansards(verdicts.Find([]), {}))
+    assert len(lines) > 30 and all("not measured yet" in verdict for _, verdict in lines)
 
 
 def test_draws_are_nested_and_suggestions_see_only_what_is_aligned() -> None:
@@ -107,3 +127,21 @@ def test_the_model_of_a_set_is_chosen_by_cross_validation_not_by_test() -> None:
 def test_models_that_do_not_exist_say_so() -> None:
     with pytest.raises(NotYet, match="guess"):
         model("matching", trainer="guess").make(0, 1)
+
+
+def test_nearest_links_of_larger_classes_are_nearer_to_gold(bitext: Bitext) -> None:
+    gold = samples.gold("en-de")
+    for k in range(20):
+        scores = checks._gold_scores(gold, k, tuple(map(len, bitext[k])))
+        assert (scores > 0).sum() == len({*gold[k].links, *gold[k].possible}) and set(scores.ravel()) <= {-1.0, 1.0}
+        blocks = Itg(scores, blocks=Blocks.from_links(scores, checks.LARGEST_BLOCK, mean=False))
+        one, itg, bitg = (
+            sum(scores[link] for link in dist.argmax()) for dist in (Matching(scores), Itg(scores), blocks)
+        )
+        assert one >= itg and bitg >= itg
+
+
+def test_the_best_dice_of_each_word_is_one_link_a_word() -> None:
+    scores = np.array([[0.5, 0.2], [0.0, 0.0], [0.1, 0.9]])
+    assert checks._best_of_each(scores) == {(0, 0), (2, 1)}
+    assert checks._transposed(checks._best_of_each(scores.T)) == {(0, 0), (2, 1)}

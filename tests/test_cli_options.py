@@ -20,6 +20,7 @@ from isogloss.estimator import THREADS, Estimator, option
 from isogloss.structures.loopy import CONSTRAINTS
 from isogloss.tasks import align, parse, tag, transfer
 from isogloss.tasks.align import symmetrise
+from isogloss.tasks.extract import EntityTagger
 from isogloss.tasks.parse.constituency import ConstituencyParser
 from isogloss.tasks.parse.options import CONSTRAINTS as NAMED
 from isogloss.tasks.parse.training import TRAINERS
@@ -33,6 +34,7 @@ USED: dict[str, tuple[type[Estimator], ...]] = {
     "parse train-joint": (parse.JointMorphologyParser,),
     "parse restyle": (parse.StyleAdapter,),
     "constituency train": (ConstituencyParser,),
+    "extract train": (EntityTagger,),
     "transfer combine": (transfer.DelexicalisedParser,),
     "transfer train": (transfer.TransferredParser,),
 }

@@ -146,6 +146,34 @@ def test_rows_of_labels_agree_with_single_weights() -> None:
     assert some == pytest.approx(by_label[parts.offsets[2] :].ravel())
 
 
+def test_some_features_have_a_weight_for_all_labels_alone() -> None:
+    rng = np.random.default_rng(4)
+    parts = spans(Axis([0, 4, 4, 6], tag=rng.integers(3, size=6), word=rng.integers(4, size=6)), 9)
+    templates, wide = Templates(["first.tag & last.tag", "inside.word", ()]), rng.random(64) < 0.4
+    scorer = RowScorer(templates, parts, Hashed(6), 3, wide)
+    rows, single = rng.normal(size=(int(wide.sum()), 4)), rng.normal(size=int((~wide).sum()))
+    weights = np.concatenate([rows.ravel(), single])
+    every = np.zeros((64, 3))
+    every[wide], every[~wide] = rows[:, :3] + rows[:, 3:], single[:, None]
+    features = templates.matrix(parts, Hashed(6))
+    by_label = np.stack([features.scores(every[:, label]) for label in range(3)], axis=1)
+    assert scorer.n_weights == len(weights)
+    assert scorer.scores(weights) == pytest.approx(by_label.ravel())
+    values = rng.normal(size=(parts.n_parts, 3)) * (rng.random((parts.n_parts, 3)) < 0.5)
+    out = np.zeros(len(weights))
+    scorer.gradient(values.ravel()).add_to(out)
+    assert float(out @ weights) == pytest.approx(float((values * by_label).sum()))
+    with pytest.raises(ParameterError, match="wide should be 64 booleans"):
+        RowScorer(templates, parts, Hashed(6), 3, wide[:5])
+
+
+def test_rare_chains_are_shortened() -> None:
+    often, rare = "(S (NP (QP (A a))) (B b))", "(S (X (NP (QP (A a)))) (B b))"
+    labels, flat = Labels.of(Constituents.of([often] * 12000 + [rare] * 2))
+    assert labels.names == ("NP+QP", "S")
+    assert as_spans(flat, labels)[-1] == as_spans(flat, labels)[0]
+
+
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize("pruned", [False, True])
 def test_gradients_agree_with_finite_differences(order: int, pruned: bool) -> None:
@@ -156,7 +184,8 @@ def test_gradients_agree_with_finite_differences(order: int, pruned: bool) -> No
     parts, gold = span_parts(words), as_spans(flat, labels)
     marked = gold_spans(gold, parts.offsets, flat.lengths)
     templates = templates_for(order, ("first.tag", "last.tag & last.tag[+1]"))
-    features = TreeFeatures.collected(templates, words, parts, marked, len(labels.names), 1)
+    seen = np.random.default_rng(3).random(parts.n_parts) < 0.7 if pruned else None
+    features = TreeFeatures.collected(templates, words, parts, marked, len(labels.names), 1, seen)
     kept = None
     if pruned:
         rng = np.random.default_rng(1)
@@ -191,6 +220,14 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert told["trees"] == 60 and told["dev"] > 50 and told["passes"] in (1, 2)
     Path(file["text.txt"]).write_text("The dog ( sleeps ) .\n\nHello\n")
     assert main(["constituency", "apply", file["model"], file["text.txt"], "-o", file["out.mrg"], "-q"]) == 0
+    sure = str(tmp_path / "sure.tsv")
+    command = ["constituency", "apply", file["model"], file["text.txt"], "-q", "--confidence", sure]
+    assert main([*command, "-o", file["out.mrg"]]) == 0
+    table = [line.split("\t") for line in Path(sure).read_text().splitlines()]
+    assert table[0] == ["sentence", "first", "last", "label", "probability"]
+    assert table[1][:3] == ["1", "1", "6"] and {row[0] for row in table[1:]} == {"1", "3"}
+    assert all(0 < float(row[4]) <= 1 for row in table[1:])
+    assert main([*command, "-o", sure]) == 2
     lines = Path(file["out.mrg"]).read_text().splitlines()
     assert len(lines) == 3 and lines[1] == "" and "(-LRB-" not in lines[2]
     found = Constituents.of(lines)

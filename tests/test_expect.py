@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from isogloss.data import Bitext
 from isogloss.learners import agreement, bijective, project_pair
 from isogloss.structures import AlignmentChain
-from isogloss.structures._numba.jumps import BAND, BUCKETS, FIRST
+from isogloss.structures._numba.jumps import BAND, BUCKETS, FIRST, ROWS
 from isogloss.tasks.align._numba import expect as kernel
 from isogloss.tasks.align._numba.expect import MODELS, MODES, UNIT, Pairs, Parameters
 from isogloss.tasks.align.corpus import Corpus
@@ -39,7 +39,7 @@ def corpus_of(sizes, n_types, rng):
     return Corpus.of(Bitext.of(rows), lowercase=True, max_length=100)
 
 
-def draw_text(sizes, seed, *, n_types=6, p0=0.2, spread=2.0, stems=0.0):
+def draw_text(sizes, seed, *, n_types=6, p0=0.2, spread=2.0, stems=0.0, final=False):
     """Weights, masses and nulls drawn apart from each other: the kernel must not assume that they add up."""
     rng = np.random.default_rng(seed)
     corpus = corpus_of(sizes, n_types, rng)
@@ -56,11 +56,11 @@ def draw_text(sizes, seed, *, n_types=6, p0=0.2, spread=2.0, stems=0.0):
     p = Parameters(
         positive(len(corpus.columns), 2), 20 + positive(n + 1), 20 + positive(m + 1), source_null, target_null,
         np.array([2 + source_null.sum(), 2 + target_null.sum()], np.float32),
-        simplex(BUCKETS), simplex(FIRST), simplex(BUCKETS), p0, np.float32(0.01),
+        simplex(BUCKETS), simplex(FIRST), np.ones((2, FIRST)), simplex(BUCKETS), p0, np.float32(0.01),
         *(stems * rng.random((3, size)).astype(np.float32) for size in (n + 1, m + 1, n + 1, m + 1)),
         np.zeros((0, 2), np.float32),
     )  # fmt: skip
-    return Text(corpus.pairs, p)
+    return Text(corpus.pairs, p._replace(last=simplex(FIRST)) if final else p)
 
 
 class Result(NamedTuple):
@@ -69,15 +69,16 @@ class Result(NamedTuple):
     source_null: np.ndarray
     target_null: np.ndarray
     scores: np.ndarray
-    counts: np.ndarray  # [2, 4, BUCKETS]
+    counts: np.ndarray  # [2, ROWS, BUCKETS]
     bound: float
     residual: float
     raw: tuple
 
 
 def run(
-    text, model="hmm", constraint="none", *, steps=0, rate=1.0, tolerance=0.0, leave_out=0.0, before=None, limit=99
-):
+    text, model="hmm", constraint="none", *, steps=0, rate=1.0, tolerance=0.0, adaptive=False, leave_out=0.0,
+    before=None, limit=99,
+):  # fmt: skip
     """The kernel, with its whole numbers as probabilities again; `before` are an earlier run's, to be left out."""
     pairs = text.pairs
     known = kernel.no_evidence(pairs)
@@ -89,7 +90,7 @@ def run(
     scores = np.full((n_pairs, 2), np.nan)
     counts, sums = kernel.expect(
         MODELS[model], MODES[constraint], pairs, text.p, 0, n_pairs, limit, steps, rate, tolerance,
-        np.float32(leave_out), True, known, posterior, nulls, scores,
+        adaptive, np.float32(leave_out), True, known, posterior, nulls, scores,
     )  # fmt: skip
     cells = [
         posterior[pairs.cell_offsets[s] : pairs.cell_offsets[s + 1]].reshape(*shape(pairs, s), 2) / UNIT
@@ -159,9 +160,10 @@ def chains(text, s, **leaving):
         size = emission.shape[1]
         first = text.p.first[side][np.minimum(np.arange(size), FIRST - 1)]
         moves = distortion(text.p.jumps[side], size)
-        both.append(
-            AlignmentChain(np.log(emission), np.log(null), np.log(first / first.sum()), np.log(moves), text.p.p0)
-        )
+        last = text.p.last[side][np.minimum(np.arange(size)[::-1], FIRST - 1)]
+        p0 = text.p.p0 or 1 / (size + 1)
+        initial, final = first / first.sum(), np.append(size * last / last.sum(), 1.0)
+        both.append(AlignmentChain(np.log(emission), np.log(null), np.log(initial), np.log(moves), p0, np.log(final)))
     return tuple(both)
 
 
@@ -177,15 +179,16 @@ def independents(text, s, model):
                 d = np.arange(1, m + 1) - (t + 1) * m // n
                 prior[t] = text.p.diagonal[side][np.where(np.abs(d) <= BAND, d + BAND, BUCKETS - 1)]
         prior /= prior.sum(axis=1, keepdims=True)
-        scores = (1 - text.p.p0) * prior * emission
-        total = scores.sum(axis=1) + text.p.p0 * null
+        p0 = text.p.p0 or 1 / (m + 1)
+        scores = (1 - p0) * prior * emission
+        total = scores.sum(axis=1) + p0 * null
         found.append((scores / total[:, None], np.log(total).sum()))
     return found[0][0].T, found[1][0], found[0][1], found[1][1]
 
 
 def bucket_counts(text, both):
     """The distortion counts of many pairs of chains."""
-    counts = np.zeros((2, 4, BUCKETS))
+    counts = np.zeros((2, ROWS, BUCKETS))
     for pair in both:
         for side, chain in enumerate(pair):
             size = chain.m
@@ -198,6 +201,9 @@ def bucket_counts(text, both):
             np.add.at(counts[side, 1], bucket, (jumped.sum(axis=1) / norms)[:, None] * np.ones(size))
             np.add.at(counts[side, 2], place, entered)
             np.add.at(counts[side, 3], place, entered.sum() / text.p.first[side][place].sum())
+            left = chain.final_counts()[:-1]
+            np.add.at(counts[side, 4], place, left[::-1])
+            np.add.at(counts[side, 5], place, left.sum() / text.p.last[side][place].sum())
     return counts
 
 
@@ -213,10 +219,10 @@ def some_sizes():
 # --- no constraint -----------------------------------------------------------------------------------------------
 
 
-@given(some_sizes(), st.integers(0, 2**32 - 1), st.sampled_from([0.001, 0.2, 0.9]))
+@given(some_sizes(), st.integers(0, 2**32 - 1), st.sampled_from([0.001, 0.2, 0.9, 0.0]), st.booleans())
 @FEW
-def test_without_constraint_it_is_forward_backward_of_every_pair(sizes, seed, p0):
-    text = draw_text(sizes, seed, p0=p0)
+def test_without_constraint_it_is_forward_backward_of_every_pair(sizes, seed, p0, final):
+    text = draw_text(sizes, seed, p0=p0, final=final)  # p0 of 0 is 1 / (m + 1) where there are m words to choose from
     found = run(text)
     both = [chains(text, s) for s in range(len(sizes))]
     for s, (forward, backward) in enumerate(both):
@@ -234,9 +240,10 @@ def test_without_constraint_it_is_forward_backward_of_every_pair(sizes, seed, p0
     assert found.counts == pytest.approx(bucket_counts(text, both), rel=1e-3, abs=1e-3)
 
 
+@pytest.mark.parametrize("p0", [0.2, 0.0])
 @pytest.mark.parametrize("model", ["model1", "model2"])
-def test_without_constraint_models_1_and_2_equal_the_formula(model):
-    text = draw_text(SIZES, 4)
+def test_without_constraint_models_1_and_2_equal_the_formula(model, p0):
+    text = draw_text(SIZES, 4, p0=p0)
     found = run(text, model)
     for s in range(len(SIZES)):
         forward, backward, log_forward, log_backward = independents(text, s, model)
@@ -323,11 +330,65 @@ def test_symmetric_stays_finite_where_it_is_nearly_impossible():
     """One word against forty with almost no null: the multipliers grow without end."""
     text = draw_text([(1, 40), (40, 1), (33, 2)], 9, p0=1e-6, spread=5.0)
     for constraint in ("symmetric", "bijective"):
-        found = run(text, "hmm", constraint, steps=400, rate=2.0)
-        assert np.isfinite(found.bound) and np.isfinite(found.residual) and np.isfinite(found.counts).all()
-        for s in range(3):
-            assert (found.forward[s].sum(axis=0) <= 1 + 1e-3).all()
-            assert (found.backward[s].sum(axis=1) <= 1 + 1e-3).all()
+        for adaptive in (False, True):
+            found = run(text, "hmm", constraint, steps=400, rate=2.0, adaptive=adaptive)
+            assert np.isfinite(found.bound) and np.isfinite(found.residual) and np.isfinite(found.counts).all()
+            for s in range(3):
+                assert (found.forward[s].sum(axis=0) <= 1 + 1e-3).all()
+                assert (found.backward[s].sum(axis=1) <= 1 + 1e-3).all()
+
+
+# --- the adaptive search -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", ["model1", "hmm"])
+def test_the_adaptive_search_finds_the_symmetric_projection(model):
+    """Within the tolerance, where as many fixed steps are far from it."""
+    sizes = [(1, 1), (2, 3), (3, 2), (4, 1), (5, 7), (18, 3), (12, 17)]
+    text = draw_text(sizes, 7, spread=2.0, final=True)
+    found = run(text, model, "symmetric", steps=100, tolerance=1e-3, adaptive=True)
+    assert found.residual <= 1e-3 * len(sizes)
+    assert found.residual < 0.1 * run(text, model, "symmetric", steps=100).residual
+    if model == "hmm":
+        tilted, bound = [], 0.0
+        for s in range(len(sizes)):
+            best = project_pair(*chains(text, s), slack=0.0, tolerance=1e-6, steps=2000)
+            assert found.forward[s] == pytest.approx(best.q.forward.posterior().T, abs=2e-3)
+            assert found.backward[s] == pytest.approx(best.q.backward.posterior(), abs=2e-3)
+            tilted.append((best.q.forward, best.q.backward))
+            bound += 2 * best.bound
+        assert found.bound == pytest.approx(bound, rel=1e-4)  # the divergence is least: strong duality
+        assert found.counts == pytest.approx(bucket_counts(text, tilted), rel=0.02, abs=0.02)
+
+
+def test_the_adaptive_search_finds_the_bijective_projection_where_fixed_steps_swing():
+    """Many words that want the same partner: D is far from flat, and steps of 1 go to and fro."""
+    sizes = [(1, 1), (2, 3), (1, 4), (5, 9), (18, 3), (2, 30), (33, 4)]
+    text = draw_text(sizes, 11, spread=3.0, p0=0.05)
+    found = run(text, "hmm", "bijective", steps=200, tolerance=1e-3, adaptive=True)
+    for s in range(len(sizes)):
+        best = [bijective(c, tolerance=1e-6) for c in chains(text, s)]
+        assert found.forward[s] == pytest.approx(best[0].q.posterior().T, abs=2e-3)
+        assert found.backward[s] == pytest.approx(best[1].q.posterior(), abs=2e-3)
+    assert 0 <= found.residual <= 1e-3 * len(sizes)
+    few = [run(text, "hmm", "bijective", steps=50, adaptive=adaptive).residual for adaptive in (False, True)]
+    assert few[1] < 0.1 * few[0]
+
+
+@pytest.mark.parametrize("constraint", ["symmetric", "bijective"])
+def test_the_adaptive_search_stops_at_the_tolerance_and_at_its_budget(constraint):
+    text = draw_text(SIZES, 8, p0=0.05)
+    alone = run(text)
+    loose = run(text, "hmm", constraint, steps=50, tolerance=1e3, adaptive=True)
+    assert all((a == b).all() for a, b in zip(alone.raw, loose.raw))  # nothing is done where nothing is asked
+    residuals = [
+        run(text, "hmm", constraint, steps=200, tolerance=tolerance, adaptive=True).residual
+        for tolerance in (1.0, 0.1, 0.01)
+    ]
+    assert all(after < before for before, after in pairwise(residuals))
+    assert residuals[-1] <= 0.01 * len(SIZES)
+    one = run(text, "hmm", constraint, steps=1, adaptive=True)  # the first step is one of the rate
+    assert one.residual == pytest.approx(run(text, "hmm", constraint, steps=1).residual, rel=1e-3)
 
 
 # --- bijectivity -------------------------------------------------------------------------------------------------
@@ -439,7 +500,7 @@ def test_empty_and_long_pairs_are_passed_over():
     text = draw_text([(2, 3), (9, 2), (2, 9), (3, 3)], 17)
     found = run(text, limit=8)
     assert np.isnan(found.scores[[1, 2]]).all() and np.isfinite(found.scores[[0, 3]]).all()
-    assert not found.forward[1].any() and not found.backward[2].any()  # as they were
+    assert not found.forward[1].any() and not found.backward[2].any()
     assert run(text, limit=9).forward[0].tolist() == found.forward[0].tolist()
 
 
@@ -454,7 +515,8 @@ def test_a_part_of_the_text_is_as_the_whole(constraint):
     scores, total = np.full((n, 2), np.nan), np.zeros(3)
     for start, stop in ((0, 5), (5, 6), (6, n)):
         _, sums = kernel.expect(
-            MODELS["hmm"], MODES[constraint], text.pairs, text.p, start, stop, 99, 4, 1.0, 0.0, np.float32(0.0), True,
+            MODELS["hmm"], MODES[constraint], text.pairs, text.p, start, stop, 99, 4, 1.0, 0.0, False, np.float32(0.0),
+            True,
             kernel.no_evidence(text.pairs), posterior, nulls, scores,
         )  # fmt: skip
         total += sums
@@ -476,7 +538,7 @@ def swapped(text):
     )  # fmt: skip
     other = Parameters(
         p.weights[:, ::-1].copy(), p.target_mass, p.source_mass, p.target_null, p.source_null, p.null_mass[::-1].copy(),
-        p.jumps[::-1].copy(), p.first[::-1].copy(), p.diagonal[::-1].copy(), p.p0, p.floor,
+        p.jumps[::-1].copy(), p.first[::-1].copy(), p.last[::-1].copy(), p.diagonal[::-1].copy(), p.p0, p.floor,
         p.own_target, p.own_source, p.share_target, p.share_source, p.pull,
     )  # fmt: skip
     return Text(turned, other), order
@@ -485,7 +547,7 @@ def swapped(text):
 @pytest.mark.parametrize("model", list(MODELS))
 @pytest.mark.parametrize("constraint", list(MODES))
 def test_swapping_the_languages_swaps_the_answer(model, constraint):
-    text = draw_text(SIZES, 19, stems=0.4)
+    text = draw_text(SIZES, 19, stems=0.4, final=True)
     other, order = swapped(text)
     before = run(text).raw
     turned = before[0][order][:, ::-1].copy(), before[2], before[1]
@@ -501,8 +563,9 @@ def test_swapping_the_languages_swaps_the_answer(model, constraint):
 
 
 @pytest.mark.parametrize("model", list(MODELS))
-def test_best_paths_are_the_best_of_each_direction(model):
-    text = draw_text(SIZES, 20)
+@pytest.mark.parametrize("p0", [0.2, 0.0])
+def test_best_paths_are_the_best_of_each_direction(model, p0):
+    text = draw_text(SIZES, 20, p0=p0, final=True)
     forward = np.full(len(text.pairs.target_ids), -9, np.int32)
     backward = np.full(len(text.pairs.source_ids), -9, np.int32)
     kernel.best_paths(MODELS[model], text.pairs, text.p, 0, len(SIZES), 99, forward, backward)

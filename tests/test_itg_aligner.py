@@ -15,6 +15,7 @@ from isogloss.errors import LinksError, ParameterError
 from isogloss.structures import Blocks, Flat, Itg
 from isogloss.tasks.align import ItgAligner
 from isogloss.tasks.align.features import FeatureExtractor, PairFeatures
+from isogloss.tasks.align.supervised.applying import competitive, links_at
 from isogloss.tasks.align.supervised.blocks import block_parts, find_candidates, largest_block
 from isogloss.tasks.align.supervised.charts import BlockItg, FlatItgs, Pruner
 from isogloss.tasks.align.supervised.parts import take_pairs
@@ -215,12 +216,14 @@ def test_pruning_gets_stricter_until_a_chart_fits():
 
 @pytest.mark.parametrize("blocks", [None, 2])
 @pytest.mark.parametrize("targets", ["latent", "fixed"])
-def test_likelihood_and_its_gradient_are_those_of_all_alignments_listed(blocks, targets):
+@pytest.mark.parametrize("costs", [None, (2.0, 0.5)])
+def test_likelihood_and_its_gradient_are_those_of_all_alignments_listed(blocks, targets, costs):
     shapes, rng = [(2, 3), (3, 3), (1, 4)], np.random.default_rng(5)
     features, cells = random_features(rng, shapes), GoldCells.of(random_gold(rng, shapes), np.array(shapes))
-    aligner = ItgAligner(trainer="likelihood", blocks=blocks, targets=targets)
+    aligner = ItgAligner(trainer="softmax-margin" if costs else "likelihood", blocks=blocks, targets=targets)
     aligner.block_size_ = blocks
-    problem = Problem(aligner, features, cells, Setting(regularisation=0.5))
+    missed, spurious = costs or (1.0, 1.0)
+    problem = Problem(aligner, features, cells, Setting(missed=missed, spurious=spurious, regularisation=0.5))
     learner = aligner.learner(problem, problem.setting)
     weights = rng.normal(0, 0.5, problem.model.n_weights)
     value = -0.25 * weights @ weights
@@ -239,7 +242,13 @@ def test_likelihood_and_its_gradient_are_those_of_all_alignments_listed(blocks, 
         if targets == "fixed":
             assert chosen[every.index(problem.targets[k])]
             chosen = np.array([y == problem.targets[k] for y in every])
-        value += np.logaddexp.reduce(total[chosen]) - np.logaddexp.reduce(total)
+        below = total
+        if costs:  # what sure links cost if all are missed is a constant, which no weight changes
+            wrong = ~(sure | possible)
+            more = np.array([sum(spurious * wrong[cell] - missed * sure[cell] for cell in y) for y in every])
+            below = total + more
+            value += more[chosen].sum() if targets == "fixed" else 0.0
+        value += np.logaddexp.reduce(total[chosen]) - np.logaddexp.reduce(below)
     state = learner.init(weights)
     assert state.value == pytest.approx(value, abs=1e-9)
     for k in rng.choice(len(weights), 10, replace=False):
@@ -273,10 +282,56 @@ def test_threshold_may_be_found_on_held_out_folds_and_the_simple_grammar_taken()
 # --- the aligner
 
 
-@pytest.mark.parametrize("trainer", ["mira", "likelihood"])
+@pytest.mark.parametrize("trainer", ["mira", "likelihood", "softmax-margin"])
 def test_learns_from_gold(trainer):
     bitext, links = held_out()
     assert fitted(trainer).score(bitext, links).aer < 35
+
+
+def runs_of(p, threshold):
+    """Competitive thresholding cell by cell."""
+    kept = {(i, j) for i in range(p.shape[0]) for j in range(p.shape[1]) if p[i, j] >= threshold}
+    while True:
+        gone = set()
+        for axis in (0, 1):
+            for line in {cell[axis] for cell in kept}:
+                own = sorted(cell for cell in kept if cell[axis] == line)
+                best = max(own, key=lambda cell: (p[cell], -cell[1 - axis]))
+                for cell in own:
+                    low, high = sorted((cell[1 - axis], best[1 - axis]))
+                    between = {(line, k) if axis == 0 else (k, line) for k in range(low, high + 1)}
+                    if not between <= kept:
+                        gone.add(cell)
+        if not gone:
+            return kept
+        kept -= gone
+
+
+def test_competitive_thresholding_keeps_one_run_a_word():
+    rng = np.random.default_rng(5)
+    scattered = 0
+    for shape in [(0, 0), (1, 0), (1, 1), (1, 7), (6, 1), *[(5, 7)] * 40, *[(8, 4)] * 40]:
+        p = np.round(rng.random(shape), 2)  # with ties
+        found = competitive(p, 0.45)
+        assert links_at(found) == runs_of(p, 0.45)
+        assert len(set(p.ravel())) < p.size or links_at(competitive(p.T, 0.45)) == {(j, i) for i, j in links_at(found)}
+        scattered += int((p >= 0.45).sum() - found.sum())
+    assert scattered > 100
+
+
+def test_competitive_links_are_among_those_above_the_threshold():
+    features = extractor().transform(text().part(0, 15))
+    plain = fitted("likelihood")
+    options = plain.get_params() | {"competitive": True, "threshold": 0.1}
+    some = ItgAligner(**options).fit_features(features, gold()[:15])
+    every = ItgAligner(**options | {"competitive": False}).fit_features(features, gold()[:15])
+    assert some.weights_ == every.weights_
+    kept, above = (each.predict_features(features) for each in (some, every))
+    assert all(a.links <= b.links for a, b in zip(kept, above)) and len(kept.source) < len(above.source)
+    assert ItgAligner(competitive=True).ways() == ("likelihood",)
+    for given in ({"trainer": "mira"}, {"missed": 3.0}, {"targets": "gold", "blocks": None}):
+        with pytest.raises(ParameterError):
+            ItgAligner(competitive=True, **given).check_params()
 
 
 def test_best_links_are_an_alignment_of_the_grammar():
@@ -411,8 +466,42 @@ def test_options_that_make_no_sense_are_refused(options):
         ItgAligner(**options).check_params()
 
 
+def test_the_trainer_is_chosen_where_settings_are(tmp_path):
+    features = extractor().transform(text().part(0, 12))
+    options = {"blocks": None, "features": CHEAP, "folds": 2, "iterations": 2}
+    aligner = ItgAligner(**options).fit_features(features, gold()[:12])
+    tried = {row["trainer"]: [] for row in aligner.tuning_}
+    for row in aligner.tuning_:
+        tried[row["trainer"]].append(row["aer"])
+    assert tuple(tried) == ItgAligner().ways() and [len(errors) for errors in tried.values()] == [1, 2, 2]
+    best = min(tried, key=lambda way: min(tried[way]))
+    assert aligner.trainer_ == best and aligner.trainer == "auto" and aligner.options_["trainer"] == best
+    alone = ItgAligner(trainer=best, **options).fit_features(features, gold()[:12])
+    assert alone.weights_ == aligner.weights_ and alone.temperature_ == aligner.temperature_
+    assert alone.tuning_ == [row for row in aligner.tuning_ if row["trainer"] == best]
+    aligner.extractor_ = extractor()
+    for way in tried:  # whichever it is, a saved model knows it
+        aligner.take_way(way)
+        aligner.save(tmp_path / way)
+        loaded = store.load(tmp_path / way)
+        assert isinstance(loaded, ItgAligner) and loaded.trainer_ == way and loaded.trainer == "auto"
+
+
+def test_what_is_given_leaves_the_trainers_that_heed_it():
+    assert ItgAligner().ways() == ("likelihood", "mira", "softmax-margin") and ItgAligner().way == "likelihood"
+    assert ItgAligner(missed=3.0).ways() == ItgAligner(spurious=2.0).ways() == ("mira", "softmax-margin")
+    assert ItgAligner(targets="gold", blocks=None).ways() == ("mira",)
+    assert ItgAligner(targets="gold", blocks=None).way == "mira"
+    for given in ({"missed": 3.0}, {"spurious": 2.0}):
+        with pytest.raises(ParameterError, match="trainer"):
+            ItgAligner(trainer="likelihood", **given).check_params()
+    with pytest.raises(ParameterError, match="regularisation"):
+        ItgAligner(regularisation=2.0).check_params()
+
+
 def test_targets_suit_the_trainer():
-    assert [ItgAligner(trainer=trainer).aim for trainer in ItgAligner.DEFAULTS] == ["latent", "fixed"]
+    aims = {trainer: ItgAligner(trainer=trainer).aim for trainer in ItgAligner.DEFAULTS}
+    assert aims == {"likelihood": "latent", "mira": "fixed", "softmax-margin": "latent"}
     assert ItgAligner(targets="fixed").aim == "fixed" and ItgAligner().get_params()["targets"] is None
     assert ItgAligner().options_["targets"] == "latent"
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from isogloss.structures import AlignmentChain
 from isogloss.structures._numba import jumps as kernels
-from isogloss.structures._numba.jumps import BAND, BUCKETS, FIRST
+from isogloss.structures._numba.jumps import BAND, BUCKETS, FIRST, ROWS
 from isogloss.structures._numba.lanes import WIDTH
 from isogloss.tasks.align._numba.expect import _diagonal_counts, _diagonal_prior
 from isogloss.tasks.align.training import _maximised
@@ -33,6 +33,7 @@ class Direction(NamedTuple):
     jumps: np.ndarray  # [BUCKETS]
     first: np.ndarray  # [FIRST]
     p0: float
+    last: np.ndarray = np.ones(FIRST)
 
     @property
     def bucket(self):
@@ -56,7 +57,17 @@ class Direction(NamedTuple):
     def inputs(self):
         """As `AlignmentChain` and the enumeration take them."""
         with np.errstate(divide="ignore"):
-            return np.log(self.emission), np.log(self.null), np.log(self.initial), np.log(self.moves[0]), self.p0
+            return (
+                np.log(self.emission), np.log(self.null), np.log(self.initial), np.log(self.moves[0]), self.p0,
+                np.log(self.final),
+            )  # fmt: skip
+
+    @property
+    def final(self):
+        """Weights of the position of the last real word, in units of 1/m; the last one is for none."""
+        m = self.emission.shape[1]
+        weights = self.last[np.minimum(np.arange(m)[::-1], FIRST - 1)]
+        return np.append(m * weights / weights.sum(), 1.0)
 
     @property
     def chain(self):
@@ -70,7 +81,8 @@ def draw_direction(n, m, seed, *, holes=0.0, spread=2.0, p0=0.2):
     null = np.exp(rng.normal(0.0, spread, n))
     top = np.maximum(null, emission.max(axis=1))  # as the E-step scales them
     jumps, first = rng.dirichlet(np.full(BUCKETS, 0.7)) + 1e-6, rng.dirichlet(np.full(FIRST, 0.7)) + 1e-6
-    return Direction(emission / top[:, None], null / top, jumps / jumps.sum(), first / first.sum(), p0)
+    last = np.ones(FIRST) if seed % 2 else rng.dirichlet(np.full(FIRST, 0.7)) + 1e-6
+    return Direction(emission / top[:, None], null / top, jumps / jumps.sum(), first / first.sum(), p0, last)
 
 
 @st.composite
@@ -93,15 +105,16 @@ def laid_out(direction, dtype):
     assert stride % WIDTH == 0 and 0 <= stride - m < WIDTH
     emission = np.zeros((n, stride), dtype)
     emission[:, :m] = direction.emission
-    inverse, first = np.full(stride, np.nan, dtype), np.full(stride, np.nan, dtype)
+    inverse, first, last = (np.full(stride, np.nan, dtype) for _ in range(3))
     kernels.jump_norms(direction.jumps, m, inverse)
     kernels.first_weights(direction.first, m, first)
-    return emission.ravel(), direction.null.astype(dtype), n, m, stride, inverse, first, dtype(direction.p0)
+    kernels.last_weights(direction.last, m, last)
+    return emission.ravel(), direction.null.astype(dtype), n, m, stride, inverse, first, last, dtype(direction.p0)
 
 
 def run(direction, dtype=np.float64):
     """Forward, backward and counting; scratch starts as rubbish, so that nothing can lean on what was there."""
-    emission, null, n, m, stride, inverse, first, p0 = laid_out(direction, dtype)
+    emission, null, n, m, stride, inverse, first, last, p0 = laid_out(direction, dtype)
 
     def scratch(size):
         return np.full(size, np.nan, dtype)
@@ -109,38 +122,42 @@ def run(direction, dtype=np.float64):
     mass, real, posterior = scratch(n * stride), scratch(n * stride), scratch(n * stride)
     scale, row, beta = scratch(2 * n + 2), scratch(stride + 2 * WIDTH), scratch(stride)
     z = kernels.forward_pass(
-        emission, null, n, m, stride, direction.jumps, inverse, first, p0, mass, real, scale, row
+        emission, null, n, m, stride, direction.jumps, inverse, first, last, p0, mass, real, scale, row
     )  # fmt: skip
     z = dtype(z)
     kernels.backward_pass(
-        emission, null, n, m, stride, direction.jumps, inverse, p0, z, real, scale, row, beta, posterior
+        emission, null, n, m, stride, direction.jumps, inverse, last, p0, z, real, scale, row, beta, posterior
     )  # fmt: skip
     value = kernels.log_likelihood(z, scale, n)
     posterior = posterior.reshape(n, stride)
     assert (posterior[:, m:] == 0).all()
-    counts = np.zeros((4, BUCKETS))
+    counts = np.zeros((ROWS, BUCKETS))
     row, beta, leaving, entering, sums = (
         scratch(size) for size in (stride + 2 * WIDTH, stride, stride, stride, BUCKETS * WIDTH)
     )
     again = scratch(n * stride)
     kernels.jump_counts(
-        emission, null, n, m, stride, direction.jumps, inverse, direction.first, first, p0, z, mass, real, scale, row,
-        beta, leaving, entering, sums, again, counts,
+        emission, null, n, m, stride, direction.jumps, inverse, direction.first, first, direction.last, last, p0, z,
+        mass, real, scale, row, beta, leaving, entering, sums, again, counts,
     )  # fmt: skip
-    rounding = 16 * n * np.finfo(dtype).eps  # a few roundings a step: which products are fused is the compiler's choice
+    # A few roundings a step (which products are fused is the compiler's choice), and more where the tail, which is
+    # taken off the band and added again, is far above what it is taken off.
+    rounding = max(16.0, direction.jumps[-1] / direction.jumps.min()) * n * np.finfo(dtype).eps
     np.testing.assert_allclose(again.reshape(n, stride), posterior, rtol=rounding, atol=np.finfo(dtype).tiny)
     return Found(value, posterior[:, :m], counts)
 
 
-def by_bucket(direction, jumped, entered):
-    """What `jump_counts` adds, from expected moves [m, m] and expected first positions [m]."""
+def by_bucket(direction, jumped, entered, left):
+    """What `jump_counts` adds, from expected moves [m, m] and expected first and last positions [m]."""
     m = direction.emission.shape[1]
-    counts = np.zeros((4, BUCKETS))
+    counts = np.zeros((ROWS, BUCKETS))
     np.add.at(counts[0], direction.bucket, jumped)
     np.add.at(counts[1], direction.bucket, np.broadcast_to((jumped.sum(axis=1) / direction.moves[1])[:, None], (m, m)))
     place = np.minimum(np.arange(m), FIRST - 1)
     np.add.at(counts[2], place, entered)
     np.add.at(counts[3], place, entered.sum() / direction.first[place].sum())
+    np.add.at(counts[4], place, left[::-1])
+    np.add.at(counts[5], place, left.sum() / direction.last[place].sum())
     return counts
 
 
@@ -186,9 +203,9 @@ def test_kernel_in_float64_equals_the_general_chain(direction):
     assert found.posterior == pytest.approx(chain.posterior(), abs=1e-9)
     assert 1 - found.posterior.sum(axis=1) == pytest.approx(chain.null_posterior(), abs=1e-9)
     assert not found.posterior[direction.emission == 0].any()
-    reference = by_bucket(direction, chain.jump_counts(), chain.initial_counts())
-    assert found.counts[[0, 2]] == pytest.approx(reference[[0, 2]], abs=1e-9)
-    assert found.counts[[1, 3]] == pytest.approx(reference[[1, 3]], rel=1e-7, abs=1e-7)  # divided by small weights
+    reference = by_bucket(direction, chain.jump_counts(), chain.initial_counts(), chain.final_counts()[:-1])
+    assert found.counts[[0, 2, 4]] == pytest.approx(reference[[0, 2, 4]], abs=1e-9)
+    assert found.counts[[1, 3, 5]] == pytest.approx(reference[[1, 3, 5]], rel=1e-7, abs=1e-7)  # over small weights
     assert found.counts[2].sum() == pytest.approx(1 - np.exp(chain.log_prob(np.full(chain.n, -1))), abs=1e-9)
 
 
@@ -202,8 +219,8 @@ def test_float32_is_enough(direction, ratio):
     n, loss = len(direction.null), 1e-5 * max(1.0, ratio / 5)
     assert coarse.log_likelihood == pytest.approx(fine.log_likelihood, abs=loss * (1 + 0.2 * n))
     assert coarse.posterior == pytest.approx(fine.posterior, abs=2 * loss)
-    assert coarse.counts[[0, 2]] == pytest.approx(fine.counts[[0, 2]], rel=10 * loss, abs=2 * loss * n)
-    assert coarse.counts[[1, 3]] == pytest.approx(fine.counts[[1, 3]], rel=100 * loss, abs=1e-3)
+    assert coarse.counts[[0, 2, 4]] == pytest.approx(fine.counts[[0, 2, 4]], rel=10 * loss, abs=2 * loss * n)
+    assert coarse.counts[[1, 3, 5]] == pytest.approx(fine.counts[[1, 3, 5]], rel=100 * loss, abs=1e-3)
 
 
 @given(directions(lengths=(1, 2, 3, 4)))
@@ -213,14 +230,24 @@ def test_kernel_equals_enumeration(direction):
     assert found.log_likelihood == pytest.approx(truth.log_partition, abs=1e-10)
     assert found.posterior == pytest.approx(truth.marginals, abs=1e-10)
     m = direction.emission.shape[1]
-    jumped, entered = np.zeros((m, m)), np.zeros(m)
+    jumped, entered, left = np.zeros((m, m)), np.zeros(m), np.zeros(m)
     for alignment, p in zip(truth.structures, truth.probabilities, strict=True):
         real = [position for position in alignment if position >= 0]  # jumps are measured from the last real word
         for before, after in pairwise(real):
             jumped[before, after] += p
         if real:
             entered[real[0]] += p
-    assert found.counts[[0, 2]] == pytest.approx(by_bucket(direction, jumped, entered)[[0, 2]], abs=1e-10)
+            left[real[-1]] += p
+    wanted = by_bucket(direction, jumped, entered, left)
+    assert found.counts[[0, 2, 4]] == pytest.approx(wanted[[0, 2, 4]], abs=1e-10)
+
+
+def test_equal_weights_of_the_last_word_say_nothing():
+    """Not even in the last digit: the default aligner has them."""
+    out = np.full(48, np.nan, np.float32)
+    for m in range(1, 41):
+        kernels.last_weights(np.ones(FIRST), m, out)
+        assert (out[:m] == 1.0).all() and (out[m : kernels.padded(m)] == 0.0).all()
 
 
 def test_null_keeps_its_place():
@@ -256,9 +283,9 @@ def test_long_improbable_sentences_stay_finite():
 
 
 def best_path(direction, dtype=np.float32):
-    emission, null, n, m, stride, inverse, first, _ = laid_out(direction, dtype)
+    emission, null, n, m, stride, inverse, first, last, _ = laid_out(direction, dtype)
     path = np.full(n, -9, np.int32)
-    kernels.viterbi(emission, null, n, m, stride, direction.jumps, inverse, first, direction.p0, path)
+    kernels.viterbi(emission, null, n, m, stride, direction.jumps, inverse, first, last, direction.p0, path)
     return path
 
 
@@ -292,7 +319,7 @@ def test_viterbi_breaks_ties_to_the_left_and_for_links():
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (3, 40), (40, 3), (17, 16), (2, 7)])
 def test_independent_words_equal_the_formula(n, m, dtype):
     direction = draw_direction(n, m, n + m, holes=0.3)
-    emission, null, _, _, stride, _, _, p0 = laid_out(direction, dtype)
+    emission, null, _, _, stride, _, _, _, p0 = laid_out(direction, dtype)
     rng = np.random.default_rng(m)
     weights = rng.dirichlet(np.ones(BUCKETS))
     prior = np.full(n * stride, np.nan, np.float32)
@@ -347,10 +374,11 @@ def expected_log_likelihood(jumps, moved):
 
 def counted(jumps, moved):
     """Rows 0 and 1 of the counts, for one direction."""
-    total = np.zeros((4, BUCKETS))
+    total = np.zeros((ROWS, BUCKETS))
     for counts in moved:
         m = len(counts)
-        total += by_bucket(Direction(np.ones((1, m)), np.ones(1), jumps, np.ones(FIRST), 0.1), counts, np.zeros(m))
+        none = np.zeros(m)
+        total += by_bucket(Direction(np.ones((1, m)), np.ones(1), jumps, np.ones(FIRST), 0.1), counts, none, none)
     return total[:1], total[1:2]
 
 

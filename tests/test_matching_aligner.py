@@ -91,6 +91,36 @@ def test_every_trainer_learns(trainer):
     assert rough[0] > 0
 
 
+@pytest.mark.parametrize("trainer", MatchingAligner.NEAR)
+def test_margins_are_learnt_until_the_optimum_is_near(trainer, monkeypatch):
+    features = extractor().transform(text().part(0, 20))
+    cells = GoldCells.of(gold()[:20], features.shapes)
+    aligner = MatchingAligner(trainer=trainer, features=CHEAP, tune=False)
+    (setting,) = aligner.settings()
+    problem = training.Problem(aligner, features, cells, setting)
+    learner = aligner.learner(problem, setting)
+    near = MatchingAligner.NEAR[trainer] * learner.primal(learner.init().weights)
+    distances = []
+    state = learner.init()
+    while not distances or distances[-1] > near:
+        state, info = learner.step(state)
+        distances.append(info.distance)
+    aligner.fit_features(features, cells)
+    assert aligner.setting_.iterations == len(distances) == len(aligner.trace_) < setting.iterations
+    assert aligner._weights == pytest.approx(problem.weights(state.average))
+    assert learner.primal(state.weights) - info.objective * (-1 if trainer == "extragradient" else 1) <= 2 * near
+    monkeypatch.setattr(MatchingAligner, "NEAR", {})
+    few = MatchingAligner(trainer=trainer, features=CHEAP, tune=False, iterations=3).fit_features(features, cells)
+    assert few.setting_.iterations == 3
+
+
+def test_a_training_that_has_settled_has_the_same_weights_for_further_passes():
+    aligner = MatchingAligner(features=CHEAP, folds=2)
+    aligner.fit(text().part(0, 12), gold()[:12], extractor=extractor())
+    assert len(aligner.tuning_) == 4 and aligner.setting_.iterations < 100 == aligner.tuning_[0]["iterations"]
+    assert all(entry["trainer"] == "frank-wolfe" == aligner.trainer_ for entry in aligner.tuning_)
+
+
 def test_learning_from_the_cells_of_gold_overfits_what_it_has_seen():
     few = text().part(0, 6)
     aligner = MatchingAligner(features=CHEAP, tune=False, regularisation=1e-3, iterations=40, missed=1.0)
@@ -140,7 +170,10 @@ def test_temperature_is_fitted_to_dev_where_nothing_is_tuned():
     cells = GoldCells.of(dev[1], features.shapes)
     likelihoods = []
     for aligner in (alone, beside):
-        p = training._posterior(aligner, training.HeldOut(features, cells, aligner._weights), aligner.temperature_)
+        found, _ = training._posteriors(
+            aligner, training.HeldOut(features, cells, aligner._weights), aligner.temperature_
+        )
+        p = np.concatenate([each.ravel() for each in found])
         p = np.clip(p, 1e-6, 1 - 1e-6)[~cells.possible]
         likelihoods.append(np.log(np.where(cells.sure[~cells.possible], p, 1 - p)).sum())
     assert likelihoods[1] > likelihoods[0] and beside.temperature_ > alone.temperature_
@@ -215,7 +248,8 @@ def test_temperatures_where_beliefs_do_not_settle_are_given_up_soon():
     assert sum(looked_at) == 50
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        assert warm.tolist() == training._posterior(aligner, own, aligner.temperature_).tolist()
+        every, _ = training._posteriors(aligner, own, aligner.temperature_)
+        assert warm.tolist() == np.concatenate([p.ravel() for p in every]).tolist()
     looked_at.clear()
     assert training._settled_posterior(aligner, [own] * 20, aligner.temperature_ / 4) is None
     assert sum(looked_at) < 200  # of a thousand

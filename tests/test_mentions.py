@@ -79,6 +79,25 @@ def test_files_come_back_byte_for_byte_and_with_other_names(
     assert back.to_bytes() == data
 
 
+@given(st.lists(st.tuples(st.floats(0, 1), st.integers(0, 6), st.sampled_from(
+    [b"\n", b"\n\n", b" ", b"\t", b"\r", b"\0", b"-", b"B-", b"I-X", b"O", "é".encode(), "\u2028".encode(), b"\x0b"]
+)), max_size=6))  # fmt: skip
+@settings(max_examples=200, deadline=None)
+def test_damaged_files_are_read_or_refused_in_words(edits: list[tuple[float, int, bytes]]) -> None:
+    data = COLUMNS.encode()
+    for place, lost, new in edits:
+        at = int(place * len(data))
+        data = data[:at] + new + data[at + lost :]
+    try:
+        data.decode()
+        read = Mentions.from_bytes(data, format="columns")
+    except (MentionsError, UnicodeDecodeError):
+        return
+    assert read.to_bytes() == (data if len(read) else b"")
+    names = [[(0, int(n), "Z")] for n in read.lengths]
+    assert Mentions.from_bytes(read.with_entities(names).to_bytes(), format="columns").n_entities == len(read)
+
+
 def test_the_scheme_of_a_file_is_kept() -> None:
     for scheme in ("IOB1", "BIOES", "BILOU"):
         tags = encode_tags(5, [(0, 2, "A"), (2, 3, "A"), (4, 5, "B")], scheme)

@@ -246,6 +246,11 @@ def test_compare_knows_better_worse_and_equal():
     same = compare(good, good, gold, resamples=200)
     assert (same.delta, same.interval, same.p_value) == (0, (0, 0), 1)
     assert "p = " in str(difference) and difference.as_dict()["delta"] == difference.delta
+    recall = compare(good, bad, gold, resamples=2000, measure="recall")
+    assert recall.delta == approx(score_links(good, gold).recall - score_links(bad, gold).recall) and recall.delta > 0
+    assert str(recall).startswith("ΔRECALL = +")
+    with pytest.raises(ParameterError, match="measure"):
+        compare(good, bad, gold, measure="accuracy")
 
 
 def test_compare_is_paired():

@@ -96,9 +96,12 @@ CASES: dict[str, Case] = {
             trials={
                 "lexicon": [LEXICON],
                 "max_length": [6],
+                "train_length": [6],
                 "smoothing": [1.0],
+                "model1_constraint": [{"model1_constraint": "agreement", "model1_iterations": 3}],
                 "decode": [{"decode": "viterbi", "symmetrise": "union"}],
                 "leave_out": [{"leave_out": 0.0, "iterations": 3}],
+                **({} if name == "hmm" else {"final": []}),  # only the HMM takes it
             },
         )
         for name in ("hmm", "model1", "model2")
@@ -129,19 +132,33 @@ CASES: dict[str, Case] = {
         {"tune": False, "iterations": 2, "features": FEATURES},
         with_gold,
         PAIRS,
-        ways=[{"trainer": name} for name in ("likelihood", "mira")],
+        ways=[{"trainer": name} for name in ("likelihood", "mira", "softmax-margin")],
         trials={
             **EXTRACTED,
             "chart_limit": [100_000],
+            "competitive": [{"competitive": True, "threshold": 0.01, "trainer": "likelihood"}],
             "tune": [{"tune": True, "threshold": "auto", "trainer": "mira"}],
         },
     ),
     "constituency.span": Case(
-        {"iterations": 2, "tags": "gold"},
+        {"iterations": 2, "tags": "gold", "min_count": 2},
         lambda e: e.fit(constituents()[:8]),
         constituents(),
         ways=[{"trainer": name} for name in ("likelihood", "mira", "perceptron")],
-        trials={"templates": [], "tags": [{"tags": "predicted", "trainer": "likelihood"}]},
+        trials={
+            "rate": [1e-5],
+            "templates": [],
+            "tags": [{"tags": "predicted", "trainer": "likelihood"}],
+            "decoder": [
+                {"decoder": "map", "trainer": "likelihood"},
+                {"decoder": "mbr", "trainer": "mira"},
+                {"decoder": "mbr", "trainer": "perceptron", "threshold": 0.9},
+            ],
+            "model": [{"model": "both", "cycles": 1, "grammars": 1, "trainer": "likelihood"}],
+            "cycles": [{"cycles": 1, "model": "both", "grammars": 1, "trainer": "likelihood"}],
+            "grammars": [{"grammars": 1, "model": "both", "cycles": 1, "trainer": "likelihood"}],
+            "share": [{"share": 0.1, "model": "both", "cycles": 1, "grammars": 1, "trainer": "likelihood"}],
+        },
     ),
     "extract.entities": Case(
         {"iterations": 2},

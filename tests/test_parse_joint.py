@@ -19,6 +19,7 @@ from isogloss.errors import DataError, ModelError, ParameterError, TreebankError
 from isogloss.features.mixing import factor_of, mix
 from isogloss.learners.runner import Interrupted
 from isogloss.learners.tuning import Tuned
+from isogloss.progress import QuietProgress
 from isogloss.structures import Chain, FactorGraph, SpanningTree
 from isogloss.tasks.parse.joint import AnalysisDictionary, JointMorphologyParser, Schema
 from isogloss.tasks.parse.joint._numba.build import build
@@ -26,8 +27,9 @@ from isogloss.tasks.parse.joint._numba.learn import beliefs, bethe, gold_score, 
 from isogloss.tasks.parse.joint._numba.propagate import propagate, tree_marginals
 from isogloss.tasks.parse.joint.features import FAMILIES
 from isogloss.tasks.parse.joint.scoring import attribute_scores
-from isogloss.tasks.parse.joint.text import clamped, known_features, see, sentences_of
-from isogloss.tasks.parse.joint.training import link_table, potentials_of, shape_of
+from isogloss.tasks.parse.joint.tagging import TAGGING, Known, jackknifed
+from isogloss.tasks.parse.joint.text import _own_features, clamped, known_features, see, sentences_of
+from isogloss.tasks.parse.joint.training import Settings, all_beliefs, link_table, potentials_of, shape_of
 
 DATA = Path(os.environ.get("ISOGLOSS_DATA", "../shared/data")) / "treebanks"
 EXACT = {"rel": 0, "abs": 1e-9}
@@ -304,15 +306,17 @@ def test_links_that_do_not_see_tags_leave_tags_alone():
     start, zero = model.shape.link_start, model.weights.copy()
     for f in range(len(graph.head)):
         graph.scores[graph.cells[f] : graph.cells[f + 1]] = 0.0
-    from isogloss.tasks.parse.joint._numba.features import see_link, word_places, workspace
+    from isogloss.tasks.parse.joint._numba.features import list_words, see_link, workspace
 
     zero[start:] = 0.0
-    work = workspace()
+    templates, fired = model.shape.templates, np.empty(99, np.uint32)
+    work = workspace(templates)
     for c in range(1, 4):
         for h in range(4):
             if h != c:
-                see_link(model.sentence, h, c, work)
-                for place in work[3][: word_places(model.shape, work)].tolist():
+                see_link(templates, model.sentence, h, c, work)
+                count = list_words(model.shape.table, templates.families, templates.tried, work, fired, 0)
+                for place in fired[:count].tolist():
                     zero[start + place] = model.weights[start + place]
     assert np.count_nonzero(zero[start:]) > 20
     model.weights = zero
@@ -614,25 +618,83 @@ def test_keys_of_links_are_those_of_the_named_templates():
     from isogloss.tasks.parse.joint._numba import features as kernels
 
     model = Model(4, (3, 4), seed=8)
-    sentence, templates, work = model.sentence, model.shape.templates, kernels.workspace()
+    sentence, templates = model.sentence, model.shape.templates
+    work, walked = kernels.workspace(templates), (templates.families, templates.tried)
     for head, child in [(0, 2), (1, 2), (4, 1), (1, 4)]:
-        kernels.see_link(sentence, head, child, work)
-        count, plain = kernels.word_keys(templates, work)
+        kernels.see_link(templates, sentence, head, child, work)
+        count, plain = kernels.word_keys(*walked, work)
         words = slow_link_keys(sentence, "words", head, child)
-        assert work[2][:count].tolist() == words and plain == 1
+        assert work[kernels.KEYS, :count].tolist() == words and plain == 1
         between = sorted({int(sentence.context[k + 1]) for k in range(min(head, child) + 1, max(head, child))})
-        count, plain = kernels.pos_keys(templates, 2, 1, work)
+        count, plain = kernels.pos_keys(*walked, 2, 1, work)
         own = {"head.tag": 2, "child.tag": 1}
         wanted = slow_link_keys(sentence, "tags", head, child, **own)
         for tag in between:
             wanted += slow_link_keys(sentence, "between", head, child, **own, between=tag)
         assert plain == len(wanted)
-        assert work[2][:count].tolist() == wanted + slow_link_keys(sentence, "tags and words", head, child, **own)
+        assert work[kernels.KEYS, :count].tolist() == wanted + slow_link_keys(
+            sentence, "tags and words", head, child, **own
+        )
         for v, family in ((0, "government"), (3, "agreement"), (1, "agreement")):
-            count, plain = kernels.morph_keys(templates, 1, v, 3, work)
+            count, plain = kernels.morph_keys(*walked, 1, v, 3, work)
             own = {"attribute": 1, "head.value": v, "child.value": 3, "agreement": int(v == 3)}
-            assert work[2][:count].tolist() == slow_link_keys(sentence, family, head, child, **own)
+            assert work[kernels.KEYS, :count].tolist() == slow_link_keys(sentence, family, head, child, **own)
             assert plain == (2 if family == "government" else count)
+
+
+@pytest.mark.parametrize("government", [False, True])
+@pytest.mark.parametrize("seed", range(4))
+def test_features_that_fire_have_room_and_add_up_to_scores(seed, government):
+    rng = np.random.default_rng(seed)
+    sizes = (3, 3, 2)
+    allowed = rng.random((7, sum(sizes))) < (0.0 if seed == 0 else 0.5)  # seed 0: one value each, so all is constant
+    for a, start in enumerate(np.cumsum([0, *sizes[:-1]])):
+        allowed[np.arange(7), start + rng.integers(0, sizes[a], 7)] = True
+    model = Model(7, sizes, seed=seed, allowed=allowed)
+    table = link_table([model.sentence], len(sizes), 10, government)
+    shape, size = shape_of(model.schema, len(model.features), table, government)
+    weights = rng.normal(size=size)
+    graph = build(model.sentence, shape, weights, True)
+    used = int(np.flatnonzero(np.diff(graph.fired_ends, append=0) < 0).max(initial=0))  # lists beyond are not filled
+    assert 0 < graph.fired_ends.max() == graph.fired_ends[used] <= len(graph.fired)
+    assert graph.fired[: graph.fired_ends[used]].max() < len(table.payload)
+    firsts = sorted((int(graph.fired_first[h, c]), h, c) for c in range(1, 8) for h in range(8) if h != c)
+    bounds = [first for first, _, _ in firsts] + [used]
+    for (first, h, c), last in zip(firsts, bounds[1:], strict=True):
+        fired = graph.fired[graph.fired_ends[first] : graph.fired_ends[last]]
+        scores = graph.link_totals[h, c]
+        for f in np.flatnonzero((graph.head == h) & (graph.child == c)):
+            scores += graph.scores[graph.cells[f] : graph.cells[f + 1]].sum()
+        assert scores == pytest.approx(weights[shape.link_start + fired].sum(), **EXACT)
+
+
+def test_tags_are_seen_by_the_word_its_suffixes_short_prefixes_and_shape():
+    found = _own_features("Kutya")
+    assert found[:2] == ["wkutya", "bias"]
+    assert found[2:] == ["sa", "sya", "stya", "sutya", "skutya", "pk", "pku", "pkut", "pkuty", "hA"]
+    assert _own_features("15-ös")[-1] == "h1-" and _own_features(",") == ["w,", "bias", "s,", "h."]
+
+
+def test_words_of_wrong_links_have_weights_up_to_the_reach():
+    sentence = Model(5, (2,)).sentence
+    sizes = [len(link_table([sentence], 1, reach).payload) for reach in (0, 1, 2, 9)]
+    assert sizes[0] < sizes[1] < sizes[2] < sizes[3]
+
+
+def test_taggers_of_the_training_text_have_not_seen_its_sentences():
+    forms = ["qa", "wb", "ec", "rd", "tf", "yg", "uh", "ij", "ok", "pl"]  # that have no letter in common, and any tag
+    trees = Treebank.of([[(form, "NOUN" if i % 2 else "VERB", 0, "root")] for i, form in enumerate(forms)])
+    schema, seen = Schema.of(trees), see(trees)
+    known = Known(trees, schema, seen, known_features(seen), schema.numbers(trees))
+    weights, chances = jackknifed(known, lambda part: None, Settings(20, 0.5, 100.0, 1, 0), QuietProgress())
+    right = chances[np.arange(10), known.gold[:, 0]]
+    allowed = np.ones((10, 2), bool)
+    sentences = sentences_of(trees, seen, known.features, schema, allowed, known.gold[:, 0], known.gold)
+    shape, _ = shape_of(schema, len(known.features))
+    whole = [tags[1 + gold] for (tags, _, _), gold in zip(
+        all_beliefs(sentences, shape, weights, TAGGING), known.gold[:, 0].tolist(), strict=True
+    )]  # fmt: skip
+    assert min(whole) > 0.8 and right.max() < 0.6
 
 
 def test_an_interrupted_parser_goes_on_to_the_same_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from isogloss.structures import Matching, neighbour_pairs
 from isogloss.structures.matching import Pairs
 from isogloss.tasks.align import MatchingAligner, QuadraticAligner
 from isogloss.tasks.align.features import PairFeatures
+from isogloss.tasks.align.supervised import quadratic
 from isogloss.tasks.align.supervised.link_pairs import PATTERNS, find_link_pairs, plausible
 from isogloss.tasks.align.supervised.paired_matching import PairedMatching, Search
 from isogloss.tasks.align.supervised.targets import GoldCells
@@ -130,12 +131,18 @@ def test_without_fertility_and_pairs_it_is_the_matching_aligner():
 
 def test_without_fertility_and_pairs_it_learns_what_the_matching_aligner_learns(text):
     a, b = (
-        kind(regularisation=5.0, missed=3.0, **SMALL, **more)
+        kind(regularisation=5.0, missed=3.0, **{**SMALL, "iterations": 200}, **more)
         for kind, more in ((QuadraticAligner, MODEL_M), (MatchingAligner, {}))
     )
     a.fit(*text)
     b.fit(*text, extractor=a.extractor_)
-    assert a.weights_ == pytest.approx(b.weights_, abs=0.02)  # among equals, each takes rivals of its own
+    features, (setting,) = a.extractor_.transform(text[0]), b.settings()
+    problem = Problem(b, features, GoldCells.of(text[1], features.shapes), setting)
+    learner = b.learner(problem, setting)
+    at_start = learner.primal(np.zeros(len(problem.scale)))
+    values = [learner.primal(each._weights * problem.scale) for each in (a, b)]
+    assert max(a.setting_.iterations, b.setting_.iterations) < 200  # both say that they are near the optimum, and are
+    assert abs(values[0] - values[1]) <= max(QuadraticAligner.NEAR["frank-wolfe"], 0.01) * at_start
 
 
 MODEL_M = {"fertility": 1, "pairs": False}
@@ -297,7 +304,8 @@ def test_signs_hold_after_training_and_words_have_no_more_links_than_allowed(tex
     assert score_links(aligner.predict(text[0]), text[1], bootstrap=0).aer < 50
 
 
-def test_hinge_of_the_relaxation_is_above_that_of_sets_of_links(text, fitted):
+def test_hinge_of_the_relaxation_is_above_that_of_sets_of_links(text, fitted, monkeypatch):
+    monkeypatch.setattr(quadratic, "Search", lambda _, limit: Search("milp", limit))  # rounding may miss the target
     features = fitted.extractor_.transform(text[0].part(0, 6))
     cells = GoldCells.of(text[1][:6], features.shapes)
     values = []

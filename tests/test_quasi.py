@@ -85,7 +85,7 @@ def test_wrong_senses_are_refused():
     with pytest.raises(ParameterError, match="one slot of each word"):
         dist.parts([0, 0, 1])
     assert dist.log_prob([0, -1, 2]) == -np.inf  # hangs on a sense that the word does not have
-    with pytest.raises(ParameterError, match="for every sentence"):
+    with pytest.raises(ParameterError, match="one for each sentence"):
         SenseTrees(*(Stack.of([part]) for part in parts), [])
 
 

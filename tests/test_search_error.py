@@ -111,8 +111,12 @@ def test_posteriors_of_all_parts_are_those_of_enumeration(families: tuple[str, .
 def test_a_parser_that_learnt_with_exact_sums_is_as_any_other(tmp_path: Path) -> None:
     trees = Treebank.from_bytes(samples.trees("en-de", "target").encode(), "de.conllu")
     trees = trees.take(search.projective(trees))
-    parser = exact.ExactParser(projective=True, order=2, factors=["grand", "siblings"], iterations=2).fit(trees)
+    options = {"projective": True, "order": 2, "factors": ["grand", "siblings"], "iterations": 2, "labels": "second"}
+    parser = exact.ExactParser(**options).fit(trees)
     assert parser.trace_[1] < parser.trace_[0]
+    assert abs(DependencyParser(**options).fit(trees).trace_[1] / parser.trace_[1] - 1) > 1e-4  # sums do differ
+    with pytest.raises(SystemExit, match="trees without relations"):
+        exact.ExactParser(**options | {"labels": "joint"}).fit(trees)
     parser.save(tmp_path / "model")
     again = DependencyParser.load(tmp_path / "model")
     assert again.families_ == ("grand", "siblings") and again.n_features_ == parser.n_features_

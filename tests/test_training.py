@@ -180,11 +180,12 @@ SENTENCES = [
 ]  # fmt: skip
 
 
-def test_an_iteration_of_the_hmm_equals_chains_pair_by_pair(monkeypatch):
+@pytest.mark.parametrize(("null", "final"), [(0.2, False), ("length", True)])
+def test_an_iteration_of_the_hmm_equals_chains_pair_by_pair(monkeypatch, null, final):
     """E-step and M-step of the forward direction, by general chains and the definition of the update."""
     monkeypatch.setattr(training_module, "_LEAST", 1)  # the last step keeps evidence, here all of it
     corpus = corpus_of(Bitext.of(SENTENCES))
-    options = {"model1_iterations": 2, "iterations": 3, "null": 0.2, **PLAIN}
+    options = {"model1_iterations": 2, "iterations": 3, "null": null, "final": final, **PLAIN}
     training = Training(corpus, settings_of(model="hmm", constraint="none", **options))
     state = training.begin()
     for _ in range(4):
@@ -193,7 +194,7 @@ def test_an_iteration_of_the_hmm_equals_chains_pair_by_pair(monkeypatch):
     after, info = training.step(state)
     counts, nulls = defaultdict(float), defaultdict(float)
     moved, divisors, entered, entries = np.zeros(BUCKETS), np.zeros(BUCKETS), np.zeros(FIRST), np.zeros(FIRST)
-    value = 0.0
+    left, leaving, value = np.zeros(FIRST), np.zeros(FIRST), 0.0
     for s in range(len(corpus)):
         source = tokens(corpus.pairs.source_ids, corpus.pairs.source_offsets, s)
         target = tokens(corpus.pairs.target_ids, corpus.pairs.target_offsets, s)
@@ -202,11 +203,12 @@ def test_an_iteration_of_the_hmm_equals_chains_pair_by_pair(monkeypatch):
         d = np.arange(n)[None, :] - np.arange(n)[:, None]
         bucket = np.where(np.abs(d) <= BAND, d + BAND, BUCKETS - 1)
         weights, place = before.jumps[0][bucket], np.minimum(np.arange(n), FIRST - 1)
-        first = before.first[0][place]
+        first, last = before.first[0][place], before.last[0][place[::-1]]
         chain = AlignmentChain(
             np.log((before.weights[entry, 0] / before.source_mass[source][:, None]).T),
             np.log(before.target_null[target] / before.null_mass[1]),
-            np.log(first / first.sum()), np.log(weights / weights.sum(axis=1, keepdims=True)), 0.2,
+            np.log(first / first.sum()), np.log(weights / weights.sum(axis=1, keepdims=True)),
+            1 / (n + 1) if null == "length" else null, np.log(np.append(n * last / last.sum(), 1.0)),
         )  # fmt: skip
         value += chain.log_partition()
         for k, q in zip(entry.ravel(), chain.posterior().T.ravel(), strict=True):
@@ -218,6 +220,8 @@ def test_an_iteration_of_the_hmm_equals_chains_pair_by_pair(monkeypatch):
         np.add.at(divisors, bucket, (jumped.sum(axis=1) / weights.sum(axis=1))[:, None] * np.ones(n))
         np.add.at(entered, place, chain.initial_counts())
         np.add.at(entries, place, chain.initial_counts().sum() / first.sum())
+        np.add.at(left, place[::-1], chain.final_counts()[:-1])
+        np.add.at(leaving, place, chain.final_counts()[:-1].sum() / last.sum())
     assert state.evidence.scores[:, 0].sum() == pytest.approx(value, rel=1e-5)
     rounded = 2.0**-21  # the sum is of multiples of 2⁻²⁰
     assert info.objective == pytest.approx(state.evidence.scores.sum() / len(corpus), rel=1e-9, abs=rounded)
@@ -231,6 +235,11 @@ def test_an_iteration_of_the_hmm_equals_chains_pair_by_pair(monkeypatch):
     ):
         new = (up + 0.5) / (down + 0.5 / old[0])
         assert found[0] == pytest.approx(new / new.sum(), rel=1e-3)
+    if final:
+        new = (left + 0.5) / (leaving + 0.5 / before.last[0])
+        assert after.last[0] == pytest.approx(new / new.sum(), rel=1e-3)
+    else:
+        assert (after.last == 1).all()
 
 
 def tokens(values, offsets, s):
@@ -253,6 +262,37 @@ def test_counts_are_sums_of_posteriors_and_probabilities_add_up(small):
     assert model.null_mass == pytest.approx([model.source_null[:-1].sum(), model.target_null[:-1].sum()], rel=1e-5)
     assert model.jumps.sum(axis=1) == pytest.approx([1, 1]) and model.first.sum(axis=1) == pytest.approx([1, 1])
     assert (model.weights >= np.float32(settings.smoothing)).all() and (model.jumps > 0).all()
+
+
+@pytest.mark.parametrize("model", ["model1", "hmm"])
+def test_long_pairs_are_counted_only_if_they_are_learnt_from(model):
+    """Every word of a pair that is learnt from is counted once, linked or not; of the others there is nothing."""
+    corpus = corpus_of(Bitext.of(SENTENCES))
+    for length in (1, 3, 4, 100):
+        training = Training(corpus, settings_of(model=model, constraint="none", train_length=length))
+        state = training.begin()
+        for _ in range(training.iterations):
+            state, _ = training.step(state)
+        words = [b.split() for a, b in SENTENCES if max(len(a.split()), len(b.split())) <= length]
+        counted = (state.counts[:, 0].sum() + state.others.target_null.sum()) / UNIT
+        assert counted == pytest.approx(sum(map(len, words)), abs=0.01) and training.n_pairs == len(words)
+
+
+def test_model_1_may_agree_from_its_second_iteration_on():
+    corpus = corpus_of(Bitext.of(SENTENCES))
+    free, joint = (
+        Training(corpus, settings_of(model1_constraint=constraint, model1_iterations=3))
+        for constraint in ("none", "agreement")
+    )
+    states = [free.begin(), joint.begin()]
+    for number in range(3):
+        for k, training in enumerate((free, joint)):
+            states[k], _ = training.step(states[k])
+        counts = [state.counts.copy() for state in states]
+        if number == 0:
+            assert (counts[0] == counts[1]).all()  # nothing is known yet
+        else:
+            assert (counts[1][:, 0] == counts[1][:, 1]).all() and not (counts[0][:, 0] == counts[0][:, 1]).all()
 
 
 # --- what must not change ----------------------------------------------------------------------------------------

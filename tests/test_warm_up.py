@@ -21,7 +21,7 @@ from isogloss.engine import cache
 
 # --- sample -----------------------------------------------------------------------------------------------------------
 
-FILES = [f"en-de.{name}" for name in ("en.txt", "de.txt", "gold.txt", "en.conllu", "de.conllu", "en.mrg", "de.mrg")]
+FILES = [samples.path("en-de", what).name for what in samples._files("en-de")]
 
 
 def test_sample_writes_files_and_overwrites_none_that_differs(

@@ -84,9 +84,20 @@ SYSTEMS: dict[str, tuple[str, ...]] = {
     "order-2": (),
     "order-1": ("--order", "1"),
     "perceptron": ("--trainer", "perceptron"),
+    "grammar": ("--model", "grammar"),
+    "one-grammar": ("--model", "grammar", "--grammars", "1"),
+    "both": ("--model", "both"),
     "berkeley": (),
 }
-TITLES = {"order-2": "order 2", "order-1": "order 1", "perceptron": "perceptron", "berkeley": "Berkeley 1.7"}
+TITLES = {
+    "order-2": "order 2",
+    "order-1": "order 1",
+    "perceptron": "perceptron",
+    "grammar": "four grammars",
+    "one-grammar": "one grammar",
+    "both": "order 2 and four grammars",
+    "berkeley": "Berkeley 1.7",
+}
 
 
 def results() -> rows.Rows:
@@ -237,7 +248,7 @@ def table() -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default=",".join(TEXTS))
-    parser.add_argument("--systems", default="order-2,order-1,berkeley")
+    parser.add_argument("--systems", default="order-2,order-1,grammar,one-grammar,both,berkeley")
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--paired", action="store_true")
     parser.add_argument("--table", action="store_true")

@@ -158,8 +158,13 @@ class ExactShape(Shape):
 
 
 class ExactParser(DependencyParser):
-    """Learns by the likelihood of exact sums; what it saves is a parser as any other."""
+    """Learns by the likelihood of exact sums; what it saves is a parser as any other.
+
+    Relations have to be learnt after trees (``labels="second"``): learnt together, both have sums of their own.
+    """
 
     def _shape(self, treebank: Treebank) -> Shape:
+        if self.labels != "second":
+            raise SystemExit(f"exact sums are of trees without relations: labels='second', not {self.labels!r}")
         shape = super()._shape(treebank)
         return ExactShape(shape.constraint, shape.single_root, shape.families, shape.rounds)

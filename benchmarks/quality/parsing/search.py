@@ -49,6 +49,8 @@ ROUNDS = (1, 2, 3, 5, 10, 20)
 EXACT, BELIEFS = "exact", "beliefs"
 LEARNERS: dict[str, type[DependencyParser]] = {EXACT: ExactParser, BELIEFS: DependencyParser}
 """With what sums the parser learns."""
+LABELS = "second"
+"""Relations are learnt after trees, since exact sums are of trees alone."""
 OURS, SMITH = "", "smith"
 LINKS_OF_SMITH = (
     "head.word & head.fine", "head.word", "head.fine", "child.word & child.fine", "child.word", "child.fine",
@@ -158,7 +160,7 @@ def parser_of(
     files = given(text, GOLD)
     place = KEPT / "search" / f"{text}-{'-'.join((*factors, learnt, *([features] if features else [])))}"
     done = place / "trained.json"
-    made = {"code": code_of(*run.PARSER_SOURCES), "text": files.digest}
+    made = {"code": code_of(*run.PARSER_SOURCES), "text": files.digest, "labels": LABELS}
     if not again and done.exists() and json.loads(done.read_text()) == made:
         parser = DependencyParser.load(place / "model")
         parser.threads = threads
@@ -168,7 +170,9 @@ def parser_of(
     train, dev = (_straight(path) for path in (files.train, files.dev))
     assert train is not None
     with using_features(features) as links:
-        made_parser = LEARNERS[learnt](projective=True, order=2, factors=factors, templates=links, threads=threads)
+        made_parser = LEARNERS[learnt](
+            projective=True, order=2, factors=factors, templates=links, labels=LABELS, threads=threads
+        )
         made_parser.fit(train, dev).save(place / "model")
     done.write_text(json.dumps(made))
     return parser_of(text, factors, features, learnt, threads, again=False)

@@ -33,9 +33,8 @@ class Model:
     def make(self, seed: int, threads: int) -> Any:
         """A new aligner."""
         try:
-            aligner = getattr(supervised, CLASSES[self.kind])(
-                features=self.features, seed=seed, threads=threads, **dict(self.options)
-            )
+            options = {"features": self.features, "seed": seed, "threads": threads, **dict(self.options)}
+            aligner = getattr(supervised, CLASSES[self.kind])(**options)
             aligner.check_params()
         except (AttributeError, ParameterError, TypeError) as problem:
             raise NotYet(f"{self}: {problem}") from None

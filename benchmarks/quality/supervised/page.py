@@ -7,8 +7,8 @@ from pathlib import Path
 from statistics import mean
 
 from benchmarks import rows
-from benchmarks.quality.supervised import guide, paired, run, speed, verdicts
-from benchmarks.quality.supervised.models import WEAK, WEAK_AND_IBM
+from benchmarks.quality.supervised import checks, guide, paired, run, speed, verdicts
+from benchmarks.quality.supervised.models import WEAK, WEAK_AND_IBM, Model
 from benchmarks.quality.supervised.studies import (
     ACTIVE_MODEL,
     ACTIVE_SEEDS,
@@ -21,6 +21,7 @@ from benchmarks.quality.supervised.studies import (
     FIRST,
     HANSARDS,
     REFERENCE,
+    SEEDS,
     SIZES,
     SMALL,
     STEPS,
@@ -30,8 +31,10 @@ from benchmarks.quality.supervised.studies import (
     curve_models,
     draw,
     itg_family,
+    itg_ways,
     matching,
     quadratic_family,
+    seeded,
     suggested,
 )
 from benchmarks.quality.supervised.verdicts import Find
@@ -52,6 +55,10 @@ from, by which the model in bold was chosen; with 400 pairs it is the model that
 ABOUT_ACTIVE = """\
 Matching, mean over draws; in brackets the lowest and the highest. Suggestions begin with
 the first 25 pairs of a draw and come 25 at a time, each time from a model that has learnt from those before.
+"""
+ABOUT_CHECKS = """\
+What the papers say without learning (raw Dice; the links of each class nearest to gold) and of ways to learn and to
+search, made by `python -m benchmarks.quality.supervised.checks`. The first is expected to have the lower error.
 """
 ABOUT_SPEED = """\
 Learning from 100 gold pairs of Hansards without tuning, after the text without labels was read (*text*); CPU seconds in
@@ -104,6 +111,8 @@ def page(find: Find, found: list[rows.Row]) -> str:
         parts += _hansards(find, text)
     parts += ["## Differences, tested in pairs", _paired(tests), "## Other sets", below(_sets(find))]
     parts += ["## Learning curves", below(_curves(find)), "## Choosing what to align", below(_active(find))]
+    if checks.results().read():
+        parts += ["## Structures and trainers by themselves", ABOUT_CHECKS, checks.table()]
     parts += ["## Speed and memory", _speed()]
     return "\n\n".join(part.rstrip() for part in parts) + "\n"
 
@@ -133,7 +142,11 @@ def _hansards(find: Find, text: str) -> Iterator[str]:
             "More than one link, neighbouring links: weak features and Models 1 and 2": quadratic_family(WEAK_AND_IBM),
             "More than one link, neighbouring links: all features": quadratic_family(SETS),
             "Grammars: weak features": itg_family(WEAK),
-            "Grammars: all features": itg_family(SETS),
+            "Grammars: all features": itg_family(SETS) | itg_ways(),
+            **{
+                f"{name}, all features, by the seed of the order of pairs": _by_seed(each)
+                for name, each in quadratic_family(SETS).items()
+            },
             "Cost of a missed link, weak features": {f"{c:g}": matching(WEAK, missed=c) for c in COSTS},
             "Cost of a missed link, all features": {f"{c:g}": matching(missed=c) for c in COSTS},
         }
@@ -144,8 +157,12 @@ def _hansards(find: Find, text: str) -> Iterator[str]:
         yield f"Unsupervised default: {_aer(reference)}, P {_one(reference, 'P')}, R {_one(reference, 'R')}."
         for title, models in studies.items():
             lines = _lines(find, {name: Job(text, n, FIRST, each) for name, each in models.items()})
-            if lines:
+            if len(lines) > ("by the seed" in title):  # one seed says nothing of the others
                 yield find.used.below("\n".join([f"**{title}**\n", HEAD, *lines]))
+
+
+def _by_seed(each: Model) -> dict[str, Model]:
+    return {f"seed {seed}": seeded(each, seed) for seed in SEEDS}
 
 
 def _lines(find: Find, named: dict[str, Job]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from benchmarks.quality.supervised.models import HMM, WEAK, WEAK_AND_IBM, Model, model
 from benchmarks.quality.supervised.texts import TEXTS
@@ -34,6 +35,7 @@ step has those of words cut short, and what surrounds a link."""
 MARGIN = "frank-wolfe"
 TRAINERS = ("perceptron", "mira", "extragradient", MARGIN)
 COSTS = (1.0, 3.0, 10.0)
+SEEDS = (0, 1, 2)
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,20 @@ def itg_family(features: tuple[str, ...]) -> dict[str, Model]:
     }
 
 
+def itg_ways() -> dict[str, Model]:
+    """Ways of blocks beyond those of the paper's table: costs of errors in the likelihood, links in one run."""
+    plain = itg_family(SETS)["Likelihood BITG-N"]
+    return {
+        "Softmax-margin BITG-N": itg(trainer="softmax-margin", blocks=True),
+        "Likelihood BITG-N, competitive": replace(plain, options=(*plain.options, ("competitive", True))),
+    }
+
+
+def seeded(each: Model, seed: int) -> Model:
+    """The same with another order of the pairs in training."""
+    return replace(each, options=(*each.options, ("seed", seed))) if seed else each
+
+
 def candidates() -> dict[str, Model]:
     """Models among which cross-validation inside the training gold chooses for a text."""
     return {
@@ -130,9 +146,17 @@ def _hansards() -> Iterator[tuple[str, int, Model]]:
     for sets in (WEAK, SETS):
         for each in itg_family(sets).values():
             yield "itg", 100, each
+    for each in itg_ways().values():
+        yield "itg", 100, each
     for n in (100, 200):
         for each in candidates().values():
             yield "best", n, each
+
+
+def _seeds() -> Iterator[tuple[str, int, Model]]:
+    for each in quadratic_family(SETS).values():
+        for seed in SEEDS:
+            yield "seeds", 100, seeded(each, seed)
 
 
 def _sets() -> Iterator[tuple[str, str, int, str, Model]]:
@@ -168,6 +192,8 @@ def jobs() -> list[Job]:
     for text in HANSARDS:
         for study, n, each in _hansards():
             found.setdefault(Job(text, n, FIRST, each), set()).update((study, text, "hansards"))
+    for study, n, each in _seeds():
+        found.setdefault(Job(HANSARDS[0], n, FIRST, each), set()).update((study, HANSARDS[0], "hansards"))
     for study, text, n, order, each in _sets():
         found.setdefault(Job(text, n, order, each), set()).update((study, text))
     return [replace(job, tags=frozenset(tags)) for job, tags in found.items()]
@@ -187,29 +213,69 @@ def choose(only: str, models: str, pairs: str = "") -> list[Job]:
     return [job for job in wanted if not kinds or job.model.kind in kinds or str(job.model) in kinds]
 
 
-def comparisons() -> Iterator[tuple[str, Job, Job]]:
-    """Pairs of rows whose difference is tested: the first is expected to have the lower error."""
+@dataclass(frozen=True)
+class Paired:
+    """Two rows whose difference in a measure is tested: the first is expected to be better."""
+
+    title: str
+    better: Job
+    worse: Job
+    measure: str = "aer"
+
+
+def comparisons() -> Iterator[Paired]:
+    """All pairs of rows that are tested, and that verdicts ask for."""
     for text in HANSARDS:
         for n in (100, 200):
-            for features, name in ((WEAK, "weak"), (SETS, "all")):
-                if features == SETS or n == 100:
-                    for trainer in TRAINERS[1:]:
-                        title = f"{trainer} against perceptron, {name} features"
-                        yield _pair(title, text, n, matching(features, trainer), matching(features, "perceptron"))
-                for better, worse in () if n > 100 else (
-                    ("MIRA ITG", "MIRA 1-1"), ("MIRA BITG", "MIRA ITG"), ("Likelihood ITG-N", "MIRA ITG"),
-                    ("Likelihood BITG-N", "MIRA BITG"), ("Likelihood ITG-N", "Likelihood ITG-S"),
-                ):  # fmt: skip
-                    family = itg_family(features)
-                    yield _pair(f"{better} against {worse}, {name} features", text, n, family[better], family[worse])
+            yield from _of_trainers(text, n)
+            if n == 100:
+                yield from _of_grammars(text)
+                yield from _of_features(text)
+                yield from _of_costs(text)
             for features, name in ((WEAK_AND_IBM, "weak+ibm"), (SETS, "all")):
                 family = quadratic_family(features)
                 for better, worse in (("M+F", "M"), ("M+Q", "M"), ("M+F+Q", "M+Q"), ("M+F+Q", "M")):
                     yield _pair(f"{better} against {worse}, {name} features", text, n, family[better], family[worse])
 
 
-def _pair(title: str, text: str, n: int, a: Model, b: Model) -> tuple[str, Job, Job]:
-    return title, Job(text, n, FIRST, a), Job(text, n, FIRST, b)
+def _of_trainers(text: str, n: int) -> Iterator[Paired]:
+    for features, name in ((WEAK, "weak"), (SETS, "all")):
+        if features == SETS or n == 100:
+            for trainer in TRAINERS[1:]:
+                title = f"{trainer} against perceptron, {name} features"
+                yield _pair(title, text, n, matching(features, trainer), matching(features, "perceptron"))
+
+
+def _of_grammars(text: str) -> Iterator[Paired]:
+    for features, name in ((WEAK, "weak"), (SETS, "all")):
+        family = itg_family(features)
+        for better, worse in (
+            ("MIRA ITG", "MIRA 1-1"), ("MIRA BITG", "MIRA ITG"), ("Likelihood ITG-N", "MIRA ITG"),
+            ("Likelihood BITG-N", "MIRA BITG"), ("Likelihood ITG-N", "Likelihood ITG-S"),
+        ):  # fmt: skip
+            yield _pair(f"{better} against {worse}, {name} features", text, 100, family[better], family[worse])
+    for name, each in itg_ways().items():
+        plain = itg_family(SETS)["Likelihood BITG-N"]
+        yield _pair(f"{name} against Likelihood BITG-N, all features", text, 100, each, plain)
+
+
+def _of_features(text: str) -> Iterator[Paired]:
+    for number, (fewer, more) in enumerate(pairwise(STEPS)):
+        yield _pair(
+            f"features of step {number + 2} against step {number + 1}", text, 100, matching(more), matching(fewer)
+        )
+
+
+def _of_costs(text: str) -> Iterator[Paired]:
+    for features, name in ((WEAK, "weak"), (SETS, "all")):
+        for low, high in pairwise(COSTS):
+            title = f"recall with missed {high:g} against {low:g}, {name} features"
+            more, less = matching(features, missed=high), matching(features, missed=low)
+            yield _pair(title, text, 100, more, less, "recall")
+
+
+def _pair(title: str, text: str, n: int, a: Model, b: Model, measure: str = "aer") -> Paired:
+    return Paired(title, Job(text, n, FIRST, a), Job(text, n, FIRST, b), measure)
 
 
 assert set(TEXTS) == {*HANSARDS, *DRAWN, *SMALL}

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from isogloss.data.bitext import Text
     from isogloss.data.constituents import Constituents
 
-__all__ = ["ENDINGS", "KINDS", "is_trees", "read_for", "read_trees", "read_two", "score_lines"]
+__all__ = ["ENDINGS", "KINDS", "confidence_table", "is_trees", "read_for", "read_trees", "read_two", "score_lines"]
 
 KINDS = ("brackets", "discbracket", "export", "conllu")
 ENDINGS = (
@@ -94,6 +94,18 @@ def _are_brackets(data: bytes) -> bool:
     return bool(lines) and all(line.strip().startswith(b"(") and b" " in line for line in lines) and all(
         line.count(b"(") == line.count(b")") > 1 for line in lines
     )  # fmt: skip
+
+
+def confidence_table(trees: Constituents) -> str:
+    """A line for each bracket: sentence, first and last word, from 1, label and probability; with a line of heads."""
+    assert trees.confidence is not None
+    names = trees.labels.vocabulary.types
+    columns = (trees.sentence_of_node + 1, trees.begins + 1, trees.ends, trees.labels.ids, trees.confidence)
+    lines = [
+        f"{sentence}\t{first}\t{last}\t{names[label]}\t{sure:.4f}"
+        for sentence, first, last, label, sure in zip(*(column.tolist() for column in columns), strict=True)
+    ]
+    return "\n".join(["sentence\tfirst\tlast\tlabel\tprobability", *lines, ""])
 
 
 def score_lines(told: Mapping[str, Any], signature: str) -> Iterator[str]:

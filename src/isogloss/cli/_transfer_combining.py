@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,11 +15,10 @@ from isogloss.cli._common import (
     Threads,
     compiling,
     progress_for,
-    say,
-    write_json,
 )
 from isogloss.cli._options import with_options
-from isogloss.cli._treebanks import SaveFolder, read_treebank, standard_input_once
+from isogloss.cli._training import Training
+from isogloss.cli._treebanks import SaveFolder, read_treebank
 from isogloss.errors import UsageError
 from isogloss.tasks.transfer.options import DelexicalisedOptions
 
@@ -65,11 +63,7 @@ def combine(
     follow each other as they do in the text count most. `isogloss parse apply` then parses. See
     docs/transfer-several.md.
     """
-    from isogloss import store
-
-    began = time.perf_counter()
-    standard_input_once(*treebanks, target)
-    store.check_place(save)  # before the work
+    training = Training(save, *treebanks, target, quiet=quiet)
     DelexicalisedOptions(**options).check_params()
     with compiling("transfer-combine", quiet, "90 s"):
         from isogloss.tasks.transfer import DelexicalisedParser
@@ -77,19 +71,13 @@ def combine(
         sources = _by_name(treebanks, encoding, errors)
         text = None if target is None else read_treebank(target, encoding, errors)
         parser = DelexicalisedParser(threads=threads, **options)
-        parser.fit(
-            sources, text, progress_for(quiet), checkpoint=save.rstrip("/") + ".checkpoint", resume=resume
-        )  # fmt: skip
-    parser.save(save)
-    seconds = time.perf_counter() - began
-    for name, trees in sources.items():
-        say(f"{name}: {len(trees):,} sentences, {trees.n_words:,} words", quiet)
+        parser.fit(sources, text, progress_for(quiet), checkpoint=training.checkpoint, resume=resume)
+    lines = [f"{name}: {len(trees):,} sentences, {trees.n_words:,} words" for name, trees in sources.items()]
     if target is not None and parser.weights_ is not None:
-        say(f"shares for {target}: {_shares(parser.weights_)}", quiet)
-    say(f"saved in {save}, {seconds:.1f} s", quiet)
-    if json:
-        told = {name: {"sentences": len(trees), "words": trees.n_words} for name, trees in sources.items()}
-        write_json({"sources": told, "weights": parser.weights_, "model": save, "seconds": seconds})
+        lines.append(f"shares for {target}: {_shares(parser.weights_)}")
+    told = {name: {"sentences": len(trees), "words": trees.n_words} for name, trees in sources.items()}
+    summary = {"sources": told, "weights": parser.weights_}
+    training.keep(parser, *lines, json=summary if json else None, checkpoints=())
 
 
 def _by_name(paths: list[str], encoding: str, errors: str) -> dict[str, Treebank]:

@@ -23,12 +23,12 @@ from isogloss.cli._common import (
     compiling,
     progress_for,
     say,
-    write_json,
     write_result,
 )
 from isogloss.cli._evidence import bitext_option, check_bitext, dictionary_option, links_option, source_trees_option
 from isogloss.cli._models import header_of, load_parser
 from isogloss.cli._options import with_options
+from isogloss.cli._training import Training
 from isogloss.cli._treebanks import InFormat, SaveFolder, read_either, read_treebank, standard_input_once
 from isogloss.cli.dictionary import DictionaryFormat, DictionaryTagset, UnknownTags
 from isogloss.errors import UsageError
@@ -159,11 +159,8 @@ def transfer(
     manner: Manner,
 ) -> None:
     """Learn a `TransferredParser` from files, save it, and say what was done."""
-    from isogloss import store
-
-    began = time.perf_counter()
     files.check()
-    store.check_place(save)  # before the work
+    training = Training(save, quiet=manner.quiet)
     told = TransferOptions(**options)
     told.check_params()
     with compiling(f"transfer-train-{told.method}-{told.order}", manner.quiet, "3 minutes"):
@@ -183,15 +180,9 @@ def transfer(
         parser = TransferredParser(words, threads=manner.threads, **options)
         parser.fit(
             pairs, **trees, links=links, progress=progress_for(manner.quiet),
-            checkpoint=save.rstrip("/") + ".checkpoint", resume=manner.resume,
+            checkpoint=training.checkpoint, resume=manner.resume,
         )  # fmt: skip
-    parser.save(save)
-    seconds = time.perf_counter() - began
-    for line in _described(parser):
-        say(line, manner.quiet)
-    say(f"saved in {save}, {seconds:.1f} s", manner.quiet)
-    if manner.json:
-        write_json(parser.report_ | {"model": save, "seconds": seconds})
+    training.keep(parser, *_described(parser), json=parser.report_ if manner.json else None, checkpoints=())
 
 
 def _described(parser: TransferredParser) -> list[str]:

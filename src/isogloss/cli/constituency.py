@@ -29,7 +29,9 @@ from isogloss.cli._constituents import KINDS, read_trees, read_two, score_lines
 from isogloss.cli._memory import say_if_strange
 from isogloss.cli._models import header_of, load_constituency_parser
 from isogloss.cli._options import with_options
+from isogloss.cli._training import Training, passes_line, passes_of
 from isogloss.cli._treebanks import SaveFolder, standard_input_once
+from isogloss.errors import UsageError
 from isogloss.tasks.parse.constituency.options import ConstituencyOptions
 
 if TYPE_CHECKING:
@@ -52,7 +54,7 @@ TreesFile = Annotated[
 ]
 DevTrees = Annotated[
     str | None,
-    typer.Option("--dev", metavar="DEV", help="Other trees: the pass that is best on them is kept."),
+    typer.Option("--dev", metavar="DEV", help="Other trees: the iteration that is best on them is kept."),
 ]
 TreesFormat = Annotated[
     str,
@@ -62,7 +64,7 @@ TreesFormat = Annotated[
 
 @with_options(
     ConstituencyOptions, "trainer", "decoder", "threshold", "prune", "iterations", "rate", "l2", "batch", "min_count",
-    "min_word", "seed", panel=LEARNING, first=("order", "tags"),
+    "min_word", "cycles", "grammars", "share", "seed", panel=LEARNING, first=("model", "order", "tags"),
 )  # fmt: skip
 def train(
     trees: TreesFile,
@@ -83,51 +85,37 @@ def train(
     Nothing but the trees is needed. Function tags and traces are left aside, and discontinuous trees made continuous.
     `isogloss constituency apply` then parses new text.
     """
-    from isogloss import store
-
-    began = time.perf_counter()
-    standard_input_once(trees, dev)
-    store.check_place(save)  # before the work
-    checkpoint = save.rstrip("/") + ".checkpoint"
+    training = Training(save, trees, dev, quiet=quiet)
     told = ConstituencyOptions(**options)
-    with compiling(f"constituency-train-{told.tags}-{told.trainer}-{told.order}", quiet, "90 s"):
+    with compiling(f"constituency-train-{told.model}-{told.tags}-{told.trainer}-{told.order}", quiet, "90 s"):
         from isogloss.tasks.parse.constituency import ConstituencyParser
 
         parser = ConstituencyParser(threads=threads, **options)
         text = read_trees(trees, format, encoding, errors)
         held_out = None if dev is None else read_trees(dev, format, encoding, errors)
-        parser.fit(text, held_out, progress_for(quiet), checkpoint=checkpoint, resume=resume)
-    parser.save(save)
-    store.discard(checkpoint)
-    seconds = time.perf_counter() - began
-    say(_described(parser, text, dev), quiet)
-    say(f"saved in {save}, {seconds:.1f} s", quiet)
-    if json:
-        write_json(_summary(parser, text, save, seconds))
+        parser.fit(text, held_out, progress_for(quiet), checkpoint=training.checkpoint, resume=resume)
+    training.keep(parser, _described(parser, text, dev), json=_summary(parser, text) if json else None)
 
 
 def _described(parser: ConstituencyParser, text: Constituents, dev: str | None) -> str:
-    line = f"{len(parser.labels_):,} labels, {parser.n_features_:,} features, from {len(text):,} trees, "
-    line += f"{text.stripped().n_words:,} words"
-    if not len(parser.tuning_):
-        return line
-    passes = int(parser.tuning_.argmax()) + 1
-    return f"{line}; F1 {parser.tuning_.max():.2f} on {dev} (best of {len(parser.tuning_)} passes: {passes})"
+    from isogloss.data.rows import counted
+
+    line = f"{len(parser.labels_):,} labels, "
+    if parser.model != "span":
+        line += f"{counted(len(parser.n_states_), 'grammar')} with {sum(parser.n_states_):,} states, "
+    if parser.model != "grammar":
+        line += f"{parser.n_features_:,} features, "
+    return f"{line}from {len(text):,} trees, {text.stripped().n_words:,} words{passes_line(parser, 'F1', dev)}"
 
 
-def _summary(parser: ConstituencyParser, text: Constituents, save: str, seconds: float) -> dict[str, Any]:
-    tuned = len(parser.tuning_) > 0
+def _summary(parser: ConstituencyParser, text: Constituents) -> dict[str, Any]:
     return {
         "trees": len(text),
         "words": text.stripped().n_words,
         "labels": len(parser.labels_),
         "features": parser.n_features_,
-        "dev": float(parser.tuning_.max()) if tuned else None,
-        "passes": int(parser.tuning_.argmax()) + 1 if tuned else len(parser.trace_),
-        "trace": parser.trace_,
-        "tuning": parser.tuning_,
-        "model": save,
-        "seconds": seconds,
+        "states": list(parser.n_states_),
+        **passes_of(parser),
     }
 
 
@@ -142,6 +130,14 @@ def apply(
         ),
     ],
     output: Output = None,
+    confidence: Annotated[
+        str | None,
+        typer.Option(
+            "--confidence", metavar="FILE",
+            help="Write the probability of each bracket to FILE as well: sentence, first and last word (both from 1), "
+            "label and probability, with tabs between them.",
+        ),
+    ] = None,
     threads: Threads = None,
     quiet: Quiet = False,
     tokenise: Tokenise = None,
@@ -161,16 +157,21 @@ def apply(
     """
     began = time.perf_counter()
     check_output(output, [text])
+    check_output(confidence, [text])
+    if confidence is not None and confidence == (output or "-"):
+        raise UsageError(f"--confidence {confidence}: trees go there already. Give it a file of its own")
     header_of(model, "constituency")  # a wrong model is refused before anything is compiled for it
     with compiling("constituency-apply", quiet):
-        from isogloss.cli._constituents import read_for
+        from isogloss.cli._constituents import confidence_table, read_for
         from isogloss.data.bitext import Text
 
         parser = load_constituency_parser(model, threads)
         given = read_for(parser, model, text, format, encoding, errors, tokenise)
         say_if_strange(parser.reading_, given if isinstance(given, Text) else given.text())
-        parsed = parser.predict(given)
+        parsed = parser.predict(given, confidence=confidence is not None)
         write_result(output, parsed.to_bytes("line"))
+        if confidence is not None:
+            write_result(confidence, confidence_table(parsed))
     seconds = time.perf_counter() - began
     say(f"{len(parsed):,} sentences, {parsed.n_words:,} words parsed, {seconds:.1f} s", quiet)
 

@@ -40,6 +40,7 @@ from isogloss.cli._extract import (
 from isogloss.cli._memory import as_remembered, say_if_strange
 from isogloss.cli._models import header_of, load_crf_tagger, load_dependency_parser, load_extractor
 from isogloss.cli._options import with_options
+from isogloss.cli._training import Training, passes_line, passes_of
 from isogloss.cli._treebanks import DevFile, SaveFolder, standard_input_once
 from isogloss.errors import UsageError
 
@@ -110,13 +111,8 @@ def train(
 
     `isogloss extract apply` then finds it in new text.
     """
-    from isogloss import store
-
-    began = time.perf_counter()
     chosen = task_of(task, syntax)
-    standard_input_once(text, dev)
-    store.check_place(save)  # before the work
-    checkpoint = save.rstrip("/") + ".checkpoint"
+    training = Training(save, text, dev, quiet=quiet)
     if len(chosen.syntax) > 1 and syntax is not None:
         options["syntax"] = syntax
     helpers = {name: path for name, path in (("tagger", tagger), ("parser", parser)) if path is not None}
@@ -133,23 +129,11 @@ def train(
         given = chosen.read(text, kind, encoding, errors)
         held_out = None if dev is None else chosen.read(dev, kind, encoding, errors)
         loaded = {name: _HELPERS[name](path, threads) for name, path in helpers.items()}
-        estimator.fit(given, held_out, progress_for(quiet), checkpoint=checkpoint, resume=resume, **loaded)
-    estimator.save(save)
-    store.discard(checkpoint)
-    seconds, tuning = time.perf_counter() - began, estimator.tuning_
-    line = chosen.described(estimator, given)
-    if len(tuning):
-        line += f"; F1 {tuning.max():.2f} on {dev} (best of {len(tuning)} passes: {tuning.argmax() + 1})"
-    say(line, quiet)
-    say(f"saved in {save}, {seconds:.1f} s", quiet)
-    if json:
-        found = {
-            "task": task, "syntax": getattr(told, "syntax", "none"), **chosen.summary(estimator, given),
-            "dev": float(tuning.max()) if len(tuning) else None,
-            "passes": int(tuning.argmax()) + 1 if len(tuning) else len(estimator.trace_),
-            "trace": estimator.trace_, "tuning": tuning, "model": save, "seconds": seconds,
-        }  # fmt: skip
-        write_json(found)
+        estimator.fit(given, held_out, progress_for(quiet), checkpoint=training.checkpoint, resume=resume, **loaded)
+    syntax = getattr(told, "syntax", "none")
+    found = {"task": task, "syntax": syntax, **chosen.summary(estimator, given), **passes_of(estimator)}
+    line = chosen.described(estimator, given) + passes_line(estimator, "F1", dev)
+    training.keep(estimator, line, json=found if json else None)
 
 
 def apply(

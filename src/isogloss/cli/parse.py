@@ -21,13 +21,13 @@ from isogloss.cli._common import (
     compiling,
     progress_for,
     say,
-    write_json,
     write_result,
 )
 from isogloss.cli._evidence import bitext_option, links_option, source_trees_option
 from isogloss.cli._memory import say_if_strange
 from isogloss.cli._models import check_dependency_parser, header_of, load_dependency_parser, load_parser
 from isogloss.cli._options import with_options
+from isogloss.cli._training import Training, passes_line, passes_of
 from isogloss.cli._transfer_training import Files, Manner, transfer
 from isogloss.cli._transfer_training import apply as transfer_apply
 from isogloss.cli._treebanks import (
@@ -43,7 +43,6 @@ from isogloss.cli._treebanks import (
     read_for,
     read_treebank,
     score_files,
-    standard_input_once,
 )
 from isogloss.errors import UsageError
 from isogloss.tasks.parse.induction.options import InductionOptions
@@ -104,9 +103,6 @@ def train(
     Nothing but the treebank is needed; words without a head (`_`) may be among the others. `isogloss parse apply` then
     parses new text. `isogloss transfer train` has more to say where there is only a translation.
     """
-    from isogloss import store
-
-    began = time.perf_counter()
     if bitext is not None or treebank is None:
         _train_from_bitext(
             treebank, bitext, source_trees, links, save, ({} if method is None else {"method": method}) | options,
@@ -116,9 +112,7 @@ def train(
     for flag, value in (("--source-trees", source_trees), ("--links", links), ("--method", method)):
         if value is not None:
             raise UsageError(f"{flag} needs --bitext SOURCE TARGET")
-    standard_input_once(treebank, dev)
-    store.check_place(save)  # before the work
-    checkpoint = save.rstrip("/") + ".checkpoint"
+    training = Training(save, treebank, dev, quiet=quiet)
     told = DependencyOptions(**options)
     job = f"parse-train-{told.tags}-{told.labels or 'usual'}-{told.trainer}-{told.order}"
     with compiling(job, quiet, "90 s"):
@@ -127,14 +121,8 @@ def train(
         parser = DependencyParser(threads=threads, **options)
         text = read_treebank(treebank, encoding, errors)
         held_out = None if dev is None else read_treebank(dev, encoding, errors)
-        parser.fit(text, held_out, progress_for(quiet), checkpoint=checkpoint, resume=resume)
-    parser.save(save)
-    store.discard(checkpoint)
-    seconds = time.perf_counter() - began
-    say(_described(parser, text, dev), quiet)
-    say(f"saved in {save}, {seconds:.1f} s", quiet)
-    if json:
-        write_json(_summary(parser, text, save, seconds))
+        parser.fit(text, held_out, progress_for(quiet), checkpoint=training.checkpoint, resume=resume)
+    training.keep(parser, _described(parser, text, dev), json=_summary(parser, text) if json else None)
 
 
 def _train_from_bitext(
@@ -164,15 +152,10 @@ def _train_from_bitext(
 def _described(parser: DependencyParser, text: Treebank, dev: str | None) -> str:
     kind = "projective trees" if parser.projective_ else "trees that may cross"
     line = f"{kind}, {len(parser.labels_):,} relations, {parser.n_features_:,} weights, from "
-    line += f"{len(text):,} sentences, {text.n_words:,} words"
-    if not len(parser.tuning_):
-        return line
-    passes = int(parser.tuning_.argmax()) + 1
-    return f"{line}; UAS {parser.tuning_.max():.2f} on {dev} (best of {len(parser.tuning_)} passes: {passes})"
+    return f"{line}{len(text):,} sentences, {text.n_words:,} words{passes_line(parser, 'UAS', dev)}"
 
 
-def _summary(parser: DependencyParser, text: Treebank, save: str, seconds: float) -> dict[str, Any]:
-    tuned = len(parser.tuning_) > 0
+def _summary(parser: DependencyParser, text: Treebank) -> dict[str, Any]:
     return {
         "sentences": len(text),
         "words": text.n_words,
@@ -181,12 +164,7 @@ def _summary(parser: DependencyParser, text: Treebank, save: str, seconds: float
         "projective": parser.projective_,
         "order": parser.order,
         "factors": parser.families_,
-        "dev": float(parser.tuning_.max()) if tuned else None,
-        "passes": int(parser.tuning_.argmax()) + 1 if tuned else len(parser.trace_),
-        "trace": parser.trace_,
-        "tuning": parser.tuning_,
-        "model": save,
-        "seconds": seconds,
+        **passes_of(parser),
     }
 
 
@@ -218,12 +196,7 @@ def train_joint(
 
     Words are all that the parser then needs; relations are left open. See docs/parse-joint.md.
     """
-    from isogloss import store
-
-    began = time.perf_counter()
-    standard_input_once(treebank, dev)
-    store.check_place(save)  # before the work
-    checkpoint = save.rstrip("/") + ".checkpoint"
+    training = Training(save, treebank, dev, quiet=quiet)
     with compiling("parse-train-joint", quiet, "90 s"):
         from isogloss.tasks.parse.joint import AnalysisDictionary, JointMorphologyParser
 
@@ -231,12 +204,9 @@ def train_joint(
         parser = JointMorphologyParser(dictionary=lexicon, threads=threads, **options)
         text = read_treebank(treebank, encoding, errors)
         held_out = None if dev is None else read_treebank(dev, encoding, errors)
-        parser.fit(text, held_out, progress_for(quiet), checkpoint=checkpoint, resume=resume)
-    parser.save(save)
-    store.discard(checkpoint)
-    best = f"; UAS {parser.tuning_.max():.2f} on {dev}" if len(parser.tuning_) else ""
-    say(f"{', '.join(parser.values_)} and trees, from {len(text):,} sentences, {text.n_words:,} words{best}", quiet)
-    say(f"saved in {save}, {time.perf_counter() - began:.1f} s", quiet)
+        parser.fit(text, held_out, progress_for(quiet), checkpoint=training.checkpoint, resume=resume)
+    line = f"{', '.join(parser.values_)} and trees, from {len(text):,} sentences, {text.n_words:,} words"
+    training.keep(parser, line + passes_line(parser, "UAS", dev))
 
 
 @with_options(RestyleOptions, "l2", "folds", "iterations", "decoder", "seed", panel=LEARNING, first=("relations",))
@@ -269,16 +239,12 @@ def restyle(
     `isogloss parse apply` then parses new text in the new style. A model that was given old trees in place of a parser
     turns trees of the old style into those of the new. See docs/parse-restyle.md.
     """
-    from isogloss import store
-
-    began = time.perf_counter()
     if (parser is None) == (old_trees is None):
         raise UsageError(
             "give either --parser, a model of the old style, or --old-trees, the same sentences with trees of the old "
             "style"
         )
-    standard_input_once(treebank, old_trees)
-    store.check_place(save)  # before the work
+    training = Training(save, treebank, old_trees, quiet=quiet)
     if parser is not None:
         kind = header_of(parser, "parse")["kind"]
         if kind != "parse.dependency":
@@ -290,16 +256,13 @@ def restyle(
         few = read_treebank(treebank, encoding, errors)
         old: Any = load_parser(parser, threads) if parser else read_treebank(str(old_trees), encoding, errors)
         adapter.fit(few, old, progress_for(quiet))
-    adapter.save(save)
-    seconds = time.perf_counter() - began
     found = f"{adapter.n_features_:,} weights of links, penalty {adapter.l2_:g}" if adapter.n_features_ else "nothing"
-    say(f"{found}, from {len(few):,} sentences, {few.n_words:,} words", quiet)
-    say(f"saved in {save}, {seconds:.1f} s", quiet)
-    if json:
-        write_json({
-            "sentences": len(few), "words": few.n_words, "features": adapter.n_features_, "l2": adapter.l2_,
-            "losses": adapter.losses_, "model": save, "seconds": seconds,
-        })  # fmt: skip
+    summary = {
+        "sentences": len(few), "words": few.n_words, "features": adapter.n_features_, "l2": adapter.l2_,
+        "losses": adapter.losses_,
+    }  # fmt: skip
+    line = f"{found}, from {len(few):,} sentences, {few.n_words:,} words"
+    training.keep(adapter, line, json=summary if json else None, checkpoints=())
 
 
 @with_options(
@@ -327,35 +290,20 @@ def induce(
     `isogloss parse apply` then parses tagged text with it. Expect far less than a parser has learnt from trees. See
     docs/parse-induce.md.
     """
-    from isogloss import store
-
-    began = time.perf_counter()
-    store.check_place(save)  # before the work
-    checkpoint = save.rstrip("/") + ".checkpoint"
+    training = Training(save, tagged, quiet=quiet)
     with compiling("parse-induce", quiet, "60 s"):
         from isogloss.tasks.parse import GrammarInducer
 
         inducer = GrammarInducer(threads=threads, **options)
         text = read_treebank(tagged, encoding, errors)
-        inducer.fit(text, progress_for(quiet), checkpoint=checkpoint, resume=resume)
-    inducer.save(save)
-    store.discard(checkpoint)
-    seconds = time.perf_counter() - began
+        inducer.fit(text, progress_for(quiet), checkpoint=training.checkpoint, resume=resume)
     seen = f"{inducer.n_sentences_:,} of {len(text):,} sentences, {inducer.n_words_:,} words"
-    say(f"a grammar of {len(inducer.tags_)} tags, from {seen}, in {len(inducer.trace_)} steps", quiet)
-    say(f"saved in {save}, {seconds:.1f} s", quiet)
-    if json:
-        write_json(
-            {
-                "sentences": inducer.n_sentences_,
-                "words": inducer.n_words_,
-                "tags": inducer.tags_,
-                "trace": inducer.trace_,
-                "unconverged": inducer.unconverged_,
-                "model": save,
-                "seconds": seconds,
-            }
-        )
+    summary = {
+        "sentences": inducer.n_sentences_, "words": inducer.n_words_, "tags": inducer.tags_, "trace": inducer.trace_,
+        "unconverged": inducer.unconverged_,
+    }  # fmt: skip
+    line = f"a grammar of {len(inducer.tags_)} tags, from {seen}, in {len(inducer.trace_)} steps"
+    training.keep(inducer, line, json=summary if json else None)
 
 
 def apply(

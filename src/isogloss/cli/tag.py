@@ -23,7 +23,6 @@ from isogloss.cli._common import (
     compiling,
     progress_for,
     say,
-    write_json,
     write_result,
 )
 from isogloss.cli._models import header_of, load_tagger
@@ -42,6 +41,7 @@ from isogloss.cli._tag_options import (
     Unlabelled,
 )
 from isogloss.cli._tag_training import Request, way_of
+from isogloss.cli._training import Training
 from isogloss.cli._treebanks import (
     DevFile,
     Found,
@@ -51,7 +51,6 @@ from isogloss.cli._treebanks import (
     ScoredColumns,
     read_for,
     score_files,
-    standard_input_once,
 )
 from isogloss.cli.dictionary import DictionaryFormat, DictionaryTagset, UnknownTags
 
@@ -99,9 +98,6 @@ def train(
     --source-tags, with or without --dictionary: a translation that is tagged. TRAIN, --graph and --unlabelled: some
     sentences with tags, and text. `isogloss tag apply` then tags new text.
     """
-    from isogloss import store
-
-    began = time.perf_counter()
     request = Request(
         treebank, dev, column.split(","), dictionary, bitext, source_tags, links, graph, unlabelled, adapt,
         options, {"encoding": encoding, "errors": errors},
@@ -112,19 +108,12 @@ def train(
     )  # fmt: skip
     way = way_of(request)
     way.check(request)
-    standard_input_once(*request.files())
-    store.check_place(save)  # before the work
+    training = Training(save, *request.files(), quiet=quiet)
     with compiling(f"tag-train-{type(way).__name__.strip('_').lower()}-{options.get('order')}", quiet):
         trained = way.train(request)
-    trained.tagger.save(save)
-    for checkpoint in request.checkpoints():
-        store.discard(checkpoint)
-    seconds = time.perf_counter() - began
-    for line in trained.lines:
-        say(line, quiet)
-    say(f"saved in {save}, {seconds:.1f} s", quiet)
-    if json:
-        write_json(trained.summary | {"model": save, "seconds": seconds})
+    training.keep(
+        trained.tagger, *trained.lines, json=trained.summary if json else None, checkpoints=request.checkpoints()
+    )
 
 
 def apply(

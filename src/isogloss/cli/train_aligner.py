@@ -60,7 +60,7 @@ def command(
             show_default=False,
             callback=_kind,
             help="Links one to one; words with two links, and neighbours; blocks that a grammar puts together; or that "
-            "of them which does best on held-out gold.",
+            "of them which does best on held-out gold, if it is better than an aligner without gold.",
         ),
     ],
     source: Annotated[
@@ -109,8 +109,9 @@ def command(
 
     GOLD has a line `0-0 1-2 3p4` for each line of the text: source first, counted from 0, p for possible links. It may
     end early, and an empty line says that a pair is not done; the text of such pairs is used without links. Settings
-    are chosen by cross-validation within the gold, and with `auto` the kind of aligner too. Apply the model with
-    `isogloss align --model`, and ask `isogloss suggest` what to align next.
+    are chosen by cross-validation within the gold, and with `auto` the kind of aligner too; where that cannot be told
+    from the aligner without gold, `auto` keeps the latter, and says so. Apply the model with `isogloss align --model`,
+    and ask `isogloss suggest` what to align next.
     """
     began = time.perf_counter()
     if gold is None:
@@ -268,6 +269,7 @@ class _Work:
                 "`isogloss suggest` says which to align next",
                 self.quiet,
             )
+        self.aligner: Any
         others = {"links": self.links, "dev_links": self.dev_links}
         progress = progress_for(self.quiet)
         self.choice: Choice | None = None
@@ -279,6 +281,7 @@ class _Work:
             self.aligner = self.choice.aligner
         else:
             self.aligner = aligner.fit(self.bitext, self.gold, self.text, self.dev, progress, **others)
+        self.supervised = self.choice is None or self.choice.is_supervised
         self.baseline = self._baseline()
         if self.baseline is not None and self.baseline > _STRANGE:
             warn(
@@ -290,11 +293,13 @@ class _Work:
     @property
     def held_out(self) -> float | None:
         """The error, from 0 to 1, of the settings chosen, on pairs that were not trained on."""
-        errors = [entry["aer"] for entry in self.aligner.tuning_]
+        errors = [entry["aer"] for entry in self.aligner.tuning_] if self.supervised else []
         return min(errors) if errors else None
 
     def _baseline(self) -> float | None:
         """The error of the unsupervised aligner behind the features on the same pairs."""
+        if self.choice is not None and self.choice.unsupervised is not None:
+            return self.choice.unsupervised.aer / 100
         extractor = self.aligner.extractor_
         if "hmm" not in extractor.sets:
             return None
@@ -318,18 +323,26 @@ class _Work:
 
     def _lines(self) -> list[str]:
         aligner, sure = self.aligner, self._n_sure()
-        used = f"{_count(aligner.n_gold_, 'pair')} with gold ({sure:,} sure, {len(self.gold.source) - sure:,} possible)"
+        used = f"{_count(self.n_gold, 'pair')} with gold ({sure:,} sure, {len(self.gold.source) - sure:,} possible)"
         without = self.n_pairs - len(self.bitext)
         used += f", {_count(without, 'pair')} of the text without" if without else ""
         used += f", {_count(self.n_more, 'unlabelled pair')}" if self.n_more else ""
-        lines = [f"learnt from {used}"]
-        if passed := len(self.bitext) - aligner.n_gold_:
+        lines = [f"{'learnt from' if self.supervised else 'compared on'} {used}"]
+        if passed := len(self.bitext) - self.n_gold:
             reason = f"a side is empty or longer than {aligner.max_length} words, or the aligner cannot take it"
             lines.append(f"{_count(passed, 'pair')} with gold passed over: {reason} (--max-length)")
         if self.choice is not None:
             lines.append(str(self.choice))
+            if not self.supervised:
+                best = self.choice.best.partition("/")[0]
+                lines.append(
+                    "the model is that HMM, which knows the text and no gold, and is for new text: `isogloss align` "
+                    "without a model aligns this text better. Align more by hand (`isogloss suggest` says what), or "
+                    f"have the other all the same: isogloss train-aligner {best}"
+                )
+                return lines
         if self.held_out is not None:
-            folds = f"in {min(aligner.folds, aligner.n_gold_)}-fold cross-validation within the gold"
+            folds = f"in {min(aligner.folds, self.n_gold)}-fold cross-validation within the gold"
             line = f"AER {100 * self.held_out:.2f} {folds if self.dev is None else 'on --dev'}"
             tried = len(aligner.tuning_)
             line += f" (the best of {tried} settings, so a little too good)" if tried > 1 else ""
@@ -338,8 +351,13 @@ class _Work:
             lines.append(line)
         chosen = {name: value for name, value in aligner.setting_.as_dict().items() if value is not None}
         words = ", ".join(f"{name} {value:g}" for name, value in chosen.items() if name != "passes")
-        lines.append(f"trainer {aligner.trainer}, {words}")
+        lines.append(f"trainer {aligner.trainer_}, {words}")
         return lines
+
+    @property
+    def n_gold(self) -> int:
+        """Pairs with gold that were learnt from, or compared on."""
+        return self.aligner.n_gold_ if self.supervised else self.choice.n_gold  # type: ignore[union-attr]
 
     def _n_sure(self) -> int:
         possible = self.gold.possible
@@ -351,24 +369,34 @@ class _Work:
         from isogloss.cli._alignment import peak_memory
 
         aligner, sure = self.aligner, self._n_sure()
+        learnt: dict[str, Any] = {
+            "trainer": None,
+            "setting": None,
+            "tuning": [],
+            "temperature": None,
+            "objective": [],
+            "weights": {},
+        }
+        if self.supervised:
+            tuning = [{**entry, "aer": 100 * entry["aer"]} for entry in aligner.tuning_]
+            learnt = {
+                "trainer": aligner.trainer_, "setting": aligner.setting_.as_dict(), "tuning": tuning,
+                "temperature": aligner.temperature_, "objective": aligner.trace_, "weights": aligner.feature_weights(),
+            }  # fmt: skip
         return {
             "aligner": aligner._kind.removeprefix("align."),
             "choice": None if self.choice is None else self.choice.as_dict(),
             "pairs": self.n_pairs,
             "gold_lines": self.n_gold_lines,
-            "gold_pairs": aligner.n_gold_,
+            "gold_pairs": self.n_gold,
             "sure": sure,
             "possible": len(self.gold.source) - sure,
             "unlabelled_pairs": self.n_pairs - len(self.bitext) + self.n_more,
-            "held_out": "dev" if self.dev is not None else "folds" if self.aligner.tune else None,
+            "held_out": "dev" if self.dev is not None else "folds" if not self.supervised or aligner.tune else None,
             "aer": None if self.held_out is None else 100 * self.held_out,
             "aer_hmm": None if self.baseline is None else 100 * self.baseline,
-            "setting": aligner.setting_.as_dict(),
-            "tuning": [{**entry, "aer": 100 * entry["aer"]} for entry in aligner.tuning_],
-            "temperature": aligner.temperature_,
             "threshold": aligner.threshold_,
-            "objective": aligner.trace_,
-            "weights": aligner.feature_weights(),
+            **learnt,
             "options": aligner.options_,
             "seconds": seconds,
             "peak_memory_mb": peak_memory(),

@@ -26,10 +26,12 @@ from isogloss.cli._common import (
 )
 from isogloss.cli._constituents import KINDS, is_trees
 from isogloss.cli._drawing import Drawing
+from isogloss.cli._extract import KINDS as MARKED
 from isogloss.cli._models import load_aligner
 from isogloss.cli._reading import ReadingOptions, with_reading
 from isogloss.cli._systems import NamedLinks, check_needed, job_of, named_files, read_named
 from isogloss.cli._view_constituents import view_constituents
+from isogloss.cli._view_names import is_names, view_names
 from isogloss.cli._view_projection import view_projection
 from isogloss.cli._view_trees import FORMATS, is_treebank, view_trees
 from isogloss.errors import BitextError, UsageError
@@ -116,11 +118,12 @@ Format = Annotated[
         "tmx",
         *FORMATS,
         *KINDS[:3],
+        *MARKED,
         option="--format",
         panel=READING,
         metavar="NAME",
         help="How text is held: two files (pair), `source ||| target` (bars), columns (tsv), tmx; or what trees are "
-        f"in: {', '.join((*FORMATS, *KINDS[:3]))}.",
+        f"in: {', '.join((*FORMATS, *KINDS[:3]))}; or what names are in: {', '.join(MARKED)}.",
     ),
 ]
 Languages = Annotated[
@@ -162,17 +165,20 @@ def command(
 
     A treebank (CoNLL-U, CoNLL-X, CoNLL-2009, bracketed trees) is drawn as trees, and a second one beside it, with what
     differs marked; -o tree.svg takes a single tree. With LINKS, the second treebank is the translation of the first,
-    and what the links carry of the first tree is drawn beside the second (dashed).
+    and what the links carry of the first tree is drawn beside the second (dashed). A file in which names are marked, a
+    word and its tag a line, is drawn with these below the words, and a second one beside it.
     """
     lines = [*(line or ()), *(sentence or ())] or None
-    bracketed = is_trees(source, format)
-    if bracketed or is_treebank(source, format):
+    bracketed, named = is_trees(source, format), is_names(source, format)
+    if bracketed or named or is_treebank(source, format):
         _refuse_for_trees(
             source, model=model, systems=systems, normalise=asked.normalise, columns=asked.columns,
             languages=asked.languages, source_encoding=asked.source_encoding, target_encoding=asked.target_encoding,
             tokenise=asked.tokenise,
         )  # fmt: skip
         drawing = Drawing(output, limit, terminal, lines, title, quiet, format, asked.encoding, asked.errors)
+        if named:
+            return view_names(_two_at_most(source, target, links, gold, other), drawing)
         if links is not None and target is not None:
             if bracketed:
                 raise UsageError(
@@ -203,17 +209,24 @@ def command(
             f"view: {source} alone has nothing to show: give SOURCE, TARGET and LINKS, or a treebank"
             + (" with --format conllu, or brackets" if source == "-" else "; --format brackets says that it has trees")
         )
-    named = named_files(systems)
+    by_name = named_files(systems)
     texts = _Files(source, None if links is None else target, target if links is None else links, gold, other)
-    _check(texts, named, model, output)
+    _check(texts, by_name, model, output)
     reading = asked.of(model, source)
     with compiling("view" if model is None else job_of(model), quiet, "10 s" if model is None else "30 s"):
         shown = _read(texts, reading)
         shown.languages = None if asked.languages is None else two(str, "--languages en,fr")(asked.languages)
         if model is not None:
-            shown.aligner = _supervised(model, named)
-            shown.systems = read_named(named, shown.bitext) or None
+            shown.aligner = _supervised(model, by_name)
+            shown.systems = read_named(by_name, shown.bitext) or None
         _draw(shown, output, terminal, lines, limit, title, quiet)
+
+
+def _two_at_most(*paths: str | None) -> list[str]:
+    files = [path for path in paths if path is not None]
+    if len(files) > 2:
+        raise UsageError(f"view: two files with names can be drawn side by side, not {len(files)}: {', '.join(files)}")
+    return files
 
 
 class _Files(NamedTuple):

@@ -80,6 +80,11 @@ class Mentioned:
             drawn["relation_confidence"] = list(self.relation_confidence)
         return drawn
 
+    def _repr_html_(self) -> str:
+        from isogloss import show
+
+        return show.names_svg(self.as_dict(), standalone=False)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Mentions(Rows[Mentioned]):

@@ -11,7 +11,7 @@ from isogloss.features.parts import Parts
 from isogloss.features.table import Numbering
 from isogloss.features.templates import Templates
 
-__all__ = ["TemplateScorer"]
+__all__ = ["TemplateScorer", "chosen_sentences"]
 
 Array = NDArray[np.float64]
 
@@ -71,7 +71,7 @@ class TemplateScorer:
             vector = vector.astype(np.float64, copy=False)
         if vector.shape != (self.n_features,):
             raise ParameterError(f"{self!r}: weights should be {self.n_features} numbers, not {list(vector.shape)}")
-        chosen, places, total = self._chosen(sentences)
+        chosen, places, total = chosen_sentences(sentences, self.parts.offsets, repr(self))
         out = np.empty(total)
         run_sentences(score_parts, len(chosen), self._view, chosen, places, self._lookup, vector, out)
         return out
@@ -87,7 +87,7 @@ class TemplateScorer:
         shares = np.ascontiguousarray(values)
         if shares.dtype != np.float32:
             shares = shares.astype(np.float64, copy=False)
-        chosen, places, total = self._chosen(sentences)
+        chosen, places, total = chosen_sentences(sentences, self.parts.offsets, repr(self))
         if shares.shape != (total,):
             raise ParameterError(f"{self!r}: values should be {total} numbers, not {list(shares.shape)}")
         rooms = np.empty(len(chosen), np.int64)
@@ -99,10 +99,17 @@ class TemplateScorer:
         run_sentences(emit_features, len(chosen), *given, begins, found.ends, found.numbers, found.values)
         return found
 
-    def _chosen(self, sentences: ArrayLike | None) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
-        """Sentences, where the parts of each begin among theirs, and how many these are."""
-        chosen = np.arange(len(self)) if sentences is None else np.ascontiguousarray(sentences, np.int64)
-        if chosen.ndim != 1 or (chosen.size and not 0 <= chosen.min() <= chosen.max() < len(self)):
-            raise ParameterError(f"{self!r}: sentences should be numbers from 0 to {len(self) - 1}")
-        sizes = np.diff(self.parts.offsets)[chosen]
-        return chosen, np.cumsum(sizes) - sizes, int(sizes.sum())
+
+def chosen_sentences(
+    sentences: ArrayLike | None, offsets: NDArray[np.int64], place: str
+) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+    """Sentences, all if None; where the parts of each begin among theirs; and how many these are.
+
+    Those of sentence *s* are ``offsets[s] … offsets[s + 1] - 1``; `place` is who asks, for messages.
+    """
+    many = len(offsets) - 1
+    chosen = np.arange(many) if sentences is None else np.ascontiguousarray(sentences, np.int64)
+    if chosen.ndim != 1 or (chosen.size and not 0 <= chosen.min() <= chosen.max() < many):
+        raise ParameterError(f"{place}: sentences should be numbers from 0 to {many - 1}")
+    sizes = np.diff(offsets)[chosen]
+    return chosen, np.cumsum(sizes) - sizes, int(sizes.sum())

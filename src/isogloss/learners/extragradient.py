@@ -78,6 +78,11 @@ class Info(NamedTuple):
     tries: int
     """Predictions until the rate was small enough."""
 
+    @property
+    def distance(self) -> float:
+        """The gap: when to stop."""
+        return self.gap
+
 
 class Extragradient:
     r"""The extragradient method on the saddle point of weights and fractional structures.

@@ -120,6 +120,11 @@ class FrankWolfeInfo(NamedTuple):
     rivals: int
     """Rivals that have a share, the targets themselves included."""
 
+    @property
+    def distance(self) -> float:
+        """The gap, or its estimate in passes without a certificate: when to stop."""
+        return self.estimate if np.isnan(self.gap) else self.gap
+
 
 class FrankWolfe(_Svm):
     r"""Block-coordinate Frank-Wolfe on the dual of the structured support vector machine.

@@ -139,12 +139,20 @@ def _chosen(include: NDArray[Any], n_pairs: int) -> NDArray[Any]:
     return include.astype(np.int64)
 
 
+MEASURES = ("aer", "precision", "recall", "f1")
+
+
 @dataclass(frozen=True)
 class Comparison(Difference):
-    """The difference of two systems in AER: a negative `delta` says that the first is better; see `Difference`."""
+    """The difference of two systems in AER: a negative `delta` says that the first is better; see `Difference`.
+
+    In another `measure` (precision, recall or f1) a positive one does.
+    """
+
+    measure: str = "aer"
 
     def __str__(self) -> str:
-        return self.said_of("AER")
+        return self.said_of("AER" if self.measure == "aer" else self.measure)
 
 
 def compare(
@@ -155,16 +163,21 @@ def compare(
     resamples: int = 10_000,
     seed: int = 0,
     include: NDArray[Any] | None = None,
+    measure: str = "aer",
 ) -> Comparison:
     """Is one set of links better than another, or is it the choice of sentences?
 
-    Both are scored on the same resamples of sentence pairs (Koehn 2004); the p-value is two-sided and never 0.
+    Both are scored on the same resamples of sentence pairs (Koehn 2004); the p-value is two-sided and never 0. What is
+    compared is `measure`: aer, precision, recall or f1.
     """
+    if measure not in MEASURES:
+        raise ParameterError(f"compare: measure should be one of {', '.join(MEASURES)}, not {measure!r}")
     check_rows(a, b, "the first system", "the second")
     counts = np.stack([counts_by_pair(a, gold), counts_by_pair(b, gold)], axis=1)  # [n_pairs, 2, 5]
     if include is not None:
         counts = counts[_chosen(include, len(gold))]
-    return Comparison(**paired(counts, lambda summed: rates(summed)["aer"], resamples, seed, "compare"))
+    found = paired(counts, lambda summed: rates(summed)[measure], resamples, seed, "compare")
+    return Comparison(**found, measure=measure)
 
 
 def symmetry(forward: Links, backward: Links) -> float:

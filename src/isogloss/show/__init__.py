@@ -26,7 +26,8 @@ Trees have other dictionaries, which `isogloss.show.trees` describes and `isoglo
 functions of their own: `tree_terminal`, `tree_svg` and `tree_page`; and so have trees of constituents
 (`isogloss.show.constituents`): `constituents_terminal`, `constituents_svg` and `tree_page`. A sentence and its
 translation with trees, links and what they carry are drawn by `projection_terminal`, `projection_svg` and
-`projection_page` (`isogloss.show.projection`). `table` shows the first rows of anything long.
+`projection_page` (`isogloss.show.projection`). Names are drawn by `names_terminal`, `names_svg` and `names_page`
+(`isogloss.show.names`). `table` shows the first rows of anything long.
 """
 
 from isogloss.show._console import terminal
@@ -35,10 +36,12 @@ from isogloss.show._page import page, write_page
 from isogloss.show._table import table
 from isogloss.show._tree_page import tree_page
 from isogloss.show.constituents import constituents_svg, constituents_terminal
+from isogloss.show.names import names_page, names_svg, names_terminal
 from isogloss.show.projection import projection_page, projection_svg, projection_terminal
 from isogloss.show.trees import tree_svg, tree_terminal
 
 __all__ = [
-    "alignment", "constituents_svg", "constituents_terminal", "page", "projection_page", "projection_svg",
+    "alignment", "constituents_svg", "constituents_terminal", "names_page", "names_svg", "names_terminal", "page",
+    "projection_page", "projection_svg",
     "projection_terminal", "table", "terminal", "tree_page", "tree_svg", "tree_terminal", "write_page",
 ]  # fmt: skip

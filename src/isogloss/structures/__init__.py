@@ -10,6 +10,7 @@ from isogloss.structures.alignment_chain import AlignmentChain
 from isogloss.structures.base import Flat, InfeasibleError, Structure
 from isogloss.structures.batch import Stack
 from isogloss.structures.brackets import Bracketings, Brackets
+from isogloss.structures.cfg import Cfg, Cfgs, Grammar
 from isogloss.structures.chain import Chain, Chains
 from isogloss.structures.factored_chain import FactoredChain, FactoredChains
 from isogloss.structures.factorgraph import FactorGraph, FactorGraphs
@@ -38,6 +39,8 @@ __all__ = [
     "Bracketings",
     "Brackets",
     "Candidates",
+    "Cfg",
+    "Cfgs",
     "Chain",
     "Chains",
     "Couplings",
@@ -49,6 +52,7 @@ __all__ = [
     "FamilyTrees",
     "Fertility",
     "Flat",
+    "Grammar",
     "HiddenTree",
     "HiddenTrees",
     "InfeasibleError",

@@ -70,6 +70,11 @@ class Stack:
         values = np.concatenate([block.ravel() for block in blocks]) if blocks else np.zeros(0)
         return cls(kept(values), offsets, shapes).checked(place)
 
+    @classmethod
+    def one(cls, array: Array) -> Stack:
+        """A single array that is known to be in order, not copied."""
+        return cls(array.reshape(-1), np.array([0, array.size]), np.array([array.shape], np.int64))
+
     def checked(self, place: str) -> Stack:
         """The stack itself, once it is known to hold log scores (no NaN, no +∞), and as many as its shapes say."""
         sizes = self.shapes.prod(axis=1)
@@ -115,9 +120,11 @@ def run_sentences(kernel: Callable[..., object], count: int, *args: Any) -> None
     """``kernel(block, blocks, *args)`` on threads, where a block is the sentences block, block + blocks, … < count.
 
     The threads are those of `using_threads` around the call, or all that can be had. Their number decides that of the
-    blocks, which is harmless as long as sentences share nothing.
+    blocks, which is harmless as long as sentences share nothing. A single sentence is worked on right here.
     """
-    if count:
+    if count == 1:
+        kernel(0, 1, *args)
+    elif count:
         with using_threads() as threads:
             run_blocks(kernel, 1 if threads == 1 else min(count, PIECES * threads), *args)
 

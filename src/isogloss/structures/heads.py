@@ -9,8 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from isogloss.errors import ParameterError
 from isogloss.structures.base import Array, Distribution, checked_scores
+from isogloss.structures.batch import Stack
 
-__all__ = ["HeadTree", "Heads", "crosses", "link_scores"]
+__all__ = ["HeadTree", "Heads", "crosses", "heads_of", "is_rooted", "link_scores"]
 
 Heads = NDArray[np.int64]
 
@@ -29,6 +30,25 @@ def crosses(heads: Heads) -> bool:
     low, high = np.minimum(words, heads), np.maximum(words, heads)
     starts_inside = (low[:, None] < low) & (low < high[:, None])
     return bool((starts_inside & (high[:, None] < high)).any())
+
+
+def is_rooted(heads: Heads) -> bool:
+    """Whether everything hangs on the root, directly or through others."""
+    above = np.concatenate([[0], heads])
+    for _ in range(len(heads).bit_length()):  # 2, 4, 8, … steps up
+        above = above[above]
+    return not above.any()
+
+
+def heads_of(parts: Stack) -> list[Heads]:
+    """For each sentence int64[n]: the tree that has these links (head, child)."""
+    from isogloss.structures._numba.eisner import read_heads
+
+    sizes = np.ascontiguousarray(parts.shapes[:, 0])
+    starts = np.concatenate([[0], np.cumsum(sizes - 1)]).astype(np.int64)
+    heads = np.empty(int(starts[-1]), np.int64)
+    read_heads(parts.values, parts.offsets, sizes, starts, heads)
+    return [heads[starts[s] : starts[s + 1]] for s in range(len(parts))]
 
 
 class HeadTree(Distribution[Heads]):
@@ -54,10 +74,7 @@ class HeadTree(Distribution[Heads]):
 
     def _is_tree(self, heads: Heads) -> bool:
         """Whether everything hangs on the root, and the root has as many children as it may."""
-        above = np.concatenate([[0], heads])
-        for _ in range(self.n.bit_length()):  # 2, 4, 8, … steps up
-            above = above[above]
-        return not above.any() and not (self.single_root and np.count_nonzero(heads == 0) > 1)
+        return is_rooted(heads) and not (self.single_root and np.count_nonzero(heads == 0) > 1)
 
     def parts(self, y: ArrayLike) -> Array:
         """float64[n + 1, n + 1]: 1 for each link (head, child) of the heads `y`, 0 elsewhere."""

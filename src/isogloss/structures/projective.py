@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from isogloss.errors import ParameterError
-from isogloss.structures.base import Array, InfeasibleError, Program, checked_scores, expected, kept
+from isogloss.structures.base import Array, InfeasibleError, checked_scores, kept
 from isogloss.structures.batch import Stack
 from isogloss.structures.heads import Heads, HeadTree, crosses, link_scores
 from isogloss.structures.kbest import checked_k, k_best
+from isogloss.structures.kinds import KindsProgram
 from isogloss.structures.semiring import MAX, Semiring
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ __all__ = ["ProjectiveTree"]
 KINDS = ("siblings", "grandparents")
 
 
-class ProjectiveTree(HeadTree, Program[Heads]):
+class ProjectiveTree(HeadTree, KindsProgram[Heads]):
     r"""A distribution over projective dependency trees of n words: no two links cross when drawn above the sentence.
 
     .. math:: p(y) = \frac{1}{Z} \exp \sum_{h \to m \,\in\, y} \Big( scores[h, m]
@@ -122,28 +122,13 @@ class ProjectiveTree(HeadTree, Program[Heads]):
         """⊕ over all trees, and its derivatives by each kind of scores."""
         from isogloss.structures.projective_batch import sweep
 
-        stacks = [None if table is None else _one(table) for table in (self.scores, self.siblings, self.grandparents)]
+        stacks = [
+            None if table is None else Stack.one(table) for table in (self.scores, self.siblings, self.grandparents)
+        ]
         values, grads = sweep(semiring, stacks[0], stacks[1], stacks[2], self.single_root, u, np.zeros(2, np.int64))  # type: ignore[arg-type]
         return float(values[0]), tuple(
             grad.reshape(table.shape) for grad, table in zip(grads, self.part_scores(), strict=True)
         )
-
-    def _sweep(self, semiring: Semiring, u: Array) -> tuple[float, Array]:
-        value, grads = self._all_kinds(semiring, u)
-        return value, grads[0]
-
-    @cached_property
-    def _sums(self) -> tuple[float, tuple[Array, ...]]:
-        from isogloss.structures.semiring import LOG
-
-        value, grads = self._all_kinds(LOG, np.empty(0))
-        if value == -np.inf:
-            self._raise_infeasible()
-        return value, tuple(kept(grad) for grad in grads)
-
-    def _solve(self) -> tuple[float, Array]:
-        value, grads = self._sums
-        return value, grads[0]
 
     def _draws(self) -> int:
         return 2 * self.n if self._first_order else 3 * self.n
@@ -172,8 +157,7 @@ class ProjectiveTree(HeadTree, Program[Heads]):
         heads = self._checked(y)
         if not self._is_tree(heads):
             return -math.inf
-        pairs = zip(self.part_scores(), self.kinds_of(heads), strict=True)
-        return sum(float(scores[used > 0].sum()) for scores, used in pairs)
+        return self._total(heads)
 
     def _remake(self, scores: Array) -> Self:
         return self._with(scores, self.siblings, self.grandparents)
@@ -183,10 +167,6 @@ class ProjectiveTree(HeadTree, Program[Heads]):
     def part_scores(self) -> tuple[Array, ...]:
         """Scores of links, then of siblings and of grandparents where given."""
         return tuple(table for table in (self.scores, self.siblings, self.grandparents) if table is not None)
-
-    def part_marginals(self) -> tuple[Array, ...]:
-        """Posteriors of links, then of siblings and of grandparents where scored."""
-        return self._sums[1]
 
     def kinds_of(self, y: ArrayLike) -> tuple[Array, ...]:
         """1 for each part that the tree has, in arrays like those of `part_scores`."""
@@ -226,13 +206,6 @@ class ProjectiveTree(HeadTree, Program[Heads]):
         return self._sums[1][-1]
 
     # --- further questions
-
-    def entropy(self) -> float:
-        """−Σ p log p in nats, as log Z − Σ marginals · scores over the allowed parts."""
-        value, grads = self._sums
-        for marginals, scores in zip(grads, self.part_scores(), strict=True):
-            value -= expected(marginals, scores)
-        return max(0.0, value)
 
     def renyi_entropy(self, alpha: float) -> float:
         r"""Rényi entropy of order `alpha` ≥ 0, in nats, from two partition functions.
@@ -360,10 +333,6 @@ def count_trees(n: int, *, single_root: bool) -> int:
     if single_root and n:
         return math.comb(3 * n - 2, n - 1) // n
     return math.comb(3 * n, n) // (2 * n + 1)
-
-
-def _one(table: Array) -> Stack:
-    return Stack(table.reshape(-1), np.array([0, table.size]), np.array([table.shape]))
 
 
 def _previous(heads: Heads) -> Heads:

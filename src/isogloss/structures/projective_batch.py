@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
-from typing import Any, Self
+from collections.abc import Iterable, Sequence
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isogloss.engine.devices import current
 from isogloss.errors import ParameterError
-from isogloss.structures.base import Array, expected, kept
-from isogloss.structures.batch import ProgramBatch, Stack, run_sentences
-from isogloss.structures.heads import Heads
+from isogloss.structures.base import Array, kept
+from isogloss.structures.batch import Stack, run_sentences
+from isogloss.structures.heads import Heads, heads_of
+from isogloss.structures.kinds import KindsBatch
 from isogloss.structures.projective import KINDS, ProjectiveTree
-from isogloss.structures.semiring import LOG, Log, Max, Semiring
+from isogloss.structures.semiring import Log, Max, Semiring
 
 __all__ = ["ProjectiveTrees", "sweep"]
 
@@ -42,7 +42,7 @@ def sweep(
     grads = [np.zeros(len(table)) for table in (scores.values, *tables)]
     order = 0 if grandparents is None else 1
     layout = (scores.offsets, like.offsets, sizes, order, single_root)  # type: ignore[assignment]
-    _run(second_order_trees, len(scores), semiring, scores.values, *tables, *layout, u, starts, *grads, values)
+    run_sentences(second_order_trees, len(scores), semiring, scores.values, *tables, *layout, u, starts, *grads, values)
     given = (True, siblings is not None, grandparents is not None)
     return values, [grad for grad, wanted in zip(grads, given, strict=True) if wanted]
 
@@ -65,29 +65,21 @@ def _first_order(
 
         values[:], grad = transfer.solved(eisner.marginal_trees, scores, sizes, single_root)
         if np.isnan(values).any():
-            _run(log_trees, len(scores), semiring, *layout, u, starts, grad, values)
+            run_sentences(log_trees, len(scores), semiring, *layout, u, starts, grad, values)
         return np.asarray(grad, np.float64)
     grad = np.zeros(len(scores.values))
     if isinstance(semiring, Max):
-        _run(best_trees, len(scores), *layout, grad, values)
+        run_sentences(best_trees, len(scores), *layout, grad, values)
         return grad
     values[:] = np.nan
     if isinstance(semiring, Log):
-        _run(marginal_trees, len(scores), *layout, grad, values)
+        run_sentences(marginal_trees, len(scores), *layout, grad, values)
     if np.isnan(values).any():
-        _run(log_trees, len(scores), semiring, *layout, u, starts, grad, values)
+        run_sentences(log_trees, len(scores), semiring, *layout, u, starts, grad, values)
     return grad
 
 
-def _run(kernel: Callable[..., object], count: int, *args: Any) -> None:
-    """On threads, unless there is but one sentence."""
-    if count == 1:
-        kernel(0, 1, *args)
-    else:
-        run_sentences(kernel, count, *args)
-
-
-class ProjectiveTrees(ProgramBatch[Heads]):
+class ProjectiveTrees(KindsBatch[Heads]):
     """Many distributions over projective trees, of sentences of any lengths: the batch view of `ProjectiveTree`.
 
     Every number equals, to the bit, what `ProjectiveTree` gives for the sentence alone, on any number of threads.
@@ -162,32 +154,15 @@ class ProjectiveTrees(ProgramBatch[Heads]):
     def _all_kinds(self, semiring: Semiring, u: Array, starts: NDArray[np.int64]) -> tuple[Array, list[Array]]:
         return sweep(semiring, self.scores, self.siblings, self.grandparents, self.single_root, u, starts)
 
-    def _sweep(self, semiring: Semiring, u: Array, starts: NDArray[np.int64]) -> tuple[Array, Stack]:
-        values, grads = self._all_kinds(semiring, u, starts)
-        return values, self.scores.like(grads[0])
-
-    @cached_property
-    def _sums(self) -> tuple[Array, list[Array]]:
-        values, grads = self._all_kinds(LOG, np.empty(0), np.zeros(len(self) + 1, np.int64))
-        self._refuse_infeasible(values)
-        return values, [kept(grad) for grad in grads]
-
-    def _solve(self) -> tuple[Array, Stack]:
-        values, grads = self._sums
-        return values, self.scores.like(grads[0])
+    def _kinds(self) -> list[Stack]:
+        return [stack for stack in (self.scores, self.siblings, self.grandparents) if stack is not None]
 
     def _draws(self) -> NDArray[np.int64]:
         each = 2 if self.siblings is None and self.grandparents is None else 3
         return np.asarray(each * (self.scores.shapes[:, 0] - 1), np.int64)
 
     def _structures(self, parts: Stack) -> Sequence[Heads]:
-        from isogloss.structures._numba.eisner import read_heads
-
-        sizes = np.ascontiguousarray(self.scores.shapes[:, 0])
-        starts = np.concatenate([[0], np.cumsum(sizes - 1)]).astype(np.int64)
-        heads = np.empty(int(starts[-1]), np.int64)
-        read_heads(parts.values, parts.offsets, sizes, starts, heads)
-        return [heads[starts[s] : starts[s + 1]] for s in range(len(self))]
+        return heads_of(parts)
 
     def sibling_marginals(self) -> Stack:
         """Posteriors of (head, previous, child), laid out as `siblings`."""
@@ -209,17 +184,6 @@ class ProjectiveTrees(ProgramBatch[Heads]):
         stack, values = Stack.of(given, f"{self!r}: vectors", 2), np.empty(len(self))
         out, sizes = np.zeros(len(self.scores.values)), np.ascontiguousarray(self.scores.shapes[:, 0])
         layout = (self.scores.offsets, sizes, self.single_root)
-        _run(many_moments, len(self), self.scores.values, stack.values, *layout, out, values)
+        run_sentences(many_moments, len(self), self.scores.values, stack.values, *layout, out, values)
         self._refuse_infeasible(values)
         return self.scores.like(out)
-
-    def entropy(self) -> Array:
-        """float64[n_sentences]: −Σ p log p in nats."""
-        values, grads = self._sums
-        kinds = [stack for stack in (self.scores, self.siblings, self.grandparents) if stack is not None]
-        out = values.copy()
-        for s in range(len(self)):
-            for grad, stack in zip(grads, kinds, strict=True):
-                here = slice(stack.offsets[s], stack.offsets[s + 1])
-                out[s] -= expected(grad[here], stack.values[here])
-        return np.maximum(0.0, out)

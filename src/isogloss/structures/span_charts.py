@@ -72,23 +72,15 @@ def _layout(scores: Stack, lengths: Ints) -> tuple[Any, ...]:
     return values, scores.offsets, lengths, np.ascontiguousarray(wide)
 
 
-def _run(kernel: Any, count: int, *args: Any) -> None:
-    """On threads, unless there is but one sentence."""
-    if count == 1:
-        kernel(0, 1, *args)
-    else:
-        run_sentences(kernel, count, *args)
-
-
 def _sums(scores: Stack, lengths: Ints, kind: Kind) -> tuple[Array, Array]:
     """log Z of each sentence, and marginals laid out as `scores`."""
     from isogloss.structures._numba.span_tree import log_spans, marginal_spans
 
     values, grad = np.empty(len(scores)), np.empty(len(scores.values))
     layout = (*_layout(scores, lengths), *kind)
-    _run(marginal_spans, len(scores), *layout, grad, values)
+    run_sentences(marginal_spans, len(scores), *layout, grad, values)
     if np.isnan(values).any():
-        _run(log_spans, len(scores), *layout, grad, values)
+        run_sentences(log_spans, len(scores), *layout, grad, values)
     return values, grad
 
 
@@ -106,7 +98,7 @@ def _best(scores: Stack, lengths: Ints, kind: Kind) -> tuple[Array, Constituents
 
     values, found = np.empty(len(scores)), _empty(lengths)
     into = (found.starts, found.spans, found.labels, found.counts)
-    _run(best_spans, len(scores), *_layout(scores, lengths), *kind, *into, values)
+    run_sentences(best_spans, len(scores), *_layout(scores, lengths), *kind, *into, values)
     return values, found
 
 
@@ -119,7 +111,7 @@ def _drawn(scores: Stack, lengths: Ints, kind: Kind, rng: np.random.Generator) -
     u = rng.random(int(starts[-1]))
     values, found = np.empty(len(scores)), _empty(lengths)
     into = (found.starts, found.spans, found.labels, found.counts)
-    _run(drawn_spans, len(scores), DRAW, *_layout(scores, lengths), *kind, u, starts, *into, values)
+    run_sentences(drawn_spans, len(scores), DRAW, *_layout(scores, lengths), *kind, u, starts, *into, values)
     return values, found
 
 
@@ -145,7 +137,7 @@ def _moments(scores: Stack, vectors: Array, lengths: Ints, kind: Kind) -> tuple[
 
     values, out = np.empty(len(scores)), np.zeros(len(scores.values))
     numbers, *layout = _layout(scores, lengths)
-    _run(span_moments, len(scores), numbers, vectors, *layout, *kind, out, values)
+    run_sentences(span_moments, len(scores), numbers, vectors, *layout, *kind, out, values)
     return values, out
 
 

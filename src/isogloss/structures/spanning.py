@@ -245,14 +245,6 @@ class SpanningTrees(Batch[Heads]):
         return _moved(self, self._in_logs, self.scores.like(values))
 
 
-def _run(kernel: Any, count: int, *args: Any) -> None:
-    """On threads, or for one sentence at once."""
-    if count == 1:
-        kernel(0, 1, *args)
-    else:
-        run_sentences(kernel, count, *args)
-
-
 def _sizes(many: SpanningTrees) -> NDArray[np.int64]:
     return np.ascontiguousarray(many.scores.shapes[:, 0])
 
@@ -274,10 +266,10 @@ def _solve(many: SpanningTrees) -> tuple[Array, Stack, NDArray[np.bool_]]:
 
         values, marginals = transfer.solved(spanning.spanning_trees, scores, _sizes(many), many.single_root)
     rest = (scores.values, scores.offsets, _sizes(many), many.single_root, False, marginals, values)
-    _run(spanning_trees, count, Plain(0), np.isnan(values), *rest)
+    run_sentences(spanning_trees, count, Plain(0), np.isnan(values), *rest)
     in_logs = np.isnan(values)
     if in_logs.any():
-        _run(spanning_trees, count, Logs(0), in_logs, *rest)
+        run_sentences(spanning_trees, count, Logs(0), in_logs, *rest)
     return values, scores.like(marginals), in_logs
 
 
@@ -287,7 +279,7 @@ def _best(many: SpanningTrees) -> tuple[Array, Ragged]:
     scores, starts, values = many.scores, _starts(many), np.empty(len(many))
     heads = np.zeros(int(starts[-1]), np.int64)
     layout = (scores.offsets, _sizes(many), many.single_root)
-    _run(best_trees, len(many), scores.values, *layout, heads, starts, values)
+    run_sentences(best_trees, len(many), scores.values, *layout, heads, starts, values)
     return values, Ragged(heads, starts)
 
 
@@ -300,10 +292,10 @@ def _sampled(many: SpanningTrees, marginals: Stack, in_logs: NDArray[np.bool_], 
     rest = (scores.values, scores.offsets, _sizes(many), many.single_root, marginals.values, u, heads, starts)
     in_plain = ~in_logs
     if in_plain.any():
-        _run(sampled_trees, len(many), Plain(0), in_plain, *rest)
+        run_sentences(sampled_trees, len(many), Plain(0), in_plain, *rest)
     in_logs = in_logs | in_plain
     if in_logs.any():
-        _run(sampled_trees, len(many), Logs(0), in_logs, *rest)
+        run_sentences(sampled_trees, len(many), Logs(0), in_logs, *rest)
     return Ragged(heads, starts)
 
 
@@ -315,7 +307,7 @@ def _moved(many: SpanningTrees, in_logs: NDArray[np.bool_], vectors: Stack) -> S
     rest = (scores.values, scores.offsets, _sizes(many), many.single_root, vectors.values, moved)
     for arithmetic, chosen in ((Plain(0), ~in_logs), (Logs(0), in_logs)):
         if chosen.any():
-            _run(spanning_moments, len(many), arithmetic, chosen, *rest)
+            run_sentences(spanning_moments, len(many), arithmetic, chosen, *rest)
     return scores.like(moved)
 
 

@@ -3,26 +3,123 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from typing import Any, NoReturn, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isogloss.errors import ParameterError
-from isogloss.structures.base import Array, InfeasibleError, Program, checked_scores, expected, kept
-from isogloss.structures.batch import ProgramBatch, Stack, run_sentences
-from isogloss.structures.heads import Heads, HeadTree, crosses, link_scores
-from isogloss.structures.semiring import LOG, Log, Semiring
+from isogloss.structures.base import Array, InfeasibleError, checked_scores, kept
+from isogloss.structures.batch import Stack, run_sentences
+from isogloss.structures.heads import Heads, HeadTree, crosses, heads_of, link_scores
+from isogloss.structures.kinds import KindsBatch, KindsProgram
+from isogloss.structures.semiring import Log, Semiring
 
-__all__ = ["ValenceTree", "ValenceTrees", "swept"]
+__all__ = ["ValenceBatch", "ValenceProgram", "ValenceTree", "ValenceTrees"]
 
 LEFT, RIGHT = 0, 1
 CONTINUE, STOP = 0, 1
 
 
-class ValenceTree(HeadTree, Program[Heads]):
+class ValenceProgram(KindsProgram[Heads]):
+    """What trees with valence share, whether their nodes are words or senses of words: links, decisions and children.
+
+    A structure is the head of each node, and −1 for one that takes no part.
+    """
+
+    stops: Array
+    children: Array
+    nearest_first: bool
+
+    def _set(self, scores: ArrayLike, stops: ArrayLike, children: ArrayLike, nearest_first: bool) -> None:
+        """Take the scores over, once they are known to fit together."""
+        place = type(self).__name__
+        self.scores = link_scores(scores, place)
+        size = len(self.scores)
+        self.stops = checked_scores(stops, f"{place}: stops", (size, 2, None, 2))
+        self.children = checked_scores(children, f"{place}: children", (size, size, None))
+        if not self.stops.shape[2] or not self.children.shape[2]:
+            raise ParameterError(f"{place}: stops and children should have at least one class of valence")
+        self.nearest_first = bool(nearest_first)
+
+    def _with(self, scores: Array, stops: Array, children: Array) -> Self:
+        """The same sentence with arrays that are known to be in order."""
+        other = object.__new__(type(self))
+        other.scores, other.stops, other.children = scores, stops, children
+        other.nearest_first = self.nearest_first
+        return other
+
+    def _senses(self) -> NDArray[np.int64] | None:
+        """How many senses each word has; None if nodes are words."""
+        return None
+
+    @abstractmethod
+    def _checked(self, y: Any) -> Heads:
+        """The structure as an array, once it is known to have a head for each node that takes part."""
+
+    @abstractmethod
+    def _is_tree(self, heads: Heads) -> bool:
+        """Whether it is a projective tree with one root child."""
+
+    # --- the dynamic program
+
+    def _all_kinds(self, semiring: Semiring, u: Array) -> tuple[float, tuple[Array, ...]]:
+        senses = self._senses()
+        stacks = (Stack.one(self.scores), Stack.one(self.stops), Stack.one(self.children))
+        given = None if senses is None else [senses]
+        values, grads = _swept(semiring, stacks, self.nearest_first, u, np.zeros(2, np.int64), given)
+        shaped = (grad.reshape(table.shape) for grad, table in zip(grads, self.part_scores(), strict=True))
+        return float(values[0]), tuple(shaped)
+
+    def _remake(self, scores: Array) -> Self:
+        return self._with(scores, self.stops, self.children)
+
+    # --- several kinds of parts
+
+    def score(self, y: ArrayLike) -> float:
+        """Log score of a structure, not normalised; −∞ for what is no projective tree with one root child."""
+        heads = self._checked(y)
+        return self._total(heads) if self._is_tree(heads) else -math.inf
+
+    def part_scores(self) -> tuple[Array, ...]:
+        """Scores of links, of decisions to stop, and of children."""
+        return self.scores, self.stops, self.children
+
+    def kinds_of(self, y: ArrayLike) -> tuple[Array, ...]:
+        """How often the structure has each part, in arrays like those of `part_scores`."""
+        heads = self._checked(y)
+        stops, children = np.zeros(self.stops.shape), np.zeros(self.children.shape)
+        last_stop, last_child = self.stops.shape[2] - 1, self.children.shape[2] - 1
+        for head in np.flatnonzero(heads >= 0) + 1:
+            taken = np.flatnonzero(heads == head) + 1
+            for side, some in ((LEFT, taken[taken < head][::-1]), (RIGHT, taken[taken > head])):
+                for v, child in enumerate(some if self.nearest_first else some[::-1]):
+                    stops[head, side, min(v, last_stop), CONTINUE] += 1.0
+                    children[head, child, min(v, last_child)] += 1.0
+                stops[head, side, min(len(some), last_stop), STOP] += 1.0
+        return self.parts(heads), stops, children
+
+    def with_part_scores(self, *scores: Array) -> Self:
+        """The same sentence with other scores of every kind, in the order of `part_scores`."""
+        old = self.part_scores()
+        if len(scores) != len(old):
+            raise ParameterError(f"{self!r}: {len(scores)} arrays were given; give links, stops and children")
+        return self._with(
+            *(checked_scores(table, f"{self!r}: scores", was.shape) for table, was in zip(scores, old, strict=True))
+        )
+
+    def stop_marginals(self) -> Array:
+        """How often each decision is expected, an array like `stops`."""
+        return self._sums[1][1]
+
+    def child_marginals(self) -> Array:
+        """Posterior of each link with the valence of its child, an array like `children`."""
+        return self._sums[1][2]
+
+
+class ValenceTree(HeadTree, ValenceProgram):
     r"""A distribution over projective trees with one root child, in which heads decide child by child whether to stop.
 
     .. math:: p(y) = \frac1Z \exp \Big( scores[0, r] + \sum_{h \to m \in y} \big( scores[h, m]
@@ -72,13 +169,7 @@ class ValenceTree(HeadTree, Program[Heads]):
     single_root = True
 
     def __init__(self, scores: ArrayLike, stops: ArrayLike, children: ArrayLike, *, nearest_first: bool = True) -> None:
-        self.scores = link_scores(scores, "ValenceTree")
-        size = len(self.scores)
-        self.stops = checked_scores(stops, "ValenceTree: stops", (size, 2, None, 2))
-        self.children = checked_scores(children, "ValenceTree: children", (size, size, None))
-        if not self.stops.shape[2] or not self.children.shape[2]:
-            raise ParameterError("ValenceTree: stops and children should have at least one class of valence")
-        self.nearest_first = bool(nearest_first)
+        self._set(scores, stops, children, nearest_first)
 
     @classmethod
     def batch(
@@ -96,37 +187,6 @@ class ValenceTree(HeadTree, Program[Heads]):
         classes = f"stop_valences={self.stops.shape[2]}, child_valences={self.children.shape[2]}"
         return f"ValenceTree(n={self.n}, {classes}, nearest_first={self.nearest_first})"
 
-    def _with(self, scores: Array, stops: Array, children: Array) -> Self:
-        """The same sentence with arrays that are known to be in order."""
-        other = object.__new__(type(self))
-        other.scores, other.stops, other.children = scores, stops, children
-        other.nearest_first = self.nearest_first
-        return other
-
-    # --- the dynamic program
-
-    def _all_kinds(self, semiring: Semiring, u: Array) -> tuple[float, tuple[Array, ...]]:
-        """⊕ over all trees, and its derivatives by each kind of scores."""
-        stacks = (_one(self.scores), _one(self.stops), _one(self.children))
-        values, grads = swept(semiring, stacks, self.nearest_first, u, np.zeros(2, np.int64))
-        shaped = (grad.reshape(table.shape) for grad, table in zip(grads, self.part_scores(), strict=True))
-        return float(values[0]), tuple(shaped)
-
-    def _sweep(self, semiring: Semiring, u: Array) -> tuple[float, Array]:
-        value, grads = self._all_kinds(semiring, u)
-        return value, grads[0]
-
-    @cached_property
-    def _sums(self) -> tuple[float, tuple[Array, ...]]:
-        value, grads = self._all_kinds(LOG, np.empty(0))
-        if value == -np.inf:
-            self._raise_infeasible()
-        return value, tuple(kept(grad) for grad in grads)
-
-    def _solve(self) -> tuple[float, Array]:
-        value, grads = self._sums
-        return value, grads[0]
-
     def _draws(self) -> int:
         return 5 * self.n + 1
 
@@ -139,78 +199,12 @@ class ValenceTree(HeadTree, Program[Heads]):
             finding = "the allowed links and decisions make no projective tree with one root child"
         raise InfeasibleError(f"{self!r}: {finding}. Give the parts of at least one tree finite scores")
 
-    # --- trees and parts
-
     def _is_tree(self, heads: Heads) -> bool:
         """Whether it is a tree with one root child, and nothing crosses."""
         return super()._is_tree(heads) and not crosses(heads)
 
-    def score(self, y: ArrayLike) -> float:
-        """Log score of a tree, not normalised; −∞ for heads that are not a projective tree with one root child."""
-        heads = self._checked(y)
-        if not self._is_tree(heads):
-            return -math.inf
-        return sum(
-            expected(used, scores) for scores, used in zip(self.part_scores(), self.kinds_of(heads), strict=True)
-        )
 
-    def _remake(self, scores: Array) -> Self:
-        return self._with(scores, self.stops, self.children)
-
-    # --- several kinds of parts
-
-    def part_scores(self) -> tuple[Array, ...]:
-        """Scores of links, of decisions to stop, and of children."""
-        return self.scores, self.stops, self.children
-
-    def part_marginals(self) -> tuple[Array, ...]:
-        """Expected numbers of links, of decisions to stop, and of children."""
-        return self._sums[1]
-
-    def kinds_of(self, y: ArrayLike) -> tuple[Array, ...]:
-        """How often the tree has each part, in arrays like those of `part_scores`."""
-        heads = self._checked(y)
-        stops, children = np.zeros(self.stops.shape), np.zeros(self.children.shape)
-        last_stop, last_child = self.stops.shape[2] - 1, self.children.shape[2] - 1
-        for head in range(1, self.n + 1):
-            taken = np.flatnonzero(heads == head) + 1
-            for side, some in ((LEFT, taken[taken < head][::-1]), (RIGHT, taken[taken > head])):
-                for v, child in enumerate(some if self.nearest_first else some[::-1]):
-                    stops[head, side, min(v, last_stop), CONTINUE] += 1.0
-                    children[head, child, min(v, last_child)] += 1.0
-                stops[head, side, min(len(some), last_stop), STOP] += 1.0
-        return self.parts(heads), stops, children
-
-    def with_part_scores(self, *scores: Array) -> Self:
-        """The same sentence with other scores of every kind, in the order of `part_scores`."""
-        old = self.part_scores()
-        if len(scores) != len(old):
-            raise ParameterError(f"{self!r}: {len(scores)} arrays were given; give links, stops and children")
-        return self._with(
-            *(checked_scores(table, f"{self!r}: scores", was.shape) for table, was in zip(scores, old, strict=True))
-        )
-
-    def stop_marginals(self) -> Array:
-        """float64[n+1, 2, V_s, 2]: how often each decision is expected."""
-        return self._sums[1][1]
-
-    def child_marginals(self) -> Array:
-        """float64[n+1, n+1, V_c]: posterior of each link with the valence of its child."""
-        return self._sums[1][2]
-
-    def entropy(self) -> float:
-        """−Σ p log p in nats, as log Z − Σ marginals · scores over the allowed parts."""
-        value, grads = self._sums
-        for marginals, scores in zip(grads, self.part_scores(), strict=True):
-            value -= expected(marginals, scores)
-        return max(0.0, value)
-
-
-def _one(table: Array) -> Stack:
-    return Stack(table.reshape(-1), np.array([0, table.size]), np.array([table.shape], np.int64))
-
-
-def swept(
+def _swept(
     semiring: Semiring,
     stacks: tuple[Stack, Stack, Stack],
     nearest_first: bool,
@@ -237,21 +231,57 @@ def swept(
     grads, values = [np.zeros(len(stack.values)) for stack in stacks], np.full(len(scores), np.nan)
     layout: tuple[Any, ...] = (*tables, offsets, sizes, firsts, nearest_first)
     if isinstance(semiring, Log):
-        _run(marginal_valence_trees, len(scores), *layout, *grads, values)
+        run_sentences(marginal_valence_trees, len(scores), *layout, *grads, values)
     if np.isnan(values).any():
-        _run(log_valence_trees, len(scores), semiring, *layout, u, starts, *grads, values)
+        run_sentences(log_valence_trees, len(scores), semiring, *layout, u, starts, *grads, values)
     return values, grads
 
 
-def _run(kernel: Any, count: int, *args: Any) -> None:
-    """On threads, unless there is but one sentence."""
-    if count == 1:
-        kernel(0, 1, *args)
-    else:
-        run_sentences(kernel, count, *args)
+class ValenceBatch(KindsBatch[Heads]):
+    """What batches of trees with valence share: links, decisions and children of each sentence."""
+
+    stops: Stack
+    children: Stack
+    nearest_first: bool
+
+    def _set(self, scores: Stack, stops: Stack, children: Stack, nearest_first: bool) -> None:
+        """Take the scores over, once they are known to fit together."""
+        size, count, place = scores.shapes[:, :1], len(scores), type(self).__name__
+        wanted = {"scores": (scores, (0, 0)), "stops": (stops, (0, 2, None, 2)), "children": (children, (0, 0, None))}
+        for kind, (stack, axes) in wanted.items():
+            shapes = stack.shapes
+            fits = shapes.shape == (count, len(axes)) and bool((shapes >= 1).all())
+            for axis, want in enumerate(axes if fits else ()):
+                fits &= want is None or bool((shapes[:, axis] == (want or size[:, 0])).all())
+            if not fits:
+                named = ", ".join("n+1" if axis == 0 else str(axis or "V") for axis in axes)
+                raise ParameterError(
+                    f"{place}: {kind} should be [{named}] for every sentence, the root first, and V at least 1"
+                )
+            stack.checked(f"{place}: {kind}")
+        self.scores, self.stops, self.children = scores, stops, children
+        self.nearest_first = bool(nearest_first)
+
+    def _senses(self) -> Sequence[NDArray[np.int64]] | None:
+        """How many senses the words of each sentence have; None if nodes are words."""
+        return None
+
+    def _kinds(self) -> tuple[Stack, Stack, Stack]:
+        return self.scores, self.stops, self.children
+
+    def _all_kinds(self, semiring: Semiring, u: Array, starts: NDArray[np.int64]) -> tuple[Array, list[Array]]:
+        return _swept(semiring, self._kinds(), self.nearest_first, u, starts, self._senses())
+
+    def stop_marginals(self) -> Stack:
+        """How often each decision is expected, laid out as `stops`."""
+        return self.stops.like(self._sums[1][1])
+
+    def child_marginals(self) -> Stack:
+        """Posteriors of links with the valence of their children, laid out as `children`."""
+        return self.children.like(self._sums[1][2])
 
 
-class ValenceTrees(ProgramBatch[Heads]):
+class ValenceTrees(ValenceBatch):
     """Many distributions over trees with valence, of sentences of any lengths: the batch view of `ValenceTree`.
 
     Every number equals, to the bit, what `ValenceTree` gives for the sentence alone, on any number of threads.
@@ -273,21 +303,7 @@ class ValenceTrees(ProgramBatch[Heads]):
     """
 
     def __init__(self, scores: Stack, stops: Stack, children: Stack, *, nearest_first: bool = True) -> None:
-        size, count = scores.shapes[:, :1], len(scores)
-        wanted = {"scores": (scores, (0, 0)), "stops": (stops, (0, 2, None, 2)), "children": (children, (0, 0, None))}
-        for kind, (stack, axes) in wanted.items():
-            shapes = stack.shapes
-            fits = shapes.shape == (count, len(axes)) and bool((shapes >= 1).all())
-            for axis, want in enumerate(axes if fits else ()):
-                fits &= want is None or bool((shapes[:, axis] == (want or size[:, 0])).all())
-            if not fits:
-                named = ", ".join("n+1" if axis == 0 else str(axis or "V") for axis in axes)
-                raise ParameterError(
-                    f"ValenceTrees: {kind} should be [{named}] for every sentence, the root first, and V at least 1"
-                )
-            stack.checked(f"ValenceTrees: {kind}")
-        self.scores, self.stops, self.children = scores, stops, children
-        self.nearest_first = bool(nearest_first)
+        self._set(scores, stops, children, nearest_first)
 
     @classmethod
     def of(
@@ -316,52 +332,11 @@ class ValenceTrees(ProgramBatch[Heads]):
         return other
 
     def _take(self, items: NDArray[np.int64]) -> ValenceTrees:
-        kinds = (stack.take(items) for stack in (self.scores, self.stops, self.children))
+        kinds = (stack.take(items) for stack in self._kinds())
         return ValenceTrees(*kinds, nearest_first=self.nearest_first)
-
-    def _all_kinds(self, semiring: Semiring, u: Array, starts: NDArray[np.int64]) -> tuple[Array, list[Array]]:
-        return swept(semiring, (self.scores, self.stops, self.children), self.nearest_first, u, starts)
-
-    def _sweep(self, semiring: Semiring, u: Array, starts: NDArray[np.int64]) -> tuple[Array, Stack]:
-        values, grads = self._all_kinds(semiring, u, starts)
-        return values, self.scores.like(grads[0])
-
-    @cached_property
-    def _sums(self) -> tuple[Array, list[Array]]:
-        values, grads = self._all_kinds(LOG, np.empty(0), np.zeros(len(self) + 1, np.int64))
-        self._refuse_infeasible(values)
-        return values, [kept(grad) for grad in grads]
-
-    def _solve(self) -> tuple[Array, Stack]:
-        values, grads = self._sums
-        return values, self.scores.like(grads[0])
 
     def _draws(self) -> NDArray[np.int64]:
         return np.asarray(5 * (self.scores.shapes[:, 0] - 1) + 1, np.int64)
 
     def _structures(self, parts: Stack) -> Sequence[Heads]:
-        from isogloss.structures._numba.eisner import read_heads
-
-        sizes = np.ascontiguousarray(self.scores.shapes[:, 0])
-        starts = np.concatenate([[0], np.cumsum(sizes - 1)]).astype(np.int64)
-        heads = np.empty(int(starts[-1]), np.int64)
-        read_heads(parts.values, parts.offsets, sizes, starts, heads)
-        return [heads[starts[s] : starts[s + 1]] for s in range(len(self))]
-
-    def stop_marginals(self) -> Stack:
-        """How often each decision is expected, laid out as `stops`."""
-        return self.stops.like(self._sums[1][1])
-
-    def child_marginals(self) -> Stack:
-        """Posteriors of links with the valence of their children, laid out as `children`."""
-        return self.children.like(self._sums[1][2])
-
-    def entropy(self) -> Array:
-        """float64[n_sentences]: −Σ p log p in nats."""
-        values, grads = self._sums
-        out = values.copy()
-        for s in range(len(self)):
-            for grad, stack in zip(grads, (self.scores, self.stops, self.children), strict=True):
-                here = slice(stack.offsets[s], stack.offsets[s + 1])
-                out[s] -= expected(grad[here], stack.values[here])
-        return np.maximum(0.0, out)
+        return heads_of(parts)

@@ -1,6 +1,9 @@
-"""Walking templates over parts that have labels: a feature has a row of weights, one for each label.
+"""Parts that have labels, and features with a row of weights, one for each label: rows are read in one piece.
 
-A feature is looked up once for a part, and its row is read in one piece.
+A row has `width` weights: those of the labels and, if it is longer, one that all labels share. Features from `n_wide`
+on have nothing but a shared weight; these lie behind the rows. Features of part p are
+``features[starts[p]:starts[p + 1]]``; parts of sentence s are ``offsets[s]:offsets[s + 1]``, and those of the k-th of
+some sentences begin at row ``places[k]`` of their scores.
 """
 
 from __future__ import annotations
@@ -8,101 +11,102 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from isogloss.features._numba.walk import _choose, _numbers, _prepare, _room
 from isogloss.structures._numba.lanes import prefetch
 
-__all__ = ["active_parts", "emit_label_rows", "row_rooms", "score_label_rows"]
+__all__ = ["emit_label_rows", "row_rooms", "score_label_rows"]
+
+AHEAD = 4
+"""How many features ahead memory is asked for."""
+LINE = 16
+"""Weights of a line of memory."""
 
 
 @njit(cache=True, nogil=True)
-def score_label_rows(block, blocks, view, sentences, places, numbering, n_labels, weights, out):
-    """The scores of every label of every part of some sentences; those of the k-th begin at row ``places[k]``."""
-    nothing = np.zeros(0)
-    row = np.empty(n_labels, weights.dtype)
+def score_label_rows(
+    block, blocks, starts, features, offsets, sentences, places, n_labels, width, n_wide, weights, out
+):  # fmt: skip
+    """The scores of every label of every part of some sentences."""
+    row, behind = np.empty(width, weights.dtype), n_wide * width - n_wide
     for s in range(block, len(sentences), blocks):
-        start, stop = view.offsets[sentences[s]], view.offsets[sentences[s] + 1]
-        ready, at = _prepare(view, start, stop), start
-        parts, found, ends, numbers = _room(ready[4])
-        while at < stop:
-            count, at = _choose(parts, at, stop, nothing, 0, 0.0)
-            _numbers(view, parts, count, numbering, ready, found, ends, numbers)
-            i = 0
-            for k in range(count):
-                row[:] = 0
-                while i < ends[k]:
-                    if i + 4 < ends[count - 1]:
-                        ahead = numbers[i + 4] * n_labels
-                        for step in range(0, n_labels, 16):
-                            prefetch(weights, ahead + step)
-                    first = numbers[i] * n_labels
-                    for label in range(n_labels):
-                        row[label] += weights[first + label]
-                    i += 1
-                to = (places[s] + parts[k] - start) * n_labels
-                for label in range(n_labels):
-                    out[to + label] = row[label]
-
-
-@njit(cache=True, nogil=True)
-def active_parts(block, blocks, sentences, offsets, places, n_labels, values, least, active, labels):
-    """The largest value of each part in size, and how many of its labels have one above `least`."""
-    for s in range(block, len(sentences), blocks):
-        many = offsets[sentences[s] + 1] - offsets[sentences[s]]
-        for p in range(places[s], places[s] + many):
-            top, count = 0.0, 0
-            for at in range(p * n_labels, (p + 1) * n_labels):
-                size = abs(values[at])
-                top = max(top, size)
-                count += size > least
-            active[p], labels[p] = top, count
-
-
-@njit(cache=True, nogil=True)
-def row_rooms(view, sentences, places, active, labels, least, rooms):
-    """How many entries the gradients of each sentence have at most."""
-    members, spans, at, until = view.members, view.spans, view.at, view.until
-    times = 2 if len(view.bins) else 1
-    for k in range(len(sentences)):
-        start, stop = view.offsets[sentences[k]], view.offsets[sentences[k] + 1]
-        rooms[k] = 0
+        start, stop = offsets[sentences[s]], offsets[sentences[s] + 1]
+        last = starts[stop] - 1
         for p in range(start, stop):
-            here = places[k] + p - start
-            if active[here] > least:
-                most = len(view.starts)
-                for role in range(len(spans)):
-                    if spans[role]:
-                        most += max(0, until[role, p] - at[role, p]) * (members[role + 1] - members[role])
-                rooms[k] += times * most * labels[here]
+            row[:] = 0
+            for i in range(starts[p], starts[p + 1]):
+                ahead = np.int64(features[min(i + AHEAD, last)])
+                if ahead < n_wide:
+                    for step in range(0, width, LINE):
+                        prefetch(weights, ahead * width + step)
+                else:
+                    prefetch(weights, behind + ahead)
+                feature = np.int64(features[i])
+                if feature < n_wide:
+                    first = feature * width
+                    for label in range(width):
+                        row[label] += weights[first + label]
+                else:
+                    row[width - 1] += weights[behind + feature]
+            to = (places[s] + p - start) * n_labels
+            shared = row[width - 1] if width > n_labels else row.dtype.type(0)
+            for label in range(n_labels):
+                out[to + label] = row[label] + shared
+
+
+@njit(cache=True, nogil=True)
+def _shares(values, own, n_labels, width, row):
+    """What each weight of a row gets from a part whose values begin at `own`; the shared one gets their sum."""
+    total = 0.0
+    for label in range(n_labels):
+        row[label] = values[own + label]
+        total += values[own + label]
+    if width > n_labels:
+        row[n_labels] = total
+
+
+@njit(cache=True, nogil=True)
+def row_rooms(block, blocks, starts, features, offsets, sentences, places, n_labels, width, n_wide, values, least,
+              rooms):  # fmt: skip
+    """How many entries the gradients of each sentence have at most."""
+    row = np.empty(width)
+    for s in range(block, len(sentences), blocks):
+        start, stop = offsets[sentences[s]], offsets[sentences[s] + 1]
+        rooms[s] = 0
+        for p in range(start, stop):
+            _shares(values, (places[s] + p - start) * n_labels, n_labels, width, row)
+            many = 0
+            for at in range(width):
+                many += abs(row[at]) > least
+            rooms[s] += many * (starts[p + 1] - starts[p])
 
 
 @njit(cache=True, nogil=True)
 def emit_label_rows(
-    block, blocks, view, sentences, places, numbering, n_labels, values, active, least, begins, ends_out, out_numbers,
-    out_values,
+    block, blocks, starts, features, offsets, sentences, places, n_labels, width, n_wide, values, least, begins, ends,
+    numbers, shares,
 ):  # fmt: skip
-    """For every feature of a part and every label with a value above `least` in size: number of the weight, value."""
-    which = np.empty(n_labels, np.int64)
+    """For every feature of a part and every value above `least` in size: number of the weight, value."""
+    row, which, behind = np.empty(width), np.empty(width, np.int64), n_wide * width - n_wide
     for s in range(block, len(sentences), blocks):
-        start, stop = view.offsets[sentences[s]], view.offsets[sentences[s] + 1]
-        ready, at, done = _prepare(view, start, stop), start, begins[s]
-        parts, found, ends, numbers = _room(ready[4])
-        while at < stop:
-            count, at = _choose(parts, at, stop, active, start - places[s], least)
-            if count == 0:
-                break
-            _numbers(view, parts, count, numbering, ready, found, ends, numbers)
-            i = 0
-            for k in range(count):
-                own, many = (places[s] + parts[k] - start) * n_labels, 0
-                for label in range(n_labels):
-                    if abs(values[own + label]) > least:
-                        which[many] = label
-                        many += 1
-                while i < ends[k]:
-                    first = numbers[i] * n_labels
+        start, stop, done = offsets[sentences[s]], offsets[sentences[s] + 1], begins[s]
+        for p in range(start, stop):
+            _shares(values, (places[s] + p - start) * n_labels, n_labels, width, row)
+            many = 0
+            for at in range(width):
+                if abs(row[at]) > least:
+                    which[many] = at
+                    many += 1
+            if many == 0:
+                continue
+            common = width > n_labels and which[many - 1] == n_labels
+            for i in range(starts[p], starts[p + 1]):
+                feature = np.int64(features[i])
+                if feature < n_wide:
                     for j in range(many):
-                        out_numbers[done] = first + which[j]
-                        out_values[done] = values[own + which[j]]
+                        numbers[done] = feature * width + which[j]
+                        shares[done] = row[which[j]]
                         done += 1
-                    i += 1
-        ends_out[s] = done
+                elif common:
+                    numbers[done] = behind + feature
+                    shares[done] = row[n_labels]
+                    done += 1
+        ends[s] = done

@@ -47,7 +47,7 @@ def _collect(block, blocks, places, ends, numbers, values, memory):
     return met[:many]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _counted(weight, step, i, memory):
     """Take the weight into the sum of its values up to this step, where there is a mean."""
     if memory.shape[1] == NO_MEAN:
@@ -66,8 +66,8 @@ def _rate_of(i, borders, rates):
 
 
 @njit(cache=True, nogil=True)
-def _shrink(i, now, rate, damping, floor, l1, l2, last, weights, memory):
-    r"""The proximal steps that weight i has waited for since batch ``last[i]``, all at once, up to batch `now`.
+def _shrunk(weight, times, squares, rate, damping, floor, l1, l2):
+    r"""A weight after the proximal steps of so many batches, all at once; numbers alone, which are handed over fast.
 
     With step length h = rate / (√(δ + Σ g²) + floor), which stays as it is while no gradient comes, t steps of
     :math:`w \leftarrow sign(w) (|w| - \lambda_1 h)_+ / (1 + \lambda_2 h)` are
@@ -75,24 +75,19 @@ def _shrink(i, now, rate, damping, floor, l1, l2, last, weights, memory):
     .. math:: |w| \leftarrow \big(|w| s^t - \lambda_1 h\, (s + s^2 + \dots + s^t)\big)_+,
         \qquad s = 1 / (1 + \lambda_2 h)
     """
-    times = now - last[i]  # a whole number, of which powers take a few products
-    last[i] = now
-    size = abs(np.float64(weights[i]))
-    if times == 0 or size == 0:
-        return
-    divisor = np.sqrt(damping + np.float64(memory[i, SQUARES])) + floor
+    divisor = np.sqrt(damping + squares) + floor
     if divisor == 0:  # no gradient ever came
-        return
-    length = rate / divisor
+        return weight
+    length, size = rate / divisor, abs(weight)
     shrink = 1.0 / (1.0 + l2 * length)
-    all_of_it = shrink if times == 1 else shrink**times
+    all_of_it = shrink if times == 1 else shrink**times  # a whole number, of which powers take a few products
     size *= all_of_it
     if l1 > 0:
         ladder = np.float64(times)  # where shrink is 1, or so near that the closed form loses its digits
         if (1.0 - shrink) * times >= 1e-6:
             ladder = shrink * (1.0 - all_of_it) / (1.0 - shrink)
         size = max(size - l1 * length * ladder, 0.0)
-    weights[i] = size if weights[i] > 0 else -size
+    return size if weight > 0 else -size
 
 
 @njit(cache=True, nogil=True)
@@ -119,7 +114,10 @@ def adagrad(
             continue
         memory[i, GRADIENT] = 0
         if len(last):
-            _shrink(i, now, rate, damping, floor, l1, l2, last, weights, memory)
+            weight, times = np.float64(weights[i]), now - last[i]
+            last[i] = now
+            if times != 0 and weight != 0:
+                weights[i] = _shrunk(weight, times, np.float64(memory[i, SQUARES]), rate, damping, floor, l1, l2)
         memory[i, SQUARES] += g * g
         _counted(weights[i], step, i, memory)
         weights[i] += rate * g / (np.sqrt(damping + memory[i, SQUARES]) + floor)
@@ -133,8 +131,12 @@ def penalise_adagrad(
     many = len(numbers) if some else len(weights)
     for j in range(many):
         i = numbers[j] if some else j
-        if blocks == 1 or i % blocks == block:
-            _shrink(i, now, _rate_of(i, borders, rates), damping, floor, l1, l2, last, weights, memory)
+        weight, times = np.float64(weights[i]), now - last[i]
+        if weight == 0 or times == 0 or (blocks > 1 and i % blocks != block):
+            continue
+        last[i] = now
+        squares, rate = np.float64(memory[i, SQUARES]), _rate_of(i, borders, rates)
+        weights[i] = _shrunk(weight, times, squares, rate, damping, floor, l1, l2)
 
 
 @njit(cache=True, nogil=True)

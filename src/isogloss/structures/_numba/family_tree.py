@@ -71,12 +71,12 @@ def _combine(n, i, k, labels, child, rest, m_child, m_rest, out):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _inside(n, labels, scores, start, pairs, m_pair, charts, scales, few):
+def _inside(n, labels, scores, start, pairs, m_pair, splits, charts, scales, few):
     """Fill the charts; log Z."""
     own, child, labelled, inner, rest = charts[0], charts[1], charts[2], charts[3], charts[4]
     m_own, m_child, m_inner, m_rest = scales[0], scales[1], scales[2], scales[3]
     spans = n * (n + 1) // 2
-    at_below, at_word, at_split = start + spans * labels, start + 2 * spans * labels, start + (2 * spans + n) * labels
+    at_below, at_word = start + spans * labels, start + 2 * spans * labels
     row, sums = few[0], few[1]
     for width in range(1, n + 1):
         for i in range(n - width + 1):
@@ -131,12 +131,11 @@ def _inside(n, labels, scores, start, pairs, m_pair, charts, scales, few):
             if highest == -np.inf:
                 rest[s] = 0.0
                 continue
-            top = _exp_row(scores, at_split + i * labels, labels, row)
-            one = np.exp(m_child[s] - highest)
+            one, split = np.exp(m_child[s] - highest), splits[i]
             other = np.exp(m_inner[s] - highest) if width > 1 else 0.0
             for a in range(labels):
-                rest[s, a] = row[a] * (one * child[s, a] + (other * inner[s, a] if width > 1 else 0.0))
-            m_rest[s] += top
+                rest[s, a] = split[a] * (one * child[s, a] + (other * inner[s, a] if width > 1 else 0.0))
+            m_rest[s] += split[labels]
     s = spans - 1
     total = 0.0
     for b in range(labels):
@@ -145,7 +144,7 @@ def _inside(n, labels, scores, start, pairs, m_pair, charts, scales, few):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _outside(n, labels, scores, start, pairs, charts, scales, adjoints, few, grad):
+def _outside(n, labels, start, pairs, splits, charts, scales, adjoints, few, grad):
     """Posteriors of all parts into `grad`, laid out as the scores."""
     own, child, labelled, inner, rest = charts[0], charts[1], charts[2], charts[3], charts[4]
     m_child, m_inner, m_rest = scales[1], scales[2], scales[3]
@@ -153,7 +152,7 @@ def _outside(n, labels, scores, start, pairs, charts, scales, adjoints, few, gra
     spans = n * (n + 1) // 2
     at_below, at_word, at_split = start + spans * labels, start + 2 * spans * labels, start + (2 * spans + n) * labels
     at_pair = at_split + n * labels
-    row, d_own, d_inner, d_sums = few[0], few[1], few[2], few[3]
+    d_own, d_inner, d_sums = few[1], few[2], few[3]
     for width in range(n, 0, -1):
         for i in range(n - width + 1):
             k = i + width
@@ -176,14 +175,13 @@ def _outside(n, labels, scores, start, pairs, charts, scales, adjoints, few, gra
                     continue
                 if i > 0:
                     highest = max(m_child[s], m_inner[s] if width > 1 else -np.inf)
-                    _exp_row(scores, at_split + i * labels, labels, row)
-                    one = np.exp(m_child[s] - highest)
+                    one, split = np.exp(m_child[s] - highest), splits[i]
                     other = np.exp(m_inner[s] - highest) if width > 1 else 0.0
                     for a in range(labels):
                         d = d_rest[s, a]
                         grad[at_split + i * labels + a] += d * rest[s, a]
-                        d_child[s, a] += d * row[a] * one
-                        d_inner[a] = d * row[a] * other
+                        d_child[s, a] += d * split[a] * one
+                        d_inner[a] = d * split[a] * other
                 for a in range(labels):
                     held = d_child[s, a] * labelled[s, a]
                     grad[at_below + s * labels + a] = held
@@ -232,6 +230,7 @@ def sum_families(block, count, scores, offsets, lengths, labels, grad, values):
     spans = most * (most + 1) // 2
     charts, adjoints = np.empty((5, spans, labels)), np.empty((2, spans, labels))
     scales, few, pairs = np.empty((4, spans)), np.empty((4, labels)), np.empty((labels, labels))
+    splits = np.empty((most, labels + 1))  # exp of the scores of each place, relative to the best, which stands last
     for s in range(block, len(lengths), count):
         n, start = lengths[s], offsets[s]
         grad[start : offsets[s + 1]] = 0.0
@@ -252,10 +251,12 @@ def sum_families(block, count, scores, offsets, lengths, labels, grad, values):
         for b in range(labels):
             for a in range(labels):
                 pairs[b, a] = np.exp(scores[at + b * labels + a] - m_pair) if m_pair > -np.inf else 0.0
-        values[s] = _inside(n, labels, scores, start, pairs, m_pair, charts, scales, few)
+        for i in range(n):
+            splits[i, labels] = _exp_row(scores, start + (2 * spans + n + i) * labels, labels, splits[i])
+        values[s] = _inside(n, labels, scores, start, pairs, m_pair, splits, charts, scales, few)
         if values[s] > -np.inf:
             adjoints[:, :spans] = 0.0
-            _outside(n, labels, scores, start, pairs, charts, scales, adjoints, few, grad)
+            _outside(n, labels, start, pairs, splits, charts, scales, adjoints, few, grad)
         else:
             values[s] = np.nan
 

@@ -10,6 +10,8 @@ fast. What follows depends on the position alone, so real and null states of a p
 :math:`G = \alpha + \alpha_{null}` is all the forward pass needs. And a constant tail means that a step is eleven
 shifted multiplications with :math:`c(d) - tail` plus the tail times the total, instead of a matrix product.
 
+How likely the last real word is to lie so far from the end [3]_ is a further factor, where it is learnt.
+
 `AlignmentChain` is the same model as a general chain in float64 logs; tests hold both to agree. All matrices are flat
 float32 with rows `stride` apart, `stride` a multiple of the lane width, and zero in the padding: a state that is zero
 there stays zero.
@@ -21,6 +23,9 @@ References
    2.1. We differ: the common value of far jumps is a weight for each position, so that the renormalised model has an
    exact generalised M-step (see `jump_counts`), and words that are null before any real word keep the initial
    distribution.
+.. [3] Liang, Taskar and Klein, Alignment by Agreement, NAACL 2006, equation 1: weights out of the last word of their
+   own (`last_weights`). We differ: they are normalised over the positions, as those into the first word are, and equal
+   weights say nothing.
 """
 
 from __future__ import annotations
@@ -34,12 +39,14 @@ __all__ = [
     "BAND",
     "BUCKETS",
     "FIRST",
+    "ROWS",
     "backward_pass",
     "first_weights",
     "forward_pass",
     "independent",
     "jump_counts",
     "jump_norms",
+    "last_weights",
     "log_likelihood",
     "padded",
     "viterbi",
@@ -48,6 +55,7 @@ __all__ = [
 BAND = 5  # jumps up to this size have a parameter each
 BUCKETS = 2 * BAND + 2  # -5..5, then the tail
 FIRST = 2 * BAND + 1  # positions of the first real word with a parameter each; the last one is shared
+ROWS = 6  # of counts: jumps, positions of the first and of the last real word, each with its divisors
 _KERNEL = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 
@@ -79,6 +87,21 @@ def first_weights(first, m, out):
         norm += first[min(j, FIRST - 1)]
     for j in range(m):
         out[j] = first[min(j, FIRST - 1)] / norm
+    for j in range(m, padded(m)):
+        out[j] = 0.0
+
+
+@njit(**_KERNEL)
+def last_weights(last, m, out):
+    """How likely the last real word is at each of m positions, from one weight for each distance from the end.
+
+    In units of 1/m: equal weights are 1 each, exactly, and say nothing. Zero in the padding.
+    """
+    norm = 0.0
+    for j in range(m):
+        norm += last[min(j, FIRST - 1)]
+    for j in range(m):
+        out[j] = last[min(m - 1 - j, FIRST - 1)] * m / norm
     for j in range(m, padded(m)):
         out[j] = 0.0
 
@@ -119,7 +142,7 @@ def _shifted(row, at, k0, k1, k2, k3, k4, k5, k6, k7, k8, k9, k10):
 
 
 @njit(**_KERNEL)
-def forward_pass(emission, null, n, m, stride, jumps, inverse, first, p0, mass, real, scale, row):
+def forward_pass(emission, null, n, m, stride, jumps, inverse, first, last, p0, mass, real, scale, row):
     """Forward sweep. Fills `mass` (G: real and null together), `real` (alpha of real states) and `scale`; returns Z.
 
     `scale[t]` is the factor by which step t was multiplied, so that log p = log Z - sum(log scale). `row` is scratch of
@@ -162,12 +185,12 @@ def forward_pass(emission, null, n, m, stride, jumps, inverse, first, p0, mass, 
         unmet *= null[t] * p0 * r
     sums = zero
     for i in range(0, end, WIDTH):
-        sums = add(sums, load(mass, (n - 1) * stride + i))
+        sums = multiply_add(load(mass, (n - 1) * stride + i), load(last, i), sums)
     return total(sums) + unmet
 
 
 @njit(**_KERNEL)
-def backward_pass(emission, null, n, m, stride, jumps, inverse, p0, z, real, scale, row, beta, posterior):
+def backward_pass(emission, null, n, m, stride, jumps, inverse, last, p0, z, real, scale, row, beta, posterior):
     """Backward sweep after `forward_pass`. Fills posterior[t, j] = P(word t is linked to j); leaves beta of word 0."""
     number = emission.dtype.type
     end = padded(m)
@@ -179,7 +202,7 @@ def backward_pass(emission, null, n, m, stride, jumps, inverse, p0, z, real, sca
     store(row, WIDTH + end, zero)
     start = splat(number(1.0) / z)
     for i in range(0, end, WIDTH):
-        store(beta, i, start)
+        store(beta, i, multiply(start, load(last, i)))
     for t in range(n - 1, 0, -1):
         now = t * stride
         sums = zero
@@ -221,6 +244,8 @@ def jump_counts(
     inverse,
     weights,
     first,
+    ends,
+    last,
     p0,
     z,
     mass,
@@ -241,10 +266,11 @@ def jump_counts(
     .. math:: c'(d) = N(d) \Big/ \sum_{m, i} N_i \, n_d(i, m) / Z_i(m), \qquad Z_i(m) = \sum_{j < m} c(j - i)
 
     (:math:`n_d`: how many positions j lie at jump d) never lowers the expected log-likelihood: it maximises the bound
-    from :math:`-\log Z \ge -\log Z_{old} - Z / Z_{old} + 1`. Rows of counts[4, BUCKETS]: 0 jumps, 1 their divisors;
-    2 and 3 the same for the first real word, whose buckets are positions; `first` is what `first_weights` made of
-    `weights`. `row`, `beta`, `leaving`, `entering` (padded) and `sums` (BAND * 2 + 1 lanes) are scratch. Fills
-    `posterior` as `backward_pass` does.
+    from :math:`-\log Z \ge -\log Z_{old} - Z / Z_{old} + 1`. Rows of counts[ROWS, BUCKETS]: 0 jumps, 1 their divisors;
+    2 and 3 the same for the first real word, whose buckets are positions; 4 and 5 for the last one, whose buckets are
+    distances from the end. `first_weights` made `first` of `weights`, and `last_weights` made `last` of `ends`. `row`,
+    `beta`, `leaving`, `entering` (padded) and `sums` (BAND * 2 + 1 lanes) are scratch. Fills `posterior` as
+    `backward_pass` does.
     """
     number = emission.dtype.type
     end = padded(m)
@@ -257,7 +283,7 @@ def jump_counts(
     store(row, WIDTH + end, zero)
     start = splat(number(1.0) / z)
     for i in range(0, end, WIDTH):
-        store(beta, i, start)
+        store(beta, i, multiply(start, load(last, i)))
         store(leaving, i, zero)
         store(entering, i, zero)
     for t in range(n - 1, -1, -1):
@@ -304,6 +330,7 @@ def jump_counts(
     store(sums, 9 * WIDTH, s9)
     store(sums, 10 * WIDTH, s10)
     _add_first(m, weights, first, entering, counts)
+    _add_last(m, ends, last, mass[(n - 1) * stride : (n - 1) * stride + m], 1.0 / np.float64(z), counts)
     _add_jumps(m, jumps, inverse, leaving, sums, counts)
 
 
@@ -318,6 +345,19 @@ def _add_first(m, weights, first, entering, counts):
         norm += weights[min(j, FIRST - 1)]
     for j in range(m):
         counts[3, min(j, FIRST - 1)] += entered / norm
+
+
+@njit(**_KERNEL)
+def _add_last(m, weights, last, mass, scale, counts):
+    """Where the last real word is expected, counted from the end, and the divisors of the buckets."""
+    norm = left = 0.0
+    for j in range(m):
+        leave = scale * mass[j] * last[j]
+        counts[4, min(m - 1 - j, FIRST - 1)] += leave
+        left += leave
+        norm += weights[min(j, FIRST - 1)]
+    for j in range(m):
+        counts[5, min(j, FIRST - 1)] += left / norm
 
 
 @njit(**_KERNEL)
@@ -364,7 +404,7 @@ def independent(emission, null, n, m, stride, prior, prior_stride, p0, posterior
 
 
 @njit(**_KERNEL)
-def viterbi(emission, null, n, m, stride, jumps, inverse, first, p0, path):
+def viterbi(emission, null, n, m, stride, jumps, inverse, first, last, p0, path):
     """The best path: path[t] is the position that word t is linked to, -1 for null. Float64 logs, ties to the left."""
     band = 2 * BAND + 1
     q0 = np.log(1.0 - p0)
@@ -393,6 +433,8 @@ def viterbi(emission, null, n, m, stride, jumps, inverse, first, p0, path):
         unmet += log_null
     for t in range(n):
         path[t] = -1
+    for j in range(m):
+        best[n - 1, j] += np.log(np.float64(last[j]))
     at = np.argmax(best[n - 1])
     if best[n - 1, at] < unmet:
         return

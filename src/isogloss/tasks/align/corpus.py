@@ -141,6 +141,15 @@ class Corpus:
     def __len__(self) -> int:
         return len(self.skipped)
 
+    def within(self, length: int) -> int:
+        """How many pairs have words on both sides, and no more than so many."""
+        found = 0
+        for shard in range(len(self.shards)):
+            words = self.words(shard)
+            sides = np.diff(words.source_offsets), np.diff(words.target_offsets)
+            found += int(((np.minimum(*sides) > 0) & (np.maximum(*sides) <= length)).sum())
+        return found
+
     def words(self, shard: int) -> Words:
         """The pairs of one shard."""
         return Words(*self.shelf.get(_name(shard)))

@@ -65,6 +65,12 @@ def obstacle(settings: Settings, *, lexicon: bool, longest: int) -> str | None:
         return f"training with the constraint {settings.constraint} is not there"
     if settings.decode_constraint == "bijective":
         return "decoding with the constraint bijective is not there"
+    if settings.decode_constraint == "symmetric" and settings.dual_search != "fixed":
+        return f"projections by dual_search={settings.dual_search!r} are not there"
+    if (settings.null, settings.final, settings.model1_constraint) != (settings.null_weight, False, "none"):
+        return "null='length', final and model1_constraint are not there"
+    if settings.learnt_length < min(longest, settings.max_length):
+        return f"a sentence has {longest} words, and passing it over in training alone (train_length) is not there"
     if settings.stems and settings.stem_classes > 1:
         return f"words are cut to stems in {settings.stem_classes} ways, and only one is there (see stem_classes)"
     if lexicon:
@@ -267,8 +273,8 @@ class DeviceTraining:
         nulls = [self._null(side) for side in (0, 1)]
         return Parameters(
             weights, _with_last(mass, 1.0), _with_last(columns, 1.0), nulls[0], nulls[1],
-            torch.stack([null[:-1].double().sum() for null in nulls]).float(), self.jumps, self.first, settings.null,
-            settings.smoothing, own[0], own[1], *self.shares,
+            torch.stack([null[:-1].double().sum() for null in nulls]).float(), self.jumps, self.first,
+            settings.null_weight, settings.smoothing, own[0], own[1], *self.shares,
         )  # fmt: skip
 
     def _stems(self, own: list[Any]) -> tuple[Any, ...]:
@@ -365,7 +371,7 @@ class DeviceTraining:
         words = (Vocabulary(side) for side in self.given_words)
         before, after = ([tensor.cpu().numpy() for tensor in tensors] for tensors in (types, (*sums, p.null_mass)))
         table = self._as_given(p, least)
-        return Model(*[*words, *before, *table, *after, self.jumps, self.first, np.ones((2, 12))])
+        return Model(*[*words, *before, *table, *after, self.jumps, self.first, np.ones((2, 11)), np.ones((2, 12))])
 
     def _as_given(self, p: Any, least: float) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
         """The table on the host, words numbered as they were given; some source types at a time, to need little room.

@@ -57,7 +57,8 @@ class HMMAligner(HMMOptions):
         Of the HMM, five if not given, after three of Model 1.
     threshold : "auto", "points" or float
         Links are cells whose posterior reaches it. "auto" maximises the F-measure that the posteriors promise, "points"
-        keeps as many links as Viterbi decoding would; neither needs labels.
+        keeps as many links as Viterbi decoding would, of each direction by itself where `symmetrise` joins their links
+        (Ganchev et al. 2008); neither needs labels.
     symmetrise : str
         "posterior" joins the directions by the mean of their posteriors; or a method of
         `isogloss.tasks.align.symmetrise` on the links of each direction, made by `decode` ("posterior" or "viterbi").
@@ -65,10 +66,13 @@ class HMMAligner(HMMOptions):
         Compare words without case. Links speak of the words as written either way.
     spelling, stems, smoothing, null : float
         Priors; see `Settings`. 0 switches spelling or stems off.
+        `null` may be "length": 1 / (m + 1) where m words can be linked to.
     lexicon : path or iterable of (source, target[, weight]), optional
         Word pairs known beforehand; a weight is a pseudo-count, 10 if not given.
     max_length : int
         Pairs with more words on a side are passed over and have no links.
+    train_length : int, optional
+        Pairs with more words on a side are not learnt from, but have links.
     remember : bool
         What is said of the text of the training, handed to `predict` as the same object. True: what its training came
         to, where each sentence was judged without its own evidence (`decode_leave_out`), which makes better links.
@@ -81,8 +85,8 @@ class HMMAligner(HMMOptions):
         Where `fit` works. "auto" takes a GPU where there is one, torch is installed, and the text has a million source
         words; what the GPU has no kernels for is done on the processor. "cuda" cuts words to stems in one way, unless
         `stem_classes` says otherwise. See docs/gpu.md.
-    model1_iterations, null_smoothing, stem_length, stem_classes, leave_out, decode_leave_out, dual_steps, dual_rate,
-    dual_tolerance
+    model1_iterations, model1_constraint, final, null_smoothing, stem_length, stem_classes, leave_out, decode_leave_out,
+    dual_search, dual_steps, dual_rate, dual_tolerance
         Seldom of use; see `Settings`.
 
     Attributes
@@ -91,6 +95,8 @@ class HMMAligner(HMMOptions):
         Objective per pair: the sum of both directions' log-likelihoods, less what the constraint costs.
     threshold_ : float
         The threshold in use.
+    thresholds_ : (float, float)
+        Those in use for each direction where `symmetrise` joins their links: twice `threshold_`, but for "points".
     skipped_ : int64[.]
         Pairs of the training text that were passed over.
     reading_ : Reading or None
@@ -111,6 +117,7 @@ class HMMAligner(HMMOptions):
     """Whether gold links are learnt from."""
 
     _trained_on: tuple[Bitext | None, JudgedText | DeviceText] | None = None
+    _apart: tuple[float, float] | None = None
 
     def check_params(self) -> None:
         """`ParameterError` for an option that makes no sense."""
@@ -119,6 +126,10 @@ class HMMAligner(HMMOptions):
             raise ParameterError(
                 f"{type(self).__name__}: decode='viterbi' gives links of each direction, without posteriors to join: "
                 "choose how to join them, e.g. symmetrise='grow-diag-final-and'"
+            )
+        if self.final and self._name != "hmm":
+            raise ParameterError(
+                f"{type(self).__name__}: final=True is for the HMM: here each word is linked by itself"
             )
 
     # --- learning
@@ -230,6 +241,8 @@ class HMMAligner(HMMOptions):
         """Learn from a corpus, which is that of `bitext` if it was there as a whole; `first` are its first pairs."""
         if corpus.skipped.all():
             raise BitextError(_nothing_to_learn(first, len(corpus), self.max_length))
+        if self.train_length is not None and not corpus.within(self.train_length):
+            raise BitextError(_nothing_to_learn(first, len(corpus), self.train_length))
         known = self._own_lexicon()
         lexicon = None if known is None else lexicon_prior(known, corpus, self.lowercase)
         self._settings = self._asked(corpus.n_source_words, len(corpus.source_words), len(corpus.target_words))
@@ -261,7 +274,7 @@ class HMMAligner(HMMOptions):
         del result
         training.forget()  # the counts
         progress.start("Decoding", 1)
-        self.threshold_ = self._threshold(text, progress, training.engine)
+        self._in_use = self._threshold(text, progress, training.engine)
         progress.finish()
         self._model: Model = model.pruned()
         self._trained_on = bitext, text
@@ -301,16 +314,43 @@ class HMMAligner(HMMOptions):
 
     def _threshold(self, text: JudgedText | DeviceText, progress: Progress, engine: Engine) -> float:
         asked = self._settings.threshold
+        self._apart = None
         if not isinstance(asked, str):
             text.decode(float(asked), progress.within, engine)
             return float(asked)
         bins = text.decode(decoding.LEAST, progress.within, engine)
         if asked == "auto":
             return decoding.expected_f_threshold(bins)
-        linked = 0
+        linked = np.zeros(2, np.int64)
         for shard in range(len(text.corpus.shards)):
-            linked += sum(int((path >= 0).sum()) for path in self._best_paths(text.pairs(shard), text.parameters))
-        return decoding.points_threshold(bins, (linked + 1) // 2)
+            linked += [(path >= 0).sum() for path in self._best_paths(text.pairs(shard), text.parameters)]
+        if self._settings.symmetrise != "posterior" and self._settings.decode == "posterior":
+            self._apart = self._points_apart(text, linked)
+        return decoding.points_threshold(bins, (int(linked.sum()) + 1) // 2)
+
+    def _points_apart(self, text: JudgedText | DeviceText, linked: NDArray[np.int64]) -> tuple[float, float]:
+        """The thresholds that keep so many links in each direction."""
+        names: tuple[decoding.Direction, ...] = ("forward", "backward")
+        bins = np.zeros((2, 2 * decoding.UNIT + 1), np.int64)
+        for shard in range(len(text.corpus.shards)):
+            _, evidence = text.shard(shard)
+            bins += [decoding.spectrum(evidence.posterior, name) for name in names]
+        forward, backward = (decoding.points_threshold(bins[k], int(linked[k])) for k in (0, 1))
+        return forward, backward
+
+    @property
+    def threshold_(self) -> float:
+        """The threshold in use."""
+        return self._in_use
+
+    @threshold_.setter
+    def threshold_(self, threshold: float) -> None:
+        self._in_use, self._apart = threshold, None
+
+    @property
+    def thresholds_(self) -> tuple[float, float]:
+        """The thresholds in use for each direction by itself."""
+        return self._apart or (self.threshold_, self.threshold_)
 
     # --- applying
 
@@ -435,6 +475,8 @@ class HMMAligner(HMMOptions):
     def _to_saved(self) -> store.Saved:
         self._check_fitted()
         meta = {"threshold": self.threshold_, "data": self.data_hash_, **Reading.to_meta(self.reading_)}
+        if self._apart is not None:
+            meta["thresholds"] = list(self._apart)
         return store.Saved(self._kind, self.options_, self._model.arrays(), meta)
 
     @classmethod
@@ -446,6 +488,9 @@ class HMMAligner(HMMOptions):
             aligner = cls.of_options(options)
             aligner._settings = aligner._asked()
             aligner.threshold_ = number(saved.meta["threshold"], "threshold", least=0.0, most=1.0)
+            if "thresholds" in saved.meta:
+                forward, backward = (number(x, "threshold", least=0.0, most=1.0) for x in saved.meta["thresholds"])
+                aligner._apart = forward, backward
             aligner._model = Model.from_arrays(saved.arrays)
             aligner.reading_ = Reading.from_meta(saved.meta)
         aligner._bitext_hash = str(saved.meta.get("data", ""))
@@ -532,9 +577,10 @@ class HMMAligner(HMMOptions):
         if settings.decode == "viterbi":
             forward, backward = decoding.links_of_paths(pairs, *self._best_paths(pairs, parameters))
         else:
+            names: tuple[decoding.Direction, ...] = ("forward", "backward")
             forward, backward = (
-                decoding.links_above(pairs, evidence.posterior, self.threshold_, direction)
-                for direction in ("forward", "backward")
+                decoding.links_above(pairs, evidence.posterior, threshold, name)
+                for threshold, name in zip(self.thresholds_, names, strict=True)
             )
         shapes = np.stack([np.diff(pairs.source_offsets), np.diff(pairs.target_offsets)], axis=1)
         joined = symmetrise_links(forward, backward, shapes, settings.symmetrise)

@@ -42,6 +42,7 @@ _LAYOUT: Layout = {
     "null_mass": Numbers("float32", 2, least=0),
     "jumps": Numbers("float64", (2, "buckets"), least=0),
     "first": Numbers("float64", (2, "first"), least=0),
+    "last": Numbers("float64", (2, "first"), least=0),
     "diagonal": Numbers("float64", (2, "buckets"), least=0),
 }
 
@@ -64,7 +65,7 @@ class Model:
         Their sums by source type (forward) and target type (backward).
     source_null, target_null : float32[n_types + 1]
         Pseudo-counts of words that have no link; `null_mass` float32[2] are their sums.
-    jumps, first, diagonal : float64[2, .]
+    jumps, first, last, diagonal : float64[2, .]
         Distortion of both directions (see `structures/_numba/jumps.py`).
     """
 
@@ -82,6 +83,7 @@ class Model:
     null_mass: Floats
     jumps: NDArray[np.float64]
     first: NDArray[np.float64]
+    last: NDArray[np.float64]
     diagonal: NDArray[np.float64]
     _stem_tables: dict[tuple[float, Cut], StemTable] = field(default_factory=dict, init=False, repr=False)
 
@@ -100,7 +102,7 @@ class Model:
             own = (*zeros, *zeros, np.zeros((0, 2), np.float32))
         return Parameters(
             self.weights, self.source_mass, self.target_mass, self.source_null, self.target_null, self.null_mass,
-            self.jumps, self.first, self.diagonal, settings.null, np.float32(floor), *own,
+            self.jumps, self.first, self.last, self.diagonal, settings.null_weight, np.float32(floor), *own,
         )  # fmt: skip
 
     def pruned(self, least: float = 1e-6) -> Model:
@@ -165,6 +167,7 @@ class Model:
             self.null_mass,
             self.jumps,
             self.first,
+            self.last,
             self.diagonal,
         )
 
@@ -202,7 +205,7 @@ class Model:
             laid(self.target_mass, other.target_mass, target_at, len(target)),
             laid(self.source_null, other.source_null, source_at, len(source)),
             laid(self.target_null, other.target_null, target_at, len(target)),
-            other.null_mass, other.jumps, other.first, other.diagonal,
+            other.null_mass, other.jumps, other.first, other.last, other.diagonal,
         )  # fmt: skip
 
     def _stems(self, settings: Settings) -> list[StemTable]:
@@ -223,6 +226,7 @@ class Model:
         """What `arrays` gave; refuses tables whose parts do not fit each other."""
         from isogloss.structures._numba.jumps import BUCKETS, FIRST
 
+        arrays = {"last": np.ones((2, FIRST)), **arrays}  # older models knew nothing of the last word
         found = check(arrays, _LAYOUT, "the tables of this model", {"buckets": BUCKETS, "first": FIRST})
         words = {f"{side}_words": Vocabulary(found[f"{side}_words"]) for side in ("source", "target")}
         return cls(**found | words)

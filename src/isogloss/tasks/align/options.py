@@ -30,7 +30,8 @@ SETS = (
     "ibm",
 )  # fmt: skip
 """Sets of features that are on if nothing else is said; "blocks" and "pairs" are there too."""
-COSTED = ("frank-wolfe", "extragradient", "mira", "subgradient")
+AUTO = "auto"
+COSTED = ("frank-wolfe", "extragradient", "mira", "subgradient", "softmax-margin")
 """Trainers of aligners that look at costs of errors."""
 LOWERCASE = "Compare words without case, or keep upper and lower case apart."
 MARGINS = "Find weights by the largest margin (frank-wolfe and its like), or one pair after the other."
@@ -70,9 +71,11 @@ class HMMOptions(Estimator):
         default=None, kind=float, least=1e-9, most=1000,
         help="Pseudo-count of every pair of words, met or not; by the number of different words if not given.",
     )  # fmt: skip
-    null: float = option(
-        default=0.15, least=1e-6, most=0.999, help="Probability that a word has no link, before any word is looked at."
-    )
+    null: float | str = option(
+        default=0.15, choices=("length",), kind=float, least=1e-6, most=0.999,
+        help="Probability that a word has no link, before any word is looked at; length takes 1 / (m + 1) where m "
+        "words can be linked to.",
+    )  # fmt: skip
     _lexicon: str | PathLike[str] | Iterable[tuple[Any, ...]] | None = option(
         default=None, kind=(str, PathLike, Iterable), kept=False, alias="lexicon",
         help="Word pairs known beforehand, with weights or without, in a file or as tuples; a weight is a pseudo-count,"
@@ -81,6 +84,10 @@ class HMMOptions(Estimator):
     max_length: int = option(
         default=1000, least=1, most=MOST_WORDS, help="Pairs with more words on a side are passed over."
     )
+    train_length: int | None = option(
+        default=None, kind=int, least=1, most=MOST_WORDS,
+        help="Pairs with more words on a side are not learnt from, but have links; as long as any if not given.",
+    )  # fmt: skip
     remember: bool = option(
         default=True, kept=False,
         help="Judge the text of the training by all that was learnt there, each sentence without its own evidence; or "
@@ -100,6 +107,11 @@ class HMMOptions(Estimator):
         default=None, kind=int, least=0, most=10**6,
         help="Iterations of Model 1 before those of the model; by the size of the text if not given.",
     )  # fmt: skip
+    model1_constraint: str = option(
+        default="none", choices=("none", "agreement"),
+        help="What the iterations of Model 1 that come first ask of the two directions, from the second on.",
+    )  # fmt: skip
+    final: bool = option(default=False, help="Learn how far from the end of a sentence its last link is (HMM only).")
     null_smoothing: float = option(
         default=0.01, least=1e-9, most=1000,
         help="Pseudo-count, per word type, of the null word, which is spread by frequency.",
@@ -116,11 +128,18 @@ class HMMOptions(Estimator):
     decode_leave_out: float = option(
         default=1.0, least=0, most=1, help="How much of its own evidence a sentence is judged without in decoding."
     )
+    dual_search: str | None = option(
+        default=None, choices=(None, "fixed", "adaptive"),
+        help="Minimise the dual of a projection by steps of one length, or of a length that is found; adaptive where "
+        "training projects, if not given.",
+    )  # fmt: skip
     dual_steps: int | None = option(
         default=None, kind=int, least=0, most=10**6,
-        help="Gradient steps on the dual of a projection; as the constraint needs if not given.",
+        help="Steps on the dual of a projection at the most; as the constraint needs if not given.",
     )  # fmt: skip
-    dual_rate: float = option(default=1.0, least=1e-3, most=8, help="Length of these steps.")
+    dual_rate: float = option(
+        default=1.0, least=1e-3, most=8, help="Length of these steps, or of the first where it is found."
+    )
     dual_tolerance: float = option(default=0.01, least=0, most=1000, help="The violation at which these steps stop.")
 
 
@@ -140,16 +159,17 @@ class SupervisedOptions(Estimator):
     )
     trainer: str = option(default="", help="How weights are found; each class names its own ways.")
     missed: float | None = option(
-        default=None, kind=float, least=0, needs={"trainer": COSTED},
+        default=None, kind=float, least=0, needs={"trainer": (*COSTED, AUTO)},
         help="What a sure link that is missed costs, and more gives more links; chosen by cross-validation if not "
         "given. For trainers of margins.",
     )  # fmt: skip
     spurious: float = option(
-        default=1.0, least=0, needs={"trainer": COSTED}, help="What a wrong link costs, for trainers of margins."
-    )
+        default=1.0, least=0, needs={"trainer": (*COSTED, AUTO)},
+        help="What a wrong link costs, for trainers of margins.",
+    )  # fmt: skip
     iterations: int | None = option(
         default=None, kind=int, least=1, most=10**6,
-        help="Passes over the gold; chosen by cross-validation if not given.",
+        help="The most passes over the gold; chosen by cross-validation, or by a limit of the trainer, if not given.",
     )  # fmt: skip
     regularisation: float | None = option(
         default=None, kind=float, least=0, needs={"trainer": ("likelihood", *COSTED)},
@@ -216,8 +236,9 @@ class ItgOptions(SupervisedOptions):
     """Options of `ItgAligner`, but for `chart_limit`, whose limit is that of its structure."""
 
     trainer: str = option(
-        default="likelihood", choices=("likelihood", "mira"),
-        help="Raise the probability of what is nearest to gold, or push the best alignment below the target.",
+        default=AUTO, choices=(AUTO, "likelihood", "mira", "softmax-margin"),
+        help="Raise the probability of what is nearest to gold, with costs of errors (softmax-margin), push "
+        "the best alignment below the target (mira), or take what does better in cross-validation (auto).",
     )  # fmt: skip
     blocks: int | str | None = option(
         default="auto", choices=("auto", None), kind=int, least=2, most=100,
@@ -226,6 +247,10 @@ class ItgOptions(SupervisedOptions):
     grammar: str = option(
         default="normal", choices=("normal", "simple"), help="Build each alignment in one way, or in several."
     )
+    competitive: bool = option(
+        default=False, needs={"trainer": ("likelihood", AUTO)},
+        help="Keep only links that stand together with the best of their row and of their column.",
+    )  # fmt: skip
     prune: bool = option(default=True, help="Leave out what both directions of the HMM hold for impossible.")
     confident: float = option(
         default=0.9, least=0, most=1, help="Links with a posterior above this are broken by few cells that are kept."

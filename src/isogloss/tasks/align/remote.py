@@ -155,6 +155,7 @@ def _check_step(arrays: Arrays, corpus: Corpus, stems: Stems | None) -> None:
         "null_mass": Numbers("float32", 2),
         "jumps": Numbers("float64", (2, BUCKETS)),
         "first": Numbers("float64", (2, FIRST)),
+        "last": Numbers("float64", (2, FIRST)),
         "diagonal": Numbers("float64", (2, BUCKETS)),
         "pull": Numbers("float32", ("pulls", 2)),
     }

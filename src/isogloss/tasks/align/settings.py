@@ -32,8 +32,9 @@ class Settings:
         Of the model itself, after `model1_iterations` of Model 1.
     smoothing : float
         Pseudo-count of every pair of words, met or not: four for each word, spread over all words of the other side.
-    null : float
-        Probability that a word has no link, before any word is looked at.
+    null : float or "length"
+        Probability that a word has no link, before any word is looked at; "length" is 1 / (m + 1) where m words can be
+        linked to (Liang et al. 2006, section 2).
     null_smoothing : float
         Pseudo-count, per word type, of the null word, spread by frequency.
     spelling, stems : float
@@ -42,11 +43,19 @@ class Settings:
         Letters of a word that make its stem, and in how many ways words are cut (`isogloss.tasks.align.priors.cuts`).
     leave_out, decode_leave_out : float
         How much of its own evidence a sentence is judged without, in training and decoding: 1 all of it, 0 nothing.
+    final : bool
+        Whether the HMM learns how far from the end the last link is, as it learns where the first one is.
+    model1_constraint : {"none", "agreement"}
+        On the posteriors in the iterations of Model 1 that come first, from the second on.
+    dual_search : {"fixed", "adaptive"}
+        How the dual of a projection is minimised, see `isogloss.tasks.align._numba.dual`.
     dual_steps, dual_rate, dual_tolerance
-        Gradient steps on the dual of a projection, their size, and the violation at which they stop.
+        Steps on the dual, their length (with "adaptive" that of the first), and the violation at which they stop.
     lowercase : bool
     max_length : int
         Words a side may have; longer pairs are passed over.
+    train_length : int
+        Words a side may have to be learnt from, where that is less.
     """
 
     model: str
@@ -55,7 +64,7 @@ class Settings:
     model1_iterations: int
     iterations: int
     smoothing: float
-    null: float
+    null: float | str
     null_smoothing: float
     spelling: float
     stems: float
@@ -63,6 +72,9 @@ class Settings:
     stem_classes: int
     leave_out: float
     decode_leave_out: float
+    final: bool
+    model1_constraint: str
+    dual_search: str
     dual_steps: int
     dual_rate: float
     dual_tolerance: float
@@ -71,6 +83,7 @@ class Settings:
     decode: str
     lowercase: bool
     max_length: int
+    train_length: int
     seed: int
 
     @classmethod
@@ -80,9 +93,13 @@ class Settings:
         `n_words` are the source words of the text, `n_types` its different words (of a side, in the geometric mean).
         """
         constraint = given["constraint"]
+        projects = constraint in ("bijective", "symmetric") or given["decode_constraint"] == "bijective"
+        search = given["dual_search"] or ("adaptive" if projects else "fixed")
         chosen: dict[str, Any] = {
             "decode_constraint": "symmetric" if constraint == "agreement" else constraint,
-            "dual_steps": 20 if constraint in ("bijective", "symmetric") else 9,  # training needs tighter projections
+            "dual_search": search,
+            "dual_steps": {"adaptive": 200, "fixed": 20 if projects else 9}[search],
+            "train_length": given["max_length"],
             "model1_iterations": 3,
             "iterations": 5,
             "smoothing": min(_MOST, _SPREAD / max(1.0, n_types)),
@@ -95,6 +112,16 @@ class Settings:
     def cuts(self) -> tuple[Cut, ...]:
         """The ways to cut words to stems."""
         return cuts(self.stem_length, self.stem_classes)
+
+    @property
+    def null_weight(self) -> float:
+        """As the E-step takes it: 0 stands for "length"."""
+        return 0.0 if self.null == "length" else float(self.null)
+
+    @property
+    def learnt_length(self) -> int:
+        """Words a side may have to be learnt from."""
+        return min(self.max_length, self.train_length)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data."""

@@ -212,6 +212,7 @@ class State(NamedTuple):
     others: Others
     jumps: NDArray[np.float64]
     first: NDArray[np.float64]
+    last: NDArray[np.float64]
     diagonal: NDArray[np.float64]
     evidence: Kept
 
@@ -252,7 +253,8 @@ class Training:
         self.corpus, self.settings, self.base = corpus, settings, base
         self.engine = LocalEngine() if engine is None else engine
         self.on_shard = on_shard or (lambda fraction: None)
-        self.n_pairs = max(1, int((~corpus.skipped).sum()))
+        some = settings.learnt_length < corpus.max_length
+        self.n_pairs = max(1, corpus.within(settings.learnt_length) if some else int((~corpus.skipped).sum()))
         self.prior = self._known_before(lexicon)
         self._last: tuple[int, NDArray[np.int64], tuple[Model, tuple[NDArray[np.float32], ...]]] | None = None
         self.cuts = settings.cuts if settings.stems and base is None else ()
@@ -312,6 +314,7 @@ class Training:
             no_counts(self.corpus, self.stems),
             np.ones((2, BUCKETS)) if known is None else known.jumps,
             np.ones((2, FIRST)) if known is None else known.first,
+            np.ones((2, FIRST)) if known is None else known.last,
             np.ones((2, BUCKETS)) if known is None else known.diagonal,
             Kept(self.corpus),
         )
@@ -323,18 +326,21 @@ class Training:
 
     @property
     def _of_model1(self) -> int:
-        """Steps without constraint that come first; from a uniform table, agreement of posteriors says nothing."""
+        """Steps of Model 1 that come first; the very first has no constraint, since a uniform table has nothing to say.
+
+        Model 1 without constraint has no such steps: they would be like its own.
+        """
         free = self.settings.model == "model1" and self.settings.constraint == "none"
         return 0 if self.base is not None or free else self.settings.model1_iterations
 
     def step(self, state: State) -> tuple[State, Info]:
         """One E-step and M-step."""
-        from isogloss.structures._numba.jumps import BUCKETS, FIRST
+        from isogloss.structures._numba.jumps import BUCKETS, FIRST, ROWS
 
         settings, corpus = self.settings, self.corpus
         own_stage = state.iteration >= self._of_model1
         kind = settings.model if own_stage else "model1"
-        constraint = settings.constraint if own_stage else "none"
+        constraint = settings.constraint if own_stage else settings.model1_constraint if state.iteration else "none"
         leave_out = settings.leave_out if state.iteration > self._of_model1 else 0.0
         model, own = self.estimate(state)
         self._last = None
@@ -348,7 +354,7 @@ class Training:
         counts = state.counts
         counts[:] = 0
         others = no_counts(corpus, self.stems)
-        jumped, sums = np.zeros((2, 4, BUCKETS)), np.zeros(3)
+        jumped, sums = np.zeros((2, ROWS, BUCKETS)), np.zeros(3)
         done = 0
         self.on_shard(0.0)
         for found in self.engine.map(work, range(len(corpus.shards))):
@@ -359,13 +365,15 @@ class Training:
                 done += 1
             found.keep()
             self.on_shard(done / len(corpus.shards))
-        jumps, first, diagonal = state.jumps, state.first, state.diagonal
+        jumps, first, last, diagonal = state.jumps, state.first, state.last, state.diagonal
         if kind == "hmm":
             jumps = _maximised(jumped[:, 0], jumped[:, 1], jumps)
             first = _maximised(jumped[:, 2, :FIRST], jumped[:, 3, :FIRST], first)
+            if settings.final:
+                last = _maximised(jumped[:, 4, :FIRST], jumped[:, 5, :FIRST], last)
         elif kind == "model2":
             diagonal = _maximised(jumped[:, 0], jumped[:, 1], diagonal)
-        after = State(state.iteration + 1, counts, others, jumps, first, diagonal, state.evidence)
+        after = State(state.iteration + 1, counts, others, jumps, first, last, diagonal, state.evidence)
         return after, Info(sums[0] / self.n_pairs, sums[1] / self.n_pairs)
 
     def _keeps(self, iteration: int) -> bool:
@@ -442,7 +450,7 @@ class Training:
             corpus.rows, corpus.columns, weights,
             np.append(mass, 1.0).astype(np.float32), np.append(columns, 1.0).astype(np.float32),
             nulls[0], nulls[1], null_mass,
-            state.jumps, state.first, state.diagonal,
+            state.jumps, state.first, state.last, state.diagonal,
         )  # fmt: skip
         return model, (*own, *self.shares, pull if corpus.least > 1 else np.zeros((0, 2), np.float32))
 
@@ -531,7 +539,7 @@ class Training:
         return State(int(meta["iteration"]), others=others, evidence=kept, **{name: found[name] for name in _DUMPED})
 
 
-_DUMPED = ("counts", "jumps", "first", "diagonal")
+_DUMPED = ("counts", "jumps", "first", "last", "diagonal")
 
 
 def no_counts(corpus: Corpus, stems: Stems | None) -> Others:
@@ -686,8 +694,9 @@ def expect(
 
     found: tuple[NDArray[np.float64], NDArray[np.float64]] = kernel.expect(
         kernel.MODELS[kind], kernel.MODES[constraint], pairs, parameters, 0, len(pairs.cell_offsets) - 1,
-        settings.max_length, settings.dual_steps, settings.dual_rate, settings.dual_tolerance, np.float32(leave_out),
-        learn, before, evidence.posterior, (evidence.source_null, evidence.target_null), evidence.scores, least,
+        settings.learnt_length if learn else settings.max_length, settings.dual_steps, settings.dual_rate,
+        settings.dual_tolerance, settings.dual_search == "adaptive", np.float32(leave_out), learn, before,
+        evidence.posterior, (evidence.source_null, evidence.target_null), evidence.scores, least,
     )  # fmt: skip
     return found
 

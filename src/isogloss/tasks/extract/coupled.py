@@ -112,9 +112,9 @@ class CoupledFeatures:
     def n_weights(self) -> int:
         return max((stop for _, stop in self.borders.values()), default=0)
 
-    def scorers(self, problem: Problem) -> dict[str, TemplateScorer]:
+    def scorers(self, problem: Problem) -> dict[str, TemplateScorer | RowScorer]:
         """Of some sentences."""
-        found: dict[str, TemplateScorer] = {}
+        found: dict[str, TemplateScorer | RowScorer] = {}
         for name, own in self.templates.items():
             parts, numbering = problem.parts(name), self.numberings[name]
             if name == "label":

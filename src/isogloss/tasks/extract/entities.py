@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from os import PathLike
 from typing import Any, ClassVar, Self
@@ -41,7 +41,7 @@ from isogloss.tasks.extract.options import RATES, EntityOptions
 __all__ = ["EntityTagger"]
 
 PIECE = 256
-"""Sentences whose scores are in memory together."""
+"""Sentences whose spans and scores are in memory together."""
 LISTED = 5
 """Types that explanations list with their probabilities."""
 Given = Mentions | Text
@@ -60,7 +60,7 @@ class EntityTagger(EntityOptions):
 
     Parameters
     ----------
-    model : "chain" or "segments"
+    model : "segments" or "chain"
     trainer : "likelihood", "mira" or "perceptron"
         What is learnt: probabilities of names, or margins.
     decoder : "mbr" or "map", optional
@@ -243,11 +243,11 @@ class EntityTagger(EntityOptions):
         return AdaGrad(likely, rate=self.step_length, l2=float(self.l2), **passing)
 
     def _held_out(self, unfinished: FittedNames, dev: Mentions) -> Callable[[NDArray[Any]], float]:
-        model = unfinished.model(self._as_seen(dev))
+        models = list(self._models(dev, unfinished))
 
         def f1(weights: NDArray[Any]) -> float:
             learnt = replace(unfinished, weights=np.asarray(weights, np.float32))
-            found = [names for some, _ in self._found(model, learnt) for names in some]
+            found = [names for some, _ in self._found(models, learnt) for names in some]
             return float(score_entities(dev.with_entities(found), dev, bootstrap=0).f1)
 
         return f1
@@ -264,8 +264,7 @@ class EntityTagger(EntityOptions):
         names: list[list[Entity]] = []
         sure: list[list[float]] = []
         with using_threads(self.threads):
-            model = learnt.model(self._as_seen(mentions))
-            for some, posteriors in self._found(model, learnt, confidence):
+            for some, posteriors in self._found(self._models(mentions, learnt), learnt, confidence):
                 names += some
                 if posteriors is not None:
                     sure += [_chances(own, row, learnt.labels) for own, row in zip(some, posteriors, strict=True)]
@@ -278,9 +277,9 @@ class EntityTagger(EntityOptions):
         """
         learnt = self._learnt
         with using_threads(self.threads):
-            model = learnt.model(self._as_seen(as_mentions(text)))
+            models = self._models(as_mentions(text), learnt)
             return [
-                np.array(one) for batch in _batches(model, learnt) for one in name_posteriors(batch, learnt.longest)
+                np.array(one) for batch in _batches(models, learnt) for one in name_posteriors(batch, learnt.longest)
             ]
 
     def score(self, mentions: Mentions) -> EntityScore:
@@ -333,12 +332,17 @@ class EntityTagger(EntityOptions):
     def _as_seen(self, mentions: Mentions) -> Seen:
         return seen_words(mentions, tags=self.tags == "given")
 
+    def _models(self, mentions: Mentions, learnt: FittedNames) -> Iterator[Any]:
+        """Models of all sentences, some at a time: there are many spans."""
+        for start in range(0, len(mentions), PIECE):
+            yield learnt.model(self._as_seen(mentions.part(start, start + PIECE)))
+
     def _found(
-        self, model: Any, learnt: FittedNames, confidence: bool = False
+        self, models: Iterable[Any], learnt: FittedNames, confidence: bool = False
     ) -> Iterator[tuple[list[list[Entity]], Stack | None]]:
         """Names of all sentences, some at a time, and posteriors of spans if they are asked for."""
         labels, longest = learnt.labels, learnt.longest
-        for batch in _batches(model, learnt):
+        for batch in _batches(models, learnt):
             if self.choosing == "mbr":
                 posteriors = name_posteriors(batch, longest)
                 yield chosen_names(posteriors, float(self.threshold), labels), posteriors
@@ -396,10 +400,10 @@ class EntityTagger(EntityOptions):
         return tagger
 
 
-def _batches(model: Any, learnt: FittedNames) -> Iterator[Any]:
-    """Distributions of all sentences, some at a time."""
-    for start in range(0, len(model), PIECE):
-        yield model.batch(learnt.weights, np.arange(start, min(len(model), start + PIECE)))
+def _batches(models: Iterable[Any], learnt: FittedNames) -> Iterator[Any]:
+    """Distributions of the sentences of each model."""
+    for model in models:
+        yield model.batch(learnt.weights, np.arange(len(model)))
 
 
 def _shortened(entities: tuple[Entity, ...], longest: int) -> list[Entity]:

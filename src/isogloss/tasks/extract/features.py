@@ -79,7 +79,8 @@ def seen_words(mentions: Mentions, *, tags: bool) -> Seen:
     ids, vocabulary = mentions.columns["form"]
     first = np.zeros(mentions.n_words, np.int64)
     first[mentions.offsets[:-1][mentions.lengths > 0]] = 1
-    codes = {name: table[ids] for name, table in word_codes(vocabulary.types).items()}
+    used, at = np.unique(ids, return_inverse=True)
+    codes = {name: table[at] for name, table in word_codes([vocabulary[number] for number in used.tolist()]).items()}
     if tags:
         if "tag" not in mentions.columns:
             raise MentionsError(

@@ -12,7 +12,7 @@ from isogloss.estimator import THREADS, Estimator, option
 
 __all__ = ["DECODERS", "MODELS", "RATES", "EntityOptions"]
 
-MODELS = ("chain", "segments")
+MODELS = ("segments", "chain")
 RATES = {"likelihood": 0.1, "mira": 0.05, "perceptron": 1.0}
 """Trainers, and the length of their steps."""
 DECODERS = ("mbr", "map")
@@ -24,8 +24,8 @@ class EntityOptions(Estimator):
     _title: ClassVar[str] = "EntityTagger"
 
     model: str = option(
-        default="chain", choices=MODELS,
-        help="Tag words as beginning or continuing a name (chain), or score names as a whole as well (segments).",
+        default="segments", choices=MODELS, kw_only=False,
+        help="Score words and names as a whole (segments), or words alone, as beginning or continuing a name (chain).",
     )  # fmt: skip
     trainer: str = option(
         default="likelihood", choices=tuple(RATES),
@@ -37,7 +37,7 @@ class EntityOptions(Estimator):
         "likelihood and map for margins if not given.",
     )  # fmt: skip
     threshold: float = option(
-        default=0.4, least=0, below=1,
+        default=0.35, least=0, below=1,
         needs=({"decoder": ("mbr",)}, {"decoder": (None,), "trainer": ("likelihood",)}),
         help="What a name costs with decoder mbr: more gives fewer and surer ones.",
     )  # fmt: skip

@@ -156,7 +156,7 @@ class RoleLabeller(RoleOptions):
         progress = progress or QuietProgress()
         given = _checked(propositions, "fit", heads=self.syntax in ("given", "joint"))
         held_out = None if dev is None else _checked(dev, "fit", heads=self.syntax == "given")
-        keeping = Keeping.of(checkpoint, resume, self.options_, [given.treebank, None])
+        keeping = Keeping.of(checkpoint, resume, self.options_, [given, held_out])
         if not given.n_arguments:
             raise TreebankError(
                 f"{given.name}: no predicate has an argument, so there is nothing to learn. Is it the right file?"

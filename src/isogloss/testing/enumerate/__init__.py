@@ -15,6 +15,7 @@ from isogloss.testing.enumerate.base import BruteForce, brute_force
 from isogloss.testing.enumerate.brackets import all_spans, bracketings, brute_force_brackets, brute_force_spans
 from isogloss.testing.enumerate.chains import brute_force_chain, brute_force_factored, chain_parts, chains
 from isogloss.testing.enumerate.factors import assignments, brute_force_factors, brute_force_messages, having
+from isogloss.testing.enumerate.grammars import brute_force_cfg, derivations
 from isogloss.testing.enumerate.hidden import brute_force_hidden
 from isogloss.testing.enumerate.itg import brute_force_itg, is_block_itg, itg_alignments, itg_kinds
 from isogloss.testing.enumerate.lattices import (
@@ -45,6 +46,7 @@ __all__ = [
     "brute_force",
     "brute_force_alignments",
     "brute_force_brackets",
+    "brute_force_cfg",
     "brute_force_chain",
     "brute_force_factored",
     "brute_force_factored_lattice",
@@ -61,6 +63,7 @@ __all__ = [
     "brute_force_valence",
     "chain_parts",
     "chains",
+    "derivations",
     "grandparent_parts",
     "having",
     "is_block_itg",

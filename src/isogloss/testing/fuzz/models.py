@@ -198,7 +198,8 @@ def constituents() -> Constituents:
 def _constituency(**options: Any) -> Any:
     from isogloss.tasks.parse.constituency import ConstituencyParser
 
-    return ConstituencyParser(iterations=2, **options).fit(constituents())
+    passes: dict[str, Any] = {} if options.get("model") == "grammar" else {"iterations": 2, "min_count": 2}
+    return ConstituencyParser(**passes, **options).fit(constituents())
 
 
 @cache
@@ -281,7 +282,16 @@ def _roles(**options: Any) -> Any:
 MODELS: dict[str, Callable[[], Any]] = {
     "align.hmm": partial(_aligner, "HMMAligner"),
     "align.hmm/viterbi": partial(_aligner, "HMMAligner", symmetrise="grow-diag-final-and", decode="viterbi"),
-    "align.hmm/bijective": partial(_aligner, "HMMAligner", constraint="bijective", lowercase=False),
+    "align.hmm/bijective": partial(
+        _aligner,
+        "HMMAligner",
+        constraint="bijective",
+        lowercase=False,
+        threshold="points",
+        symmetrise="union",
+        null="length",
+        final=True,
+    ),
     "align.model1": partial(_aligner, "Model1Aligner"),
     "align.model2": partial(_aligner, "Model2Aligner"),
     "align.matching": partial(_supervised, "MatchingAligner"),
@@ -312,8 +322,10 @@ MODELS: dict[str, Callable[[], Any]] = {
     "parse.dependency/tags": partial(_parser, order=1, tags="predicted"),
     "constituency.span/1": partial(_constituency, order=1, prune=0.0),
     "constituency.span/2": partial(_constituency, order=2),
+    "constituency.span/grammar": partial(_constituency, model="grammar", cycles=1, grammars=2),
+    "constituency.span/both": partial(_constituency, model="both", cycles=1, grammars=1, tags="gold", order=1),
     "constituency.span/gold": partial(_constituency, order=2, tags="gold", decoder="map"),
-    "extract.entities/chain": partial(_entities, tags="given"),
+    "extract.entities/chain": partial(_entities, model="chain", tags="given"),
     "extract.entities/segments": partial(_entities, model="segments", longest=3),
     "extract.relations/none": partial(_relations, syntax="none", features="pairs"),
     "extract.relations/given": partial(_relations, syntax="given"),

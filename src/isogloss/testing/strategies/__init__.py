@@ -5,6 +5,7 @@ from isogloss.testing.strategies.base import numbers, pair_sizes
 from isogloss.testing.strategies.brackets import bracket_scores, span_scores
 from isogloss.testing.strategies.chains import FactoredInputs, chain_scores, factored_inputs
 from isogloss.testing.strategies.factors import FactorTree, factor_trees, log_odds, log_weights
+from isogloss.testing.strategies.grammars import CfgInputs, cfg_inputs
 from isogloss.testing.strategies.itg import ItgInputs, itg_inputs
 from isogloss.testing.strategies.lattices import LatticeInputs, lattice_inputs
 from isogloss.testing.strategies.matchings import MatchingInputs, matching_inputs
@@ -13,6 +14,7 @@ from isogloss.testing.strategies.valence import ValenceInputs, valence_inputs
 
 __all__ = [
     "AlignmentInputs",
+    "CfgInputs",
     "FactorTree",
     "FactoredInputs",
     "ItgInputs",
@@ -22,6 +24,7 @@ __all__ = [
     "alignment_inputs",
     "alignment_pairs",
     "bracket_scores",
+    "cfg_inputs",
     "chain_scores",
     "factor_trees",
     "factored_inputs",

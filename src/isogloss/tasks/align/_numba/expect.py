@@ -6,14 +6,7 @@ for both directions, and sums of them are exact whatever the order. What an E-st
 evidence is left out, are the cells that are not 0 alone: for each pair a run of (gap, forward, backward), where the gap
 is how far the cell lies behind the one before (`keep_cells`).
 
-Symmetry [1]_ asks for the :math:`q` closest to both directional posteriors whose link marginals agree. Its dual is
-minimised by steps :math:`\lambda_{ij} \mathrel{+}= \eta\,(\overrightarrow{q}_{ij} - \overleftarrow{q}_{ij})`, that is
-by multiplying the emission of link (i, j) with :math:`w = e^{-\lambda_{ij}}` in one direction and dividing by it in the
-other.
-
-References
-----------
-.. [1] Graça, Ganchev and Taskar, CL 2010, section 3.4; the balanced dual of Ganchev et al., ACL 2008, section 3.
+Under symmetry and bijectivity posteriors are projected: the emissions are tilted by multipliers that `dual` looks for.
 """
 
 from __future__ import annotations
@@ -26,29 +19,34 @@ from numba import njit
 from isogloss.engine.threads import run_blocks
 from isogloss.structures._numba.jumps import (
     BUCKETS,
+    ROWS,
     backward_pass,
     first_weights,
     forward_pass,
     independent,
     jump_counts,
     jump_norms,
+    last_weights,
     log_likelihood,
     padded,
     viterbi,
 )
-from isogloss.structures._numba.lanes import (
-    WIDTH,
-    divide,
-    largest,
-    load,
-    maximum,
-    multiply,
-    multiply_add,
-    prefetch,
-    splat,
-    store,
-    subtract,
-    total,
+from isogloss.structures._numba.lanes import WIDTH, largest, load, maximum, multiply, prefetch, splat, store
+from isogloss.tasks.align._numba.dual import (
+    MEMORY,
+    MODES,
+    RECENT,
+    aim,
+    along,
+    bijective_step,
+    bound_of,
+    multipliers,
+    remember,
+    shift,
+    slopes,
+    symmetric_step,
+    tilt,
+    turn,
 )
 
 __all__ = [
@@ -65,12 +63,13 @@ __all__ = [
 ]
 
 MODELS = {"model1": 1, "model2": 2, "hmm": 3}
-MODES = {"none": 0, "agreement": 1, "bijective": 2, "symmetric": 3}
 _MODEL2, _HMM = MODELS["model2"], MODELS["hmm"]
 _AGREEMENT, _BIJECTIVE, _SYMMETRIC = MODES["agreement"], MODES["bijective"], MODES["symmetric"]
 UNIT = 65535  # the whole number that stands for probability 1
 _FAR = 65535  # the longest gap between cells that are kept
 _TINY = np.float32(1e-9)
+_SHORTEST, _LONGEST = 1e-2, 1e2  # steps of the adaptive search
+_PAST = 0.9  # of the slope at its begin, how much a step may rise again at its end
 _KERNEL = {"cache": True, "nogil": True, "error_model": "numpy"}
 
 # A text as arrays: word numbers (-1: unknown), where sentences start, and the table entry of every cell (-1: none;
@@ -79,22 +78,24 @@ Pairs = namedtuple("Pairs", "source_ids source_offsets target_ids target_offsets
 
 # All that the E-step reads. `weights[entry]`: pseudo-counts of the pair, forward and backward, whose row sums are
 # `source_mass` and `target_mass`; `floor` stands for a pair without entry. `*_null`: pseudo-counts of null by type, and
-# `null_mass` their sums. The last element of what is listed by type is for unknown words. `jumps`, `first`, `diagonal`:
-# distortion, a row a direction. `own_*`: how much of the stem prior of a word is owed to each occurrence of its pair; a
-# row for each way to cut words to stems, as in `share_*`, which say how much of its stem a word is. `pull[g]`: the stem
-# prior of a pair of classes, of which a word has its share by the first way, for cells without entry.
+# `null_mass` their sums. The last element of what is listed by type is for unknown words. `jumps`, `first`, `last`,
+# `diagonal`: distortion, a row a direction. `p0`: the probability of null; 0 is 1 / (m + 1) where m words can be linked
+# to. `own_*`: how much of the stem prior of a word is owed to each occurrence of its pair; a row for each way to
+# cut words to stems, as in `share_*`, which say how much of its stem a word is. `pull[g]`: the stem prior of a pair of
+# classes, of which a word has its share by the first way, for cells without entry.
 Parameters = namedtuple(
     "Parameters",
-    "weights source_mass target_mass source_null target_null null_mass jumps first diagonal p0 floor "
+    "weights source_mass target_mass source_null target_null null_mass jumps first last diagonal p0 floor "
     "own_source own_target share_source share_target pull",
 )
 
 
-# Work space of a thread. Pairs of arrays are for the forward and the backward direction.
+# Work space of a thread. Pairs of arrays are for the forward and the backward direction. `search`: multipliers of a
+# projection; with an adaptive search, also the way that it goes, slopes, and steps before, in further rows.
 Space = namedtuple(
     "Space",
-    "emission null prior q tilted inverse first multiplier tilt turned mass real scale row beta leaving entering sums "
-    "logp",
+    "emission null prior q tilted inverse first last search tilt turned mass real scale row beta "
+    "leaving entering sums logp",
 )
 
 
@@ -271,92 +272,98 @@ def _diagonal_counts(weights, n, m, stride, posterior, counts):
 
 
 @njit(**_KERNEL)
-def _infer(model, emission, null, n, m, p0, jumps, inverse, first, prior, work, posterior):
+def _infer(model, emission, null, n, m, p0, jumps, inverse, first, last, prior, work, posterior):
     """Link posteriors of one direction; returns log p of the generated words (under the scaled emissions)."""
     stride = padded(m)
     if model != _HMM:
         return independent(emission, null, n, m, stride, prior, stride if model == _MODEL2 else 0, p0, posterior)
     mass, real, scale, row, beta = work
-    z = forward_pass(emission, null, n, m, stride, jumps, inverse, first, p0, mass, real, scale, row)
-    backward_pass(emission, null, n, m, stride, jumps, inverse, p0, z, real, scale, row, beta, posterior)
+    z = forward_pass(emission, null, n, m, stride, jumps, inverse, first, last, p0, mass, real, scale, row)
+    backward_pass(emission, null, n, m, stride, jumps, inverse, last, p0, z, real, scale, row, beta, posterior)
     return log_likelihood(z, scale, n)
 
 
-@njit(**_KERNEL)
-def _exponential(x):
-    """exp of every lane, for |x| up to about 8: (sum of x^k / (16^k k!))^16."""
-    one = splat(np.float32(1.0))
-    y = multiply(x, splat(np.float32(1.0 / 16.0)))
-    v = multiply_add(y, splat(np.float32(1.0 / 24.0)), splat(np.float32(1.0 / 6.0)))
-    v = multiply_add(y, v, splat(np.float32(0.5)))
-    v = multiply_add(y, v, one)
-    v = multiply_add(y, v, one)
-    v = multiply(v, v)
-    v = multiply(v, v)
-    v = multiply(v, v)
-    return multiply(v, v)
-
-
-@njit(**_KERNEL)
-def _symmetric_step(n, m, rate, space):
-    """One step on the dual: tilt both emissions towards each other; returns the squared distance before the step."""
-    wide, high = padded(m), padded(n)
-    qf, qb = space.q
-    for i in range(n):
-        for j in range(m):
-            space.turned[i * wide + j] = qf[j * high + i]
-        for j in range(m, wide):
-            space.turned[i * wide + j] = 0.0
-    speed = splat(np.float32(rate))
-    sums = splat(np.float32(0.0))
-    for i in range(n):
-        for j in range(i * wide, (i + 1) * wide, WIDTH):
-            gap = subtract(load(qb, j), load(space.turned, j))
-            sums = multiply_add(gap, gap, sums)
-            w = multiply(load(space.tilt, j), _exponential(multiply(speed, gap)))
-            store(space.tilt, j, w)
-            store(space.tilted[1], j, divide(load(space.emission[1], j), w))
-    for j in range(m):
-        for i in range(n):
-            space.tilted[0][j * high + i] = space.emission[0][j * high + i] * space.tilt[i * wide + j]
-    return total(sums)
-
-
-@njit(**_KERNEL)
-def _bijective_step(n, m, rate, space):
-    """Projected gradient step for E[uses of each generating word] <= 1; returns the largest excess before the step."""
-    worst = 0.0
+@njit(**_KERNEL, inline="always")  # a call hands all arrays of the space over, which takes longer than a short pair
+def _infer_both(model, emission, n, m, p, p0, space):
+    """Link posteriors of both directions; returns the sum of log p."""
+    work = (space.mass, space.real, space.scale, space.row, space.beta)
     for d in range(2):
-        stride, q, multiplier = padded(m[d]), space.q[d], space.multiplier[d]
-        for j in range(m[d]):
-            uses = 0.0
-            for t in range(n[d]):
-                uses += q[t * stride + j]
-            if uses > 1.0 or multiplier[j] > 0.0:
-                worst = max(worst, abs(uses - 1.0))
-            multiplier[j] = max(0.0, multiplier[j] + rate * (uses - 1.0))
-            factor = np.float32(np.exp(-multiplier[j]))
-            for t in range(n[d]):
-                space.tilted[d][t * stride + j] = space.emission[d][t * stride + j] * factor
-    return worst
+        space.logp[d] = _infer(
+            model, emission[d], space.null[d], n[d], m[d], p0[d], p.jumps[d], space.inverse[d], space.first[d],
+            space.last[d], space.prior[d], work, space.q[d],
+        )  # fmt: skip
+    return space.logp[0] + space.logp[1]
+
+
+@njit(**_KERNEL)
+def _null_weights(p0, m):
+    """The probability of null in both directions."""
+    return (p0, p0) if p0 > 0.0 else (1.0 / (m[0] + 1), 1.0 / (m[1] + 1))
+
+
+@njit(**_KERNEL)
+def _descend(model, mode, n, m, p, p0, steps, rate, tolerance, space):
+    """The adaptive search of `dual`, of at most so many inferences; returns log p of the last."""
+    size = multipliers(mode, m)
+    multiplier, way, slope, before = (
+        space.search[0, :size], space.search[1, :size], space.search[2, :size], space.search[3, :size],
+    )  # fmt: skip
+    steps_gone, changes = space.search[4 : 4 + MEMORY, :size], space.search[4 + MEMORY :, :size]
+    products, recent = np.empty(MEMORY), np.full(RECENT, -np.inf)
+    multiplier[:] = 0.0
+    value = recent[0] = space.logp[0] + space.logp[1]
+    apart = slopes(mode, n, m, multiplier, slope, space.q)
+    length, used, accepted, known = rate, 0, 1, 0
+    while apart >= tolerance and used < steps:
+        if known > 0:
+            down, squared = turn(known, multiplier, slope, way, steps_gone, changes, products)
+        if known == 0 or down >= 0.0:
+            known = 0
+            down, squared = aim(mode, length, multiplier, slope, way)
+        if down >= 0.0:
+            break
+        before[:] = slope
+        part, top = 1.0, recent.max() if mode == _BIJECTIVE else recent[(accepted - 1) % RECENT]
+        shift(part, multiplier, way)
+        while True:
+            linear = tilt(mode, n, m, multiplier, space.emission, space.tilt, space.tilted)
+            value = _infer_both(model, space.tilted, n, m, p, p0, space)
+            used += 1
+            apart = slopes(mode, n, m, multiplier, slope, space.q)
+            ahead = along(way, slope)
+            noise = 1e-6 * (1.0 + abs(value))
+            is_low = value + linear <= top + 1e-4 * part * down + noise
+            if (is_low and ahead <= -_PAST * down) or apart < tolerance or used == steps or part < 1e-3:
+                break
+            shorter = part * min(0.5, max(0.1, down / (down - ahead)))
+            shift(shorter - part, multiplier, way)
+            part = shorter
+        recent[accepted % RECENT] = value + linear
+        accepted += 1
+        length = min(_LONGEST, max(_SHORTEST, part * squared / max(1e-12, ahead - down)))
+        if mode == _SYMMETRIC:
+            known = remember(known, part, way, slope, before, steps_gone, changes, products)
+    return value
 
 
 @njit(**_KERNEL)
 def _one_pair(
-    model, mode, pairs, p, s, steps, rate, tolerance, leave_out, learn, least, starts, kept, nulls, posterior,
+    model, mode, pairs, p, s, steps, rate, tolerance, adaptive, leave_out, learn, least, starts, kept, nulls, posterior,
     new_nulls, space, counts,
 ):  # fmt: skip
     """Constrained posteriors of pair s; returns (forward log p, backward log p, bound on the objective, violation)."""
     a = pairs.source_offsets[s + 1] - pairs.source_offsets[s]
     b = pairs.target_offsets[s + 1] - pairs.target_offsets[s]
     n, m = (b, a), (a, b)  # generated words and the positions they choose from, forward and backward
-    p0 = np.float32(p.p0)
+    weights = _null_weights(p.p0, m)
+    p0 = (np.float32(weights[0]), np.float32(weights[1]))
     work = (space.mass, space.real, space.scale, space.row, space.beta)
     logs = _gather(pairs, p, s, leave_out, starts, kept, nulls, space)
     for d in range(2):
         if model == _HMM:
             jump_norms(p.jumps[d], m[d], space.inverse[d])
             first_weights(p.first[d], m[d], space.first[d])
+            last_weights(p.last[d], m[d], space.last[d])
         elif model == _MODEL2:
             _diagonal_prior(p.diagonal[d], n[d], m[d], padded(m[d]), space.prior[d])
         else:
@@ -367,30 +374,32 @@ def _one_pair(
         _copy(space.emission[0], space.tilted[0], b * padded(a))
         _copy(space.emission[1], space.tilted[1], a * padded(b))
         _fill(space.tilt, a * padded(b), np.float32(1.0))
-        _fill(space.multiplier[0], a, np.float32(0.0))
-        _fill(space.multiplier[1], b, np.float32(0.0))
-    plain, last = (0.0, 0.0), (0.0, 0.0)
+        space.search[0, : padded(a) + padded(b)] = 0.0
+    plain, value = (0.0, 0.0), 0.0
     done = False
     at_once = learn and budget == 0 and model == _HMM
-    for step in range(budget + 1):
+    fixed = 0 if adaptive else budget
+    for step in range(fixed + 1):
         for d in range(2):
             if at_once:
-                space.logp[d] = _infer_and_learn(d, tilted[d], n[d], m[d], p, p0, space, counts[d])
+                space.logp[d] = _infer_and_learn(d, tilted[d], n[d], m[d], p, p0[d], space, counts[d])
                 continue
             space.logp[d] = _infer(
-                model, tilted[d], space.null[d], n[d], m[d], p0, p.jumps[d], space.inverse[d], space.first[d],
-                space.prior[d], work, space.q[d],
+                model, tilted[d], space.null[d], n[d], m[d], p0[d], p.jumps[d], space.inverse[d], space.first[d],
+                space.last[d], space.prior[d], work, space.q[d],
             )  # fmt: skip
-        last = (space.logp[0], space.logp[1])
+        value = space.logp[0] + space.logp[1]
         if step == 0:
-            plain = last
-        if done or step == budget:
+            plain = (space.logp[0], space.logp[1])
+        if done or step == fixed:
             break
         if mode == _SYMMETRIC:
-            done = _symmetric_step(a, b, rate, space) < tolerance * tolerance
+            done = symmetric_step(a, b, rate, space) < tolerance * tolerance
         else:
-            done = _bijective_step(n, m, rate, space) < tolerance
-    bound, violation = _bound(mode, budget, a, b, last[0] + last[1], space)
+            done = bijective_step(n, m, rate, space) < tolerance
+    if adaptive and budget > 0:
+        value = _descend(model, mode, n, m, p, p0, budget, rate, tolerance, space)
+    bound, violation = bound_of(mode, budget, a, b, value, space)
     if learn and not at_once:
         _learn(model, tilted, n, m, p, p0, space, counts)
     _write(mode, pairs, s, a, b, space.q[0], space.q[1], least, posterior, new_nulls)
@@ -410,51 +419,17 @@ def _fill(target, size, value):
 
 
 @njit(**_KERNEL)
-def _bound(mode, budget, a, b, value, space):
-    r"""log p less the divergence of q, and how far q is from the constraint.
-
-    With emissions tilted by :math:`e^{-\lambda f}`, log p of the tilted model plus :math:`\lambda^\top E_q[f]` is
-    :math:`\log p - KL(q \,\|\, p)`.
-    """
-    wide, high = padded(b), padded(a)
-    qf, qb = space.q
-    violation = 0.0
-    if budget == 0:
-        return value, violation
-    if mode == _SYMMETRIC:
-        for i in range(a):
-            for j in range(b):
-                gap = qf[j * high + i] - qb[i * wide + j]
-                violation += gap * gap
-                value -= np.log(np.float64(space.tilt[i * wide + j])) * gap
-        return value, np.sqrt(violation)
-    for i in range(a):
-        uses = 0.0
-        for j in range(b):
-            uses += qf[j * high + i]
-        value += space.multiplier[0][i] * uses
-        violation = max(violation, uses - 1.0)
-    for j in range(b):
-        uses = 0.0
-        for i in range(a):
-            uses += qb[i * wide + j]
-        value += space.multiplier[1][j] * uses
-        violation = max(violation, uses - 1.0)
-    return value, violation
-
-
-@njit(**_KERNEL)
 def _infer_and_learn(d, emission, n, m, p, p0, space, counts):
     """Posteriors of one direction of the HMM, and its distortion counts; returns log p as `_infer` does."""
     stride = padded(m)
     z = forward_pass(
-        emission, space.null[d], n, m, stride, p.jumps[d], space.inverse[d], space.first[d], p0, space.mass, space.real,
-        space.scale, space.row,
+        emission, space.null[d], n, m, stride, p.jumps[d], space.inverse[d], space.first[d], space.last[d], p0,
+        space.mass, space.real, space.scale, space.row,
     )  # fmt: skip
     jump_counts(
-        emission, space.null[d], n, m, stride, p.jumps[d], space.inverse[d], p.first[d], space.first[d], p0, z,
-        space.mass, space.real, space.scale, space.row, space.beta, space.leaving, space.entering, space.sums,
-        space.q[d], counts,
+        emission, space.null[d], n, m, stride, p.jumps[d], space.inverse[d], p.first[d], space.first[d], p.last[d],
+        space.last[d], p0, z, space.mass, space.real, space.scale, space.row, space.beta, space.leaving,
+        space.entering, space.sums, space.q[d], counts,
     )  # fmt: skip
     return log_likelihood(z, space.scale, n)
 
@@ -464,7 +439,7 @@ def _learn(model, emission, n, m, p, p0, space, counts):
     """Distortion counts of both directions."""
     for d in range(2):
         if model == _HMM:
-            _infer_and_learn(d, emission[d], n[d], m[d], p, p0, space, counts[d])
+            _infer_and_learn(d, emission[d], n[d], m[d], p, p0[d], space, counts[d])
         elif model == _MODEL2:
             _diagonal_counts(p.diagonal[d], n[d], m[d], padded(m[d]), space.q[d], counts[d])
 
@@ -496,11 +471,12 @@ def _write(mode, pairs, s, n, m, qf, qb, least, posterior, nulls):
 
 
 @njit(**_KERNEL)
-def _space(n, m):
-    """Work space for pairs of up to n source and m target words."""
+def _space(n, m, adaptive):
+    """Work space for pairs of up to n source and m target words, perhaps with room for an adaptive search."""
     long = max(n, m)
     wide = padded(long)
     area = max(n * padded(m), m * padded(n))
+    searched = max(area, 2 * wide) if adaptive else 2 * wide
     return Space(
         (np.empty(area, np.float32), np.empty(area, np.float32)),
         (np.empty(long, np.float32), np.empty(long, np.float32)),
@@ -510,6 +486,7 @@ def _space(n, m):
         (np.empty(wide, np.float32), np.empty(wide, np.float32)),
         (np.empty(wide, np.float32), np.empty(wide, np.float32)),
         (np.empty(wide, np.float32), np.empty(wide, np.float32)),
+        np.empty((4 + 2 * MEMORY if adaptive else 1, searched), np.float32),
         np.empty(area, np.float32),
         np.empty(area, np.float32),
         np.empty(area, np.float32),
@@ -532,8 +509,8 @@ def _fixed(value):
 
 @njit(**_KERNEL)
 def _work(
-    block, count, model, mode, pairs, p, start, stop, limit, steps, rate, tolerance, leave_out, learn, least, starts,
-    kept, nulls, posterior, new_nulls, scores, counts, sums,
+    block, count, model, mode, pairs, p, start, stop, limit, steps, rate, tolerance, adaptive, leave_out, learn, least,
+    starts, kept, nulls, posterior, new_nulls, scores, counts, sums,
 ):  # fmt: skip
     """Every `count`-th pair from start + block on, in one work space."""
     n = m = 1
@@ -542,22 +519,23 @@ def _work(
         b = pairs.target_offsets[s + 1] - pairs.target_offsets[s]
         if a <= limit and b <= limit:
             n, m = max(n, a), max(m, b)
-    space = _space(n, m)
-    own = np.zeros((2, 4, BUCKETS))
+    space = _space(n, m, adaptive)
+    own = np.zeros((2, ROWS, BUCKETS))
     for s in range(start + block, stop, count):
         a = pairs.source_offsets[s + 1] - pairs.source_offsets[s]
         b = pairs.target_offsets[s + 1] - pairs.target_offsets[s]
         if a == 0 or b == 0 or a > limit or b > limit:
+            posterior[pairs.cell_offsets[s] : pairs.cell_offsets[s + 1]] = 0
             continue
         own[:] = 0.0
         forward, backward, bound, violation = _one_pair(
-            model, mode, pairs, p, s, steps, rate, tolerance, leave_out, learn, least, starts, kept, nulls, posterior,
-            new_nulls, space, own,
+            model, mode, pairs, p, s, steps, rate, tolerance, adaptive, leave_out, learn, least, starts, kept, nulls,
+            posterior, new_nulls, space, own,
         )  # fmt: skip
         scores[s, 0], scores[s, 1] = forward, backward
         if learn:
             for d in range(2):
-                for k in range(4):
+                for k in range(ROWS):
                     for bucket in range(BUCKETS):
                         counts[block, d, k, bucket] += _fixed(own[d, k, bucket])
         sums[block, 0] += _fixed(bound)
@@ -578,22 +556,24 @@ def no_evidence(pairs):
 
 
 def expect(
-    model, mode, pairs, p, start, stop, limit, steps, rate, tolerance, leave_out, learn, before, posterior, nulls,
-    scores, least=1,
+    model, mode, pairs, p, start, stop, limit, steps, rate, tolerance, adaptive, leave_out, learn, before, posterior,
+    nulls, scores, least=1,
 ):  # fmt: skip
     """E-step over pairs start..stop-1, on threads.
 
     `before` is what these pairs put into the table: (starts, kept) as `keep_cells` gives them and the null posteriors;
     `no_evidence` where nothing is left out. Pairs with an empty side, or a side of more than `limit` words, are passed
-    over (their posteriors stay as they are). Fills `posterior` uint16[n_cells, 2], where cells that are below `least`
-    units in both directions are 0, `nulls` (source, target) and scores[pair] = (forward, backward log p). Returns the
-    distortion counts of both directions [2, 4, BUCKETS], and the sums of bounds, of violations and of pairs.
+    over: their posteriors are 0. `steps`, `rate`, `tolerance` and `adaptive` are of the search for multipliers, see
+    `dual`. Fills `posterior` uint16[n_cells, 2], where cells that are below `least` units in both directions are 0,
+    `nulls` (source, target) and scores[pair] = (forward, backward log p). Returns the distortion counts of both
+    directions [2, ROWS, BUCKETS], and the sums of bounds, of violations and of pairs.
     """
     count = _blocks_for(start, stop)
-    counts, sums = np.zeros((count, 2, 4, BUCKETS)), np.zeros((count, 3))
+    counts, sums = np.zeros((count, 2, ROWS, BUCKETS)), np.zeros((count, 3))
     run_blocks(
         _work, count, model, mode, pairs, p, start, stop, limit, steps, float(rate), float(tolerance),
-        np.float32(leave_out), bool(learn), np.uint16(least), *before, posterior, nulls, scores, counts, sums,
+        bool(adaptive), np.float32(leave_out), bool(learn), np.uint16(least), *before, posterior, nulls, scores, counts,
+        sums,
     )  # fmt: skip
     return counts.sum(axis=0), sums.sum(axis=0)
 
@@ -675,20 +655,22 @@ def _best_paths(block, count, model, pairs, p, start, stop, limit, forward, back
         m = pairs.target_offsets[s + 1] - pairs.target_offsets[s]
         if n == 0 or m == 0 or n > limit or m > limit:
             continue
-        space = _space(n, m)
+        space = _space(n, m, False)
         none = np.empty(0, np.uint16)
         _gather(pairs, p, s, np.float32(0.0), np.empty(0, np.int64), none.reshape(0, 3), (none, none), space)
         ahead = forward[pairs.target_offsets[s] : pairs.target_offsets[s + 1]]
         back = backward[pairs.source_offsets[s] : pairs.source_offsets[s + 1]]
         sizes, paths = (m, n), (ahead, back)
+        p0 = _null_weights(p.p0, (n, m))
         for d in range(2):
             states = sizes[1 - d]
             if model == _HMM:
                 jump_norms(p.jumps[d], states, space.inverse[d])
                 first_weights(p.first[d], states, space.first[d])
+                last_weights(p.last[d], states, space.last[d])
                 viterbi(
                     space.emission[d], space.null[d], sizes[d], states, padded(states), p.jumps[d], space.inverse[d],
-                    space.first[d], p.p0, paths[d],
+                    space.first[d], space.last[d], p0[d], paths[d],
                 )  # fmt: skip
             else:
                 if model == _MODEL2:
@@ -697,7 +679,7 @@ def _best_paths(block, count, model, pairs, p, start, stop, limit, forward, back
                     _uniform_prior(states, space.prior[d])
                 apart = padded(states) if model == _MODEL2 else 0
                 _best_choices(
-                    space.emission[d], space.null[d], sizes[d], states, space.prior[d], apart, p.p0, paths[d]
+                    space.emission[d], space.null[d], sizes[d], states, space.prior[d], apart, p0[d], paths[d]
                 )  # fmt: skip
 
 

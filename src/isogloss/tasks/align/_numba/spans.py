@@ -175,21 +175,9 @@ def several(source_offsets, target_offsets, cell_offsets, p, threshold, source, 
 
 @njit(**_KERNEL)
 def _fill_pairs(
-    block,
-    count,
-    source_offsets,
-    target_offsets,
-    cell_offsets,
-    dice,
-    p,
-    a_share,
-    b_share,
-    a_several,
-    b_several,
-    starts,
-    out,
+    block, count, source_offsets, target_offsets, cell_offsets, dice, p, source_shares, target_shares, starts, out
 ):
-    width = 6 if p.size else 2
+    judges = source_shares.shape[1]
     for s in range(block, cell_offsets.size - 1, count):
         a, b, first = source_offsets[s], target_offsets[s], cell_offsets[s]
         n, m = source_offsets[s + 1] - a, target_offsets[s + 1] - b
@@ -203,26 +191,24 @@ def _fill_pairs(
                     two = one + down * m + right
                     if kind == 1:
                         one, two = one + 1, two - 1
-                    at = kind * width
-                    out[row, at] = 1.0
-                    out[row, at + 1] = min(dice[one], dice[two])
+                    out[row, 0] = 1.0
+                    out[row, 1] = min(dice[one], dice[two])
                     if p.size:
-                        out[row, at + 2] = min(p[one], p[two])
-                        out[row, at + 3] = p[one] * p[two]
-                        out[row, at + 4] = a_several[a + i] if kind == 2 else a_share[a + i, min(kind, 2)]
-                        out[row, at + 5] = b_several[b + j] if kind == 3 else b_share[b + j, min(kind, 2)]
+                        out[row, 2] = min(p[one], p[two])
+                        out[row, 3] = p[one] * p[two]
+                    for k in range(judges):
+                        out[row, 4 + 2 * k] = source_shares[a + i, k, kind]
+                        out[row, 5 + 2 * k] = target_shares[b + j, k, kind]
                     row += 1
 
 
-def fill_pairs(
-    source_offsets, target_offsets, cell_offsets, dice, p, a_share, b_share, a_several, b_several, starts, out
-):
-    """Features of pairs of neighbouring links, six columns for each of four patterns (two without posteriors `p`).
+def fill_pairs(source_offsets, target_offsets, cell_offsets, dice, p, source_shares, target_shares, starts, out):
+    """Features of pairs of neighbouring links: a constant, Dice, two of the posteriors `p`, and two for each judge.
 
-    Rows are in the order of `neighbour_pairs`: monotone, inverted, one to two, two to one. Shares float32[n_tokens, 3]
-    are of a word and the next; shares float32[n_tokens] are of a word's having several links.
+    Rows are in the order of `neighbour_pairs`: monotone, inverted, one to two, two to one. Shares float32[n_tokens,
+    n_judges, 4] say how often a word (and the next) goes with each pattern. Without posteriors there are no judges.
     """
     run_blocks(
-        _fill_pairs, blocks_for(cell_offsets.size - 1), source_offsets, target_offsets, cell_offsets, dice, p, a_share,
-        b_share, a_several, b_several, starts, out,
+        _fill_pairs, blocks_for(cell_offsets.size - 1), source_offsets, target_offsets, cell_offsets, dice, p,
+        source_shares, target_shares, starts, out,
     )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from isogloss.tasks.align.features.base import Floats
 from isogloss.tasks.align.features.statistics import without
 from isogloss.tasks.align.hmm import HMMAligner
 
-__all__ = ["Posteriors", "posteriors_of", "training_posterior"]
+__all__ = ["Posteriors", "consensus_of", "posteriors_of", "training_posteriors"]
 
 
 class Posteriors(NamedTuple):
@@ -70,11 +71,19 @@ def posteriors_of(aligner: HMMAligner, bitext: Bitext, corpus: Corpus, known: ND
     return Posteriors(cells * unit, nulls[0] * unit, nulls[1] * unit)
 
 
-def training_posterior(aligner: HMMAligner) -> Floats:
-    """Mean posterior of every cell of the text an aligner was trained on: float32[n_cells]."""
+def training_posteriors(aligner: HMMAligner) -> Floats:
+    """Posteriors in both directions of every cell of the text an aligner was trained on: float32[n_cells, 2].
+
+    The numbers are those that `posteriors_of` has for the same pairs.
+    """
     assert aligner._trained_on is not None
-    both = aligner._trained_on[1].evidence.posterior
-    mean: Floats = both.sum(axis=1, dtype=np.float32) / np.float32(2 * UNIT)
+    found: Floats = aligner._trained_on[1].evidence.posterior * np.float32(1.0 / UNIT)
+    return found
+
+
+def consensus_of(means: Sequence[Floats]) -> Floats:
+    """The mean of what several aligners say of every cell."""
+    mean: Floats = (sum(means[1:], start=means[0]) / np.float32(len(means))).astype(np.float32)
     return mean
 
 

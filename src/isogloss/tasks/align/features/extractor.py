@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from os import PathLike
+from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
@@ -22,9 +23,9 @@ from isogloss.tasks.align.corpus import Corpus
 from isogloss.tasks.align.features import keeping
 from isogloss.tasks.align.features.base import Floats, PairFeatures, PairView, PartFeatures
 from isogloss.tasks.align.features.blocks import LONGEST, Phrases, block_features
-from isogloss.tasks.align.features.evidence import Posteriors, posteriors_of, training_posterior
+from isogloss.tasks.align.features.evidence import Posteriors, consensus_of, posteriors_of, training_posteriors
 from isogloss.tasks.align.features.keeping import ALIGNERS, STEM
-from isogloss.tasks.align.features.neighbours import LinkHabits, fertility_features, link_pair_features
+from isogloss.tasks.align.features.neighbours import VERSIONS, LinkHabits, fertility_features, link_pair_features
 from isogloss.tasks.align.features.statistics import Known, Statistics, cut_words, joined
 from isogloss.tasks.align.features.table import (
     COLUMNS,
@@ -75,6 +76,9 @@ class FeatureExtractor(Estimator):
     lexical_pairs, lexical_words : int
         The set "lexical" has an indicator for each pair of so many of the most frequent words of both sides, and for
         each of so many of the most frequent words.
+    fertile_words : int
+        With the sets "lexical" and "pairs", further links of so many of the most frequent words of each side have an
+        indicator each.
     hmm : mapping
         Options of the `HMMAligner` behind the sets "hmm" and "stems".
     stems : sequence of int
@@ -126,6 +130,10 @@ class FeatureExtractor(Estimator):
     lexical_words: int = option(
         default=25, least=0, most=10_000, help="How many of the most frequent words have an indicator each."
     )
+    fertile_words: int = option(
+        default=100, least=0, most=10_000,
+        help="How many of the most frequent words have an indicator each where they have further links.",
+    )  # fmt: skip
     hmm: Mapping[str, Any] | None = option(
         default=None, kind=Mapping, help="Options of the HMMAligner behind the sets hmm and stems."
     )
@@ -142,7 +150,7 @@ class FeatureExtractor(Estimator):
     _extra_names: Sequence[tuple[str, ...]] = ()
     _frequent: Sequence[Vocabulary] = (Vocabulary([]), Vocabulary([]))
     _phrases: Phrases | None = None
-    _habits: LinkHabits | None = None
+    _habits: Mapping[str, LinkHabits] = MappingProxyType({})
 
     def check_params(self) -> None:
         """`ParameterError` for an option that makes no sense."""
@@ -186,16 +194,20 @@ class FeatureExtractor(Estimator):
             self.statistics_ = Statistics.of(corpus)
             self._known = Known.of(corpus)
             self._dictionary = None if self.lexicon is None else _dictionary(self.lexicon)
-            size = max(self.lexical_pairs, self.lexical_words) if "lexical" in self.sets else 0
+            further = self.fertile_words if "pairs" in self.sets else 0
+            size = max(self.lexical_pairs, self.lexical_words, further) if "lexical" in self.sets else 0
             self._frequent = [Vocabulary(self.statistics_.frequent(side, size)) for side in ("source", "target")]
             self._extra_names = self._names_of_extra(labelled)
-            self._phrases = self._habits = None
+            self._phrases, self._habits = None, {}
             if "blocks" in self.sets:
                 frequent = self.statistics_.frequent("source", 25), self.statistics_.frequent("target", 25)
                 self._phrases = Phrases.of(corpus, frequent)
             if "pairs" in self.sets and self._judge is not None:
-                judge = self.aligners_[self._judge]
-                self._habits = LinkHabits.of(corpus, training_posterior(judge), judge.threshold_)
+                judges = {name: self.aligners_[self._judge_of(name)] for name in self._judges}
+                self._habits = {
+                    name: LinkHabits.of(corpus, self._training_judgement(name), judge.threshold_)
+                    for name, judge in judges.items()
+                }
         return self
 
     @property
@@ -323,7 +335,7 @@ class FeatureExtractor(Estimator):
         found = copy(self)
         found.sets = tuple(sets)
         found._phrases = self._phrases if "blocks" in sets else None
-        found._habits = self._habits if "pairs" in sets else None
+        found._habits = self._habits if "pairs" in sets else {}
         return found
 
     def _further(self, table: Table, features: PairFeatures) -> dict[str, PartFeatures]:
@@ -379,7 +391,7 @@ class FeatureExtractor(Estimator):
                 table.believe(found, aligner.threshold_, f"{name}_mean")
         mean: Floats | None = None
         if means:
-            mean = (sum(means[1:], start=means[0]) / np.float32(len(means))).astype(np.float32)
+            mean = consensus_of(means)
             if "stems" in self.sets:
                 table.rate_links(mean, CONSENSUS)
         if "surroundings" in self.sets:
@@ -427,8 +439,9 @@ class FeatureExtractor(Estimator):
             return self._link_pairs(table, features)
 
     def _link_pairs(self, table: Table, features: PairFeatures) -> PartFeatures:
-        numbers, posterior = (table.source.numbers, table.target.numbers), self._judgement(features)
-        return link_pair_features(self._habits, table.corpus, numbers, table.inside, table.dice, posterior)
+        numbers, judges = (table.source.numbers, table.target.numbers), self._habits
+        found = {name: self._judgement(features, name) for name in judges}
+        return link_pair_features(judges, table.corpus, numbers, table.inside, table.dice, found)
 
     def fertility_features(self, bitext: BitextLike, features: PairFeatures) -> tuple[PartFeatures, PartFeatures]:
         """Features of a further link of each source word and of each target word, one row a word.
@@ -439,21 +452,48 @@ class FeatureExtractor(Estimator):
             return self._fertility(self._counted(bitext, features), features)
 
     def _fertility(self, table: Table, features: PairFeatures) -> tuple[PartFeatures, PartFeatures]:
-        numbers, posterior = (table.source.numbers, table.target.numbers), self._judgement(features)
+        numbers, habits = (table.source.numbers, table.target.numbers), self._habits.get("")
         counts = table.source.counts, table.target.counts
-        return fertility_features(self._habits, table.corpus, numbers, table.inside, counts, posterior)
+        posterior = None if habits is None else self._judgement(features)
+        common = self._fertile if "lexical" in self.sets else ()
+        return fertility_features(habits, table.corpus, numbers, table.inside, counts, posterior, common)
 
     @property
     def _judge(self) -> str | None:
         """The aligner whose posteriors count as links: the HMM, else Model 2, if there is one."""
         return next((name for name in ("hmm", "model2") if name in self.aligners_), None)
 
-    def _judgement(self, features: PairFeatures) -> Floats | None:
-        """The posterior of every cell that counts as a link, if there is an aligner to judge."""
-        if self._judge is None:
-            return None
-        wanted = (CONSENSUS if "stems" in self.sets else "hmm") if self._judge == "hmm" else "model2_mean"
+    @property
+    def _judges(self) -> tuple[str, ...]:
+        """Those by whom habits are counted: "", whose posteriors count as links, and versions of Model 2."""
+        return ("", *(VERSIONS if "model2" in self.aligners_ else ())) if self._judge is not None else ()
+
+    def _judge_of(self, name: str) -> str:
+        """The aligner behind a judge."""
+        assert self._judge is not None
+        return "model2" if name else self._judge
+
+    def _judgement(self, features: PairFeatures, name: str = "") -> Floats:
+        """What a judge says of every cell of a text."""
+        own = {"hmm": CONSENSUS if "stems" in self.sets else "hmm", "model2": "model2_mean"}
+        wanted = name or own[self._judge_of(name)]
         return np.ascontiguousarray(features.links[:, features.column(wanted)])
+
+    def _training_judgement(self, name: str) -> Floats:
+        """The same of every cell of the text that was fitted, by the same arithmetic."""
+        both = training_posteriors(self.aligners_[self._judge_of(name)])
+        if name:
+            return np.ascontiguousarray({**dict(zip(VERSIONS, both.T)), VERSIONS[2]: both[:, 0] * both[:, 1]}[name])
+        means = [both.mean(axis=1, dtype=np.float32)]
+        if self._judge == "hmm":
+            stems = (aligner for other, aligner in self.aligners_.items() if other.startswith(STEM))
+            means += [training_posteriors(aligner).mean(axis=1, dtype=np.float32) for aligner in stems]
+        return consensus_of(means)
+
+    @property
+    def _fertile(self) -> tuple[Vocabulary, ...]:
+        """The most frequent words of either side, whose further links have indicators."""
+        return tuple(Vocabulary(words.types[: self.fertile_words]) for words in self._frequent)
 
     def _counted(self, bitext: BitextLike, features: PairFeatures) -> Table:
         if "pairs" not in self.sets:

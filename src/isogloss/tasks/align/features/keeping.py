@@ -56,9 +56,8 @@ def arrays_of(extractor: FeatureExtractor) -> dict[str, NDArray[Any]]:
     found |= {
         f"phrases/{name}": array for name, array in (extractor._phrases.arrays() if extractor._phrases else {}).items()
     }
-    found |= {
-        f"habits/{name}": array for name, array in (extractor._habits.arrays() if extractor._habits else {}).items()
-    }
+    for judge, habits in extractor._habits.items():
+        found |= {f"{_place_of(judge)}{name}": array for name, array in habits.arrays().items()}
     words = dict(zip(("source_frequent", "target_frequent"), extractor._frequent, strict=True))
     if extractor._dictionary is not None:
         words |= {"source_dictionary": extractor._dictionary.source, "target_dictionary": extractor._dictionary.target}
@@ -66,6 +65,11 @@ def arrays_of(extractor: FeatureExtractor) -> dict[str, NDArray[Any]]:
     for name, listed in words.items():
         found[f"words/{name}"], found[f"words/{name}_offsets"] = store.pack_strings(listed)
     return found
+
+
+def _place_of(judge: str) -> str:
+    """Before the names of arrays that are a judge's."""
+    return f"habits_{judge}/" if judge else "habits/"
 
 
 Kind = TypeVar("Kind", bound="FeatureExtractor")
@@ -78,7 +82,8 @@ def restored(
 
     with store.reading("what this model knows of its features"):
         header = json.loads(arrays["header"].tobytes())
-        made = kind(**header["options"], extra=extra, threads=threads)
+        options = {"fertile_words": 0} | header["options"]  # earlier versions had no such words
+        made = kind(**options, extra=extra, threads=threads)
         made.check_params()
         made._extra_names = [texts(group, "extra") for group in header["extra"]]
         made.statistics_ = Statistics.from_arrays(store.unprefixed("counts/", arrays))
@@ -90,7 +95,10 @@ def restored(
         if "blocks" in made.sets:
             made._phrases = Phrases.from_arrays(store.unprefixed("phrases/", arrays), *sizes)
         if "pairs" in made.sets and made._judge is not None:
-            made._habits = LinkHabits.from_arrays(store.unprefixed("habits/", arrays), *sizes)
+            known = {judge: store.unprefixed(_place_of(judge), arrays) for judge in made._judges}
+            made._habits = {  # earlier versions had one judge
+                judge: LinkHabits.from_arrays(own, *sizes) for judge, own in known.items() if own or not judge
+            }
         words = check(arrays, _WORDS, "the frequent words of this model")
         made._frequent = [Vocabulary(words[name]) for name in _WORDS]
         made._dictionary = _dictionary(arrays)

@@ -2,31 +2,38 @@ r"""Features of pairs of neighbouring links, and of a word's further links, for 
 
 All are 0 or more, so that weights of 0 or more give scores of one sign. What an unsupervised aligner's posteriors say
 of a word type, or of a word and the next, is counted over the whole text: of n occurrences with h hits the share is
-:math:`(h + 2 h_0) / (n + 2)`, with :math:`h_0` the share over all of them. A pair of the text does not count its own.
+:math:`(h + 2 h_0) / (n + 2)`, with :math:`h_0` the share over all of them. A pair of the text does not count its own:
+what is taken out is what the same posteriors put in.
 
 References
 ----------
 Lacoste-Julien, Taskar, Klein and Jordan, Word Alignment via Quadratic Assignment, NAACL 2006, section 4. We differ:
-posteriors stand for links, and patterns are counted for a word and the next.
+posteriors stand for links, patterns are counted for a word and the next, and an indicator of each common word, whose
+weight gold decides, stands for whether gold ever had the word with several links.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isogloss.data import Vocabulary
 from isogloss.layout import COUNTS, Layout, Numbers, check, collect
 from isogloss.store import prefixed, unprefixed
 from isogloss.tasks.align.corpus import Corpus
 from isogloss.tasks.align.features.base import Floats, PartFeatures, starts_of
 
-__all__ = ["PATTERNS", "Habits", "LinkHabits", "fertility_features", "link_pair_features"]
+__all__ = ["PATTERNS", "VERSIONS", "Habits", "LinkHabits", "fertility_features", "link_pair_features"]
 
 PATTERNS = ("monotone", "inverted", "one_to_two", "two_to_one")
 """Of two links: i-j and (i+1)-(j+1); i-(j+1) and (i+1)-j; i-j and i-(j+1); i-j and (i+1)-j."""
+
+VERSIONS = ("model2_forward", "model2_backward", "model2_product")
+"""Model 2 in either direction, and both together, each of which judges how often a pattern occurs."""
 
 _WEIGHT = 2.0  # occurrences that the share over all words counts for
 _LAYOUT: Layout = {
@@ -163,18 +170,24 @@ def _seen(corpus: Corpus, posterior: Floats, threshold: float) -> tuple[tuple[Fl
 
 
 def link_pair_features(
-    habits: LinkHabits | None,
+    habits: Mapping[str, LinkHabits],
     corpus: Corpus,
     numbers: tuple[NDArray[np.int32], NDArray[np.int32]],
     inside: NDArray[np.bool_],
     dice: Floats,
-    posterior: Floats | None,
+    posteriors: Mapping[str, Floats],
 ) -> PartFeatures:
-    """Features of all pairs of neighbouring links, each pattern with columns of its own.
+    """Features of all pairs of neighbouring links.
 
-    For each of `PATTERNS`: a constant, the lesser Dice of the two links, and with an aligner's posteriors the lesser
-    posterior, their product, and how often the pattern occurs with the source word (and the next) and the target word
-    (and the next). Rows of a pair are in the order of `neighbour_pairs` with all four patterns.
+    A constant and the lesser Dice of the two links; with an aligner's posteriors the lesser posterior, their product,
+    and how often the pattern of the pair occurs with the source word (and the next) and the target word (and the next);
+    the last two again by each of `VERSIONS` that there is. Rows of a pair are in the order of `neighbour_pairs` with
+    all four patterns.
+
+    Parameters
+    ----------
+    habits, posteriors : mapping of str to LinkHabits, mapping of str to float32[n_cells]
+        By judge: "" is the one whose posteriors count as links.
     """
     from isogloss.tasks.align._numba.spans import fill_pairs
 
@@ -182,39 +195,42 @@ def link_pair_features(
     n, m = np.diff(pairs.source_offsets), np.diff(pairs.target_offsets)
     less_n, less_m = np.maximum(0, n - 1), np.maximum(0, m - 1)
     starts = starts_of(2 * less_n * less_m + n * less_m + less_n * m)
-    columns = ["", ":least_dice"]
-    shares: list[Floats] = [np.zeros((0, 3), np.float32)] * 2
-    several: list[Floats] = [np.zeros(0, np.float32)] * 2
-    p = np.zeros(0, np.float32)
-    if habits is not None and posterior is not None:
-        columns += [":least", ":product", ":source_share", ":target_share"]
-        p = posterior
-        hits, second = _seen(corpus, p, habits.threshold)
-        for k, (side, ids, offsets) in enumerate(
-            (
-                (habits.source, pairs.source_ids, pairs.source_offsets),
-                (habits.target, pairs.target_ids, pairs.target_offsets),
-            )
-        ):
-            own = np.repeat(inside, np.diff(offsets))
-            shares[k] = side.shares(numbers[k][ids], offsets, own, hits[k])
-            several[k] = side.multiples(numbers[k][ids], own, second[k])
-    names = tuple(f"{pattern}{column}" for pattern in PATTERNS for column in columns)
+    judges = [name for name in ("", *VERSIONS) if name in habits]
+    names = ["bias", "least_dice", *(("least", "product") if judges else ())]
+    names += [f"{name}{'_' if name else ''}{side}_share" for name in judges for side in ("source", "target")]
+    shares = [np.zeros((len(ids), len(judges), 4), np.float32) for ids in (pairs.source_ids, pairs.target_ids)]
+    for k, name in enumerate(judges):
+        for side, found in enumerate(_pattern_shares(habits[name], corpus, numbers, inside, posteriors[name])):
+            shares[side][:, k] = found
     values = np.zeros((starts[-1], len(names)), np.float32)
+    p = posteriors[""] if judges else np.zeros(0, np.float32)
     fill_pairs(
-        pairs.source_offsets,
-        pairs.target_offsets,
-        pairs.cell_offsets,
-        dice,
-        p,
-        shares[0],
-        shares[1],
-        several[0],
-        several[1],
-        starts,
-        values,
+        pairs.source_offsets, pairs.target_offsets, pairs.cell_offsets, dice, p, shares[0], shares[1], starts, values
     )
-    return PartFeatures(names, values, starts)
+    return PartFeatures(tuple(names), values, starts)
+
+
+def _pattern_shares(
+    habits: LinkHabits,
+    corpus: Corpus,
+    numbers: tuple[NDArray[np.int32], NDArray[np.int32]],
+    inside: NDArray[np.bool_],
+    posterior: Floats,
+) -> Iterator[Floats]:
+    """How often each of `PATTERNS` occurs with each token (and the next), float32[n_tokens, 4] of either side."""
+    pairs = corpus.pairs
+    hits, second = _seen(corpus, posterior, habits.threshold)
+    for k, (side, ids, offsets) in enumerate(
+        (
+            (habits.source, pairs.source_ids, pairs.source_offsets),
+            (habits.target, pairs.target_ids, pairs.target_offsets),
+        )
+    ):
+        own = np.repeat(inside, np.diff(offsets))
+        found = side.shares(numbers[k][ids], offsets, own, hits[k])
+        several = side.multiples(numbers[k][ids], own, second[k])
+        order = (several, found[:, 2]) if k == 0 else (found[:, 2], several)  # one to two, two to one
+        yield np.stack([found[:, 0], found[:, 1], *order], axis=1)
 
 
 def fertility_features(
@@ -224,12 +240,14 @@ def fertility_features(
     inside: NDArray[np.bool_],
     counts: tuple[NDArray[np.int64], NDArray[np.int64]],
     posterior: Floats | None,
+    common: Sequence[Vocabulary] = (),
 ) -> tuple[PartFeatures, PartFeatures]:
     """Features of a further link of each word, of source words and of target words.
 
     A constant, four bands of frequency (up to 1, 10, 100 sentence pairs, and more), and with an aligner's posteriors:
     the share of the form's occurrences with two links or more (`multiple`, and `single` is the rest) and the posterior
-    of this word's second best link (`second`, and `no_second` is the rest).
+    of this word's second best link (`second`, and `no_second` is the rest). Each of the words of `common`, of source
+    and target, has an indicator.
     """
     pairs = corpus.pairs
     made = []
@@ -248,5 +266,10 @@ def fertility_features(
             columns |= {"multiple": share, "single": 1.0 - share}
             columns |= {"second": second[k][:, 0], "no_second": 1.0 - second[k][:, 0]}
         values = np.stack(list(columns.values()), axis=1).astype(np.float32)
-        made.append(PartFeatures(tuple(columns), values, offsets))
+        fired, names = None, tuple[str, ...]()
+        if common:
+            which = common[k].encode((corpus.source_words, corpus.target_words)[k])[ids]
+            fired = starts_of((which >= 0).astype(np.int64)), which[which >= 0].astype(np.int32)
+            names = tuple(f"word:{word}" for word in common[k].types)
+        made.append(PartFeatures(tuple(columns), values, offsets, fired, names))
     return made[0], made[1]

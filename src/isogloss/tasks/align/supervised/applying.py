@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from isogloss.data import Bitext, Links
 from isogloss.engine.shards import shards
 
-__all__ = ["as_links", "pieces", "share_linked"]
+__all__ = ["as_links", "competitive", "links_at", "pieces", "share_linked"]
 
 Array = NDArray[np.float64]
 LinkSet = frozenset[tuple[int, int]]
@@ -42,6 +42,49 @@ def as_links(rows: Sequence[tuple[LinkSet, Array | None]], bitext: Bitext | None
         ]
         probability = np.concatenate([np.zeros(0), *each]).astype(np.float32)
     return Links(offsets, flat[:, 0].copy(), flat[:, 1].copy(), probability, None, bitext)
+
+
+def links_at(cells: NDArray[np.bool_]) -> LinkSet:
+    """The cells that are set, bool[n_source, n_target], as links."""
+    return frozenset((i, j) for i, j in np.argwhere(cells).tolist())
+
+
+def competitive(probability: Array, threshold: float) -> NDArray[np.bool_]:
+    """Cells that reach a threshold and stand together with the best of their row and of their column.
+
+    Of a word's links, those are kept that form one run with its most probable one; so no word is linked to scattered
+    words. Where a link that goes breaks a run of the other side, that is looked at again, until all runs are whole.
+
+    Parameters
+    ----------
+    probability : float64[n_source, n_target]
+    threshold : float
+
+    References
+    ----------
+    DeNero and Klein, Tailoring Word Alignments to Syntactic Machine Translation, ACL 2007, section 4; Haghighi et al.,
+    ACL 2009, section 6.
+
+    Examples
+    --------
+    >>> p = np.array([[0.9, 0.5, 0.0, 0.4], [0.0, 0.0, 0.8, 0.0]])
+    >>> competitive(p, 0.3).astype(int).tolist()
+    [[1, 1, 0, 0], [0, 0, 1, 0]]
+    """
+    kept = np.asarray(probability >= threshold)
+    while kept.any():
+        held = kept & _runs(probability, kept) & _runs(probability.T, kept.T).T
+        if np.array_equal(held, kept):
+            break
+        kept = held
+    return kept
+
+
+def _runs(probability: Array, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """In each row, the cells that are kept from the best of them on, in both directions, up to one that is not."""
+    run = np.cumsum(~kept, axis=1)
+    best = np.where(kept, probability, -np.inf).argmax(axis=1)
+    return np.asarray(run == np.take_along_axis(run, best[:, None], axis=1))
 
 
 def share_linked(posterior: NDArray[np.float32]) -> float:

@@ -21,7 +21,7 @@ from isogloss.metrics import AlignmentScore, score_links
 from isogloss.progress import Progress, QuietProgress
 from isogloss.tasks.align.features import FeatureExtractor, PairFeatures
 from isogloss.tasks.align.languages import KnownWords, text_for
-from isogloss.tasks.align.options import COSTED, SupervisedOptions
+from isogloss.tasks.align.options import AUTO, COSTED, SupervisedOptions
 from isogloss.tasks.align.supervised import applying, keeping
 from isogloss.tasks.align.supervised import explain as explaining
 from isogloss.tasks.align.supervised.applying import LinkSet as LinkSet  # others have it from here
@@ -57,12 +57,14 @@ class SupervisedAligner(SupervisedOptions, ABC):
     extra : sequence of functions
         Features of your own, ``f(view: PairView) -> array[n_source, n_target]``; `load` needs them again.
     trainer : str
-        How weights are found; each class names its own.
+        How weights are found; each class names its own. With "auto", where a class has it, that which does best on
+        held-out pairs, together with its settings; with `tune=False` the first of the class.
     missed, spurious : float, optional
         What a sure link that is missed and a wrong link cost; `missed` is chosen by cross-validation unless given.
         More for `missed` raises recall.
     iterations : int, optional
-        Passes over the gold; chosen by cross-validation, up to a limit of the trainer, unless given.
+        The most passes over the gold. Trainers that know how far they are from the optimum ("frank-wolfe",
+        "extragradient") stop when they are near; for the others, passes are chosen by cross-validation unless given.
     regularisation : float, optional
         What keeps weights small, for trainers that have it; chosen likewise.
     targets : "latent", "fixed" or "gold", optional
@@ -92,6 +94,8 @@ class SupervisedAligner(SupervisedOptions, ABC):
         What was learnt from text without labels.
     weights_ : dict of str to float
         The weight of every feature.
+    trainer_ : str
+        The trainer that was used: that which was given, or that which "auto" chose.
     setting_ : Setting
         Costs, iterations and so on, as used for the last training.
     temperature_ : float
@@ -119,11 +123,37 @@ class SupervisedAligner(SupervisedOptions, ABC):
     """Trainers that look at costs."""
     SUMMED: ClassVar[tuple[str, ...]] = ()
     """Trainers that learn towards all targets that gold allows at once, and choose none."""
+    NEAR: ClassVar[Mapping[str, float]] = {}
+    """Trainers that know how far they are from the optimum, and at which share of the hinges before training they
+    stop: an optimum depends on the gold alone, and not on the order of sums, the seed or the processor."""
+
+    _chosen_way: str | None = None
 
     def check_params(self) -> None:
         """`ParameterError` for an option that makes no sense."""
         super().check_params()
         self.new_extractor().check_params()
+
+    # --- trainers
+
+    @property
+    def way(self) -> str:
+        """The trainer in use: that which was given; with "auto", that which was chosen, or the first."""
+        return self.trainer if self.trainer != AUTO else self._chosen_way or self.ways()[0]
+
+    @property
+    def trainer_(self) -> str:
+        """The trainer that was used."""
+        self._check_fitted()
+        return self.way
+
+    def ways(self) -> tuple[str, ...]:
+        """The trainers that may be chosen from, the default first."""
+        return tuple(self.DEFAULTS) if self.trainer == AUTO else (self.trainer,)
+
+    def take_way(self, way: str | None) -> None:
+        """With "auto", train in this way from now on."""
+        self._chosen_way = way if self.trainer == AUTO else None
 
     @property
     def aim(self) -> str:
@@ -154,6 +184,10 @@ class SupervisedAligner(SupervisedOptions, ABC):
         found = distributions.marginals() if hasattr(distributions, "marginals") else distributions
         return [np.asarray(d.marginals() if hasattr(d, "marginals") else d) for d in found]
 
+    def above(self, probability: Array, threshold: float) -> NDArray[np.bool_]:
+        """Which cells of a pair are links, where a threshold decides: those whose probability reaches it."""
+        return np.asarray(probability >= threshold)
+
     def spread(self, flat: Any, links: Any) -> Array:
         """What all parts cost, given what links cost; see `make_target`."""
         return spread_links(flat, links)
@@ -167,9 +201,9 @@ class SupervisedAligner(SupervisedOptions, ABC):
         return grid(self)
 
     def checkpoints(self, setting: Setting) -> list[int]:
-        """After which passes the error is looked at; the last only, if the user said how many."""
-        if self.iterations is not None:
-            return [self.iterations]
+        """After which passes the error is looked at; the last only, if the user or the trainer says how many."""
+        if self.iterations is not None or self.way in self.NEAR:
+            return [setting.iterations]
         return [step for step in CHECKPOINTS if step <= setting.passes]
 
     @abstractmethod
@@ -249,6 +283,7 @@ class SupervisedAligner(SupervisedOptions, ABC):
         held_out = None
         if dev is not None:
             held_out = dev[0], _cells(dev[1], dev[0])
+        self.take_way(None)
         with using_threads(self.threads):
             training = Training(self, take_pairs(features, chosen), cells.take(chosen), held_out, progress)
             found = training.run()
@@ -310,7 +345,7 @@ class SupervisedAligner(SupervisedOptions, ABC):
         if self.threshold_ is None:
             best = self.best(self.distributions(features, parts, self._weights))
         else:
-            best = [links_above(p, self.threshold_) for p in proba if p is not None]
+            best = [applying.links_at(self.above(p, self.threshold_)) for p in proba if p is not None]
         return list(zip(best, proba, strict=True))
 
     def fit_predict(self, bitext: BitextLike, gold: Links, **options: Any) -> Links:
@@ -398,7 +433,8 @@ class SupervisedAligner(SupervisedOptions, ABC):
     @property
     def options_(self) -> dict[str, Any]:
         """Every option as it was used."""
-        return self.kept_options | (self.setting_.as_dict() if hasattr(self, "setting_") else {})
+        used = self.setting_.as_dict() | {"trainer": self.way} if hasattr(self, "setting_") else {}
+        return self.kept_options | used
 
     @property
     def kept_options(self) -> dict[str, Any]:
@@ -443,8 +479,3 @@ def _cells(gold: Links | GoldCells, features: PairFeatures) -> GoldCells:
     if len(gold) != len(features):
         raise LinksError(f"gold has {len(gold)} rows, and there are features of {len(features)} pairs")
     return GoldCells.of(gold, features.shapes)
-
-
-def links_above(probability: Array, threshold: float) -> LinkSet:
-    """Cells whose probability reaches the threshold."""
-    return frozenset((i, j) for i, j in np.argwhere(probability >= threshold).tolist())

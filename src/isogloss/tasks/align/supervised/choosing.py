@@ -1,11 +1,12 @@
-"""Which kind of aligner suits a text? The gold tells: all are cross-validated in it, and the best is trained."""
+"""Which kind of aligner suits a text? The gold tells: all are cross-validated in it, and the best is trained.
+
+Where that cannot be told from the aligner without gold, the latter is kept.
+"""
 
 from __future__ import annotations
 
-import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -20,9 +21,12 @@ from isogloss.errors import IsoglossError, LinksError, ParameterError, UsageErro
 from isogloss.metrics import AlignmentScore, Comparison, compare, score_links
 from isogloss.progress import Progress, QuietProgress
 from isogloss.tasks.align.features import FeatureExtractor, PairFeatures
+from isogloss.tasks.align.hmm import HMMAligner
+from isogloss.tasks.align.supervised.applying import as_links
 from isogloss.tasks.align.supervised.base import SupervisedAligner
 from isogloss.tasks.align.supervised.parts import take_pairs
 from isogloss.tasks.align.supervised.targets import GoldCells, check_enough, check_gold, check_links
+from isogloss.tasks.align.supervised.time_left import TimeLeft, kind_of
 from isogloss.tasks.align.supervised.training import make_folds
 
 __all__ = ["KINDS", "Choice", "check_options", "choose_aligner", "unsuited"]
@@ -34,8 +38,10 @@ TIE = 0.05
 """A simpler kind is taken if its AER, in percent, is as close as this to the best."""
 ENOUGH = 150
 """Pairs that kinds are compared on: with charts more take long, and what is a clear winner shows on these."""
-COSTS = {"matching": 1.0, "quadratic": 6.0, "itg": 6.0}
-"""How long a training takes beside those of other kinds, as long as none was timed."""
+HMM = "hmm"
+"""The aligner without gold, behind the features of all kinds."""
+LEVEL = 0.05
+"""The p-value below which two aligners are told apart."""
 FAILURES = (IsoglossError, MemoryError, ArithmeticError, np.linalg.LinAlgError)
 """What may be wrong between a kind and a text; all else is wrong in the program."""
 
@@ -47,15 +53,23 @@ class Choice:
     Parameters
     ----------
     kind : str
-    aligner : SupervisedAligner
-        Of that kind, trained on all gold.
+        Of the aligner; "hmm" where no kind could be told from the aligner without gold.
+    aligner : SupervisedAligner or HMMAligner
+        Of that kind, trained on all gold; the `HMMAligner` behind the features, which has seen no gold, if it is kept.
+    best : str
+        The supervised contestant that did best, or a simpler one about as good: a kind, or "itg/mira" where a kind has
+        been tried with several trainers.
     errors : dict of str to AlignmentScore
-        Of each kind, the simpler first, with default settings on held-out pairs: `aer`, and its bootstrap interval in
-        ``intervals["aer"]``.
+        Of each contestant, the simpler first, with default settings on held-out pairs: `aer`, and its bootstrap
+        interval in ``intervals["aer"]``.
     comparisons : dict of str to Comparison
-        The kind that was taken against each of the others, on the same pairs.
+        The best against each of the others, on the same pairs.
     failed : dict of str to str
-        Kinds that could not be trained, and why.
+        Contestants that could not be trained, and why.
+    unsupervised : AlignmentScore or None
+        Of the aligner without gold on the same pairs; None if the features have no such aligner (set "hmm").
+    gain : Comparison or None
+        The best against it.
     n_pairs, n_gold : int
         Pairs that kinds were compared on (that were learnt from, with `dev`), of so many with gold.
     folds : int or None
@@ -63,29 +77,44 @@ class Choice:
     """
 
     kind: str
-    aligner: SupervisedAligner
+    aligner: SupervisedAligner | HMMAligner
+    best: str
     errors: dict[str, AlignmentScore]
     comparisons: dict[str, Comparison]
     failed: dict[str, str]
+    unsupervised: AlignmentScore | None
+    gain: Comparison | None
     n_pairs: int
     n_gold: int
     folds: int | None
+
+    @property
+    def is_supervised(self) -> bool:
+        """Whether what was learnt from gold is taken."""
+        return self.kind != HMM
 
     def __str__(self) -> str:
         where = "on dev" if self.folds is None else f"in {self.folds}-fold cross-validation within the gold"
         if self.n_pairs < self.n_gold:
             where += f" ({self.n_pairs} of {self.n_gold} pairs, drawn by the seed)"
         errors = ", ".join(f"{kind} {score.aer:.2f}" for kind, score in self.errors.items())
-        words = f"AER {where}, default settings: {errors}; taken: {self.kind}"
+        words = f"AER {where}, default settings: {errors}; {'taken' if self.is_supervised else 'best'}: {self.best}"
         if self.comparisons:
             rival = min(self.comparisons, key=lambda kind: self.errors[kind].aer)
             words += f" (against {rival} p = {self.comparisons[rival].p_value:.2g})"
-        return words
+        if self.gain is None or self.unsupervised is None:
+            return words
+        words += f"; without gold, by the HMM alone, {self.unsupervised.aer:.2f}"
+        if self.is_supervised:
+            return f"{words} (p = {self.gain.p_value:.2g})"
+        finding = "is not better than" if self.gain.delta >= 0 else "cannot be told from"
+        return f"{words}. {self.best} {finding} that (p = {self.gain.p_value:.2g}), so the HMM is kept"
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data; errors and differences in percent."""
         return {
             "kind": self.kind,
+            "best": self.best,
             "held_out": "dev" if self.folds is None else "folds",
             "folds": self.folds,
             "pairs": self.n_pairs,
@@ -93,6 +122,8 @@ class Choice:
             "errors": {kind: score.as_dict() for kind, score in self.errors.items()},
             "comparisons": {kind: found.as_dict() for kind, found in self.comparisons.items()},
             "failed": dict(self.failed),
+            "unsupervised": None if self.unsupervised is None else self.unsupervised.as_dict(),
+            "gain": None if self.gain is None else self.gain.as_dict(),
         }
 
 
@@ -103,6 +134,7 @@ def choose_aligner(
     *,
     kinds: Sequence[str] = ("matching", "quadratic", "itg"),
     folds: int = 5,
+    level: float = LEVEL,
     links: Mapping[str, Links] | None = None,
     dev: tuple[Any, Links] | None = None,
     dev_links: Mapping[str, Links] | None = None,
@@ -111,9 +143,12 @@ def choose_aligner(
 ) -> Choice:
     """Compare kinds of aligners on held-out gold, and train the best on all of it.
 
-    Every kind is trained with its default settings on the same folds and features; the least AER over all held-out
-    pairs wins, or a simpler kind within 0.05 points of it. Kinds that cannot be trained are passed over with a warning.
-    The error of the winner is that of the best of three, so a little too good.
+    Every kind is trained with its default settings on the same folds and features, "itg" with each of its trainers; the
+    least AER over all held-out pairs wins, or a simpler kind within 0.05 points of it. Kinds that cannot be trained are
+    passed over with a warning. The error of the winner is that of the best of five, so a little too good.
+
+    Where the winner is not better than the `HMMAligner` behind the features by more than chance (a paired bootstrap
+    over the held-out pairs), that aligner is what is given back: it has seen the text and no gold.
 
     Parameters
     ----------
@@ -124,6 +159,8 @@ def choose_aligner(
     folds : int
         Of the comparison, and of the choice of settings for the kind that is taken. Where gold has more than 150
         pairs, the comparison is on 150 of them, drawn by the seed, since training with charts is slow.
+    level : float
+        The p-value below which the winner is taken in place of the aligner without gold; 1 takes it always.
     links : mapping of str to Links, optional
         Links by other systems for `bitext`, as features.
     dev : (bitext, gold), optional
@@ -141,10 +178,12 @@ def choose_aligner(
     >>> choice = choose_aligner(samples.bitext("en-de"), samples.gold("en-de"), folds=2, kinds=["matching", "itg"],
     ...                         **small)
     >>> list(choice.errors), type(choice.aligner).__name__ == KINDS[choice.kind]
-    (['matching', 'itg'], True)
+    (['matching', 'itg/likelihood', 'itg/mira', 'itg/softmax-margin'], True)
     """
+    if not 0 <= level <= 1:
+        raise ParameterError(f"choose_aligner: level should be from 0 to 1, not {level!r}")
     aligners = _new_aligners(kinds, {**options, "folds": folds, "links": tuple(links or ())})
-    return _Choosing(aligners, dev, dev_links, progress or QuietProgress()).run(
+    return _Choosing(_contestants(aligners), dev, dev_links, progress or QuietProgress(), level).run(
         as_bitext(bitext), gold, unlabelled, links
     )
 
@@ -189,6 +228,19 @@ def _new_aligners(kinds: Sequence[str], options: Mapping[str, Any]) -> dict[str,
     return {kinds[0]: alone}
 
 
+def _contestants(aligners: Mapping[str, SupervisedAligner]) -> dict[str, SupervisedAligner]:
+    """One for each kind, or for each of its trainers where cross-validation is to choose between them."""
+    found: dict[str, SupervisedAligner] = {}
+    for kind, aligner in aligners.items():
+        ways = aligner.ways()
+        if len(ways) == 1:
+            found[kind] = aligner
+            continue
+        for way in ways:
+            found[f"{kind}/{way}"] = type(aligner).of_options({**aligner.get_params(), "trainer": way})
+    return found
+
+
 def check_options(kinds: Sequence[str], options: Mapping[str, Any]) -> None:
     """`ParameterError` for values that a kind does not take, before the work."""
     _new_aligners(kinds, options)
@@ -210,7 +262,9 @@ class _Choosing:
     Parameters
     ----------
     aligners : dict of str to SupervisedAligner
-        One of each kind, not fitted.
+        The contestants, not fitted, the simpler first.
+    level : float
+        The p-value below which the best is taken in place of the aligner without gold.
     """
 
     def __init__(
@@ -219,8 +273,9 @@ class _Choosing:
         dev: tuple[Any, Links] | None,
         dev_links: Mapping[str, Links] | None,
         progress: Progress,
+        level: float = LEVEL,
     ) -> None:
-        self.aligners, self.progress = aligners, progress
+        self.aligners, self.progress, self.level = aligners, progress, level
         self.first = next(iter(aligners.values()))  # for what all have in common
         self.dev = None if dev is None else (as_bitext(dev[0]), dev[1])
         self.dev_links = dev_links
@@ -229,25 +284,32 @@ class _Choosing:
     def run(self, bitext: Bitext, gold: Links, unlabelled: Any, links: Mapping[str, Links] | None) -> Choice:
         self._check(bitext, gold)
         chosen, n_gold = self._draw(bitext, gold)
+        taken: SupervisedAligner | HMMAligner
         with using_threads(self.first.threads):
             extractor = self._extractor().fit(bitext, unlabelled, progress=self.progress)
             features = extractor.transform(bitext.take(chosen), _taken(links, chosen))
             learnt = gold.take(chosen)
             judged, splits = self._splits(features, learnt, extractor)
-            whole = _Whole(self.progress, self.aligners, len(splits), self.dev is not None)
+            whole = TimeLeft(self.progress, self.aligners, len(splits), self.dev is not None)
             try:
-                found = self._link(splits, len(judged), whole)
-                kind, errors, comparisons = self._compare(found, judged)
-                aligner = self.aligners[kind]
-                aligner.extractor_ = own = extractor.only(aligner.new_extractor().sets)  # a model as small as alone
-                if len(chosen) < n_gold:
-                    features, learnt = own.transform(bitext, links), gold
-                with whole.training(kind, f"training {kind}", last=True) as inner:
-                    aligner.fit_features(features, learnt, self._dev_features(own), inner)
+                found, plain = self._link(splits, len(judged), whole)
+                best, errors, comparisons = self._compare(found, judged)
+                score, gain = self._against(found[best], plain, judged)
+                if gain is not None and self.level < 1 and not (gain.delta < 0 and gain.p_value < self.level):
+                    kind, taken = HMM, _unsupervised(extractor)
+                else:
+                    kind, aligner = kind_of(best), self.aligners[best]
+                    aligner.extractor_ = own = extractor.only(aligner.new_extractor().sets)  # a model as small as alone
+                    if len(chosen) < n_gold:
+                        features, learnt = own.transform(bitext, links), gold
+                    with whole.training(best, f"training {best}", last=True) as inner:
+                        taken = aligner.fit_features(features, learnt, self._dev_features(own), inner)
             finally:
                 self.progress.finish()
         n_folds = None if self.dev is not None else len(splits)
-        return Choice(kind, aligner, errors, comparisons, self.failed, len(chosen), n_gold, n_folds)
+        return Choice(
+            kind, taken, best, errors, comparisons, self.failed, score, gain, len(chosen), n_gold, n_folds
+        )  # fmt: skip
 
     # --- what is compared on
 
@@ -312,11 +374,19 @@ class _Choosing:
 
     # --- comparing
 
-    def _link(self, splits: Sequence[Callable[[], _Judged]], n_pairs: int, whole: _Whole) -> dict[str, Links]:
-        """What each kind makes of held-out pairs. All have a fold before any has the next, so that times show early."""
-        rows: dict[str, list[Alignment | None]] = {kind: [None] * n_pairs for kind in self.aligners}
+    def _link(
+        self, splits: Sequence[Callable[[], _Judged]], n_pairs: int, whole: TimeLeft
+    ) -> tuple[dict[str, Links], Links | None]:
+        """What each contestant makes of held-out pairs, and what the aligner without gold does, if there is one.
+
+        All have a fold before any has the next, so that times show early.
+        """
+        rows: dict[str, list[Alignment | None]] = {kind: [None] * n_pairs for kind in (*self.aligners, HMM)}
         for number, make in enumerate(splits):
             judged = make()
+            if HMM in judged.held_out.link_names:
+                for row, alignment in zip(judged.rows.tolist(), _links_without_gold(judged.held_out), strict=True):
+                    rows[HMM][row] = alignment
             for kind in self.aligners:
                 if kind in self.failed:
                     continue
@@ -336,9 +406,11 @@ class _Choosing:
         if len(self.failed) == len(self.aligners):
             reasons = "; ".join(f"{kind}: {reason}" for kind, reason in self.failed.items())
             raise LinksError(f"choose_aligner: no kind of aligner can be trained on this gold. {reasons}")
-        return {
+        every = {
             kind: Links.of(row for row in rows[kind] if row is not None) for kind in rows if kind not in self.failed
         }
+        plain = every.pop(HMM)
+        return every, plain if len(plain) == n_pairs else None
 
     def _fresh(self, kind: str) -> SupervisedAligner:
         """Another aligner of a kind, with default settings."""
@@ -355,115 +427,33 @@ class _Choosing:
         seed = self.first.seed
         errors = {kind: score_links(links, gold, seed=seed) for kind, links in found.items()}
         least = min(score.aer for score in errors.values())
-        kind = next(kind for kind in KINDS if kind in errors and errors[kind].aer <= least + TIE)
+        kind = next(kind for kind, score in errors.items() if score.aer <= least + TIE)
         others = {other: links for other, links in found.items() if other != kind}
         return kind, errors, {other: compare(found[kind], links, gold, seed=seed) for other, links in others.items()}
+
+    def _against(
+        self, best: Links, plain: Links | None, gold: Links
+    ) -> tuple[AlignmentScore, Comparison] | tuple[None, None]:
+        """The error of the aligner without gold, and how the best differs from it."""
+        if plain is None:
+            return None, None
+        seed = self.first.seed
+        return score_links(plain, gold, seed=seed), compare(best, plain, gold, seed=seed)
+
+
+def _links_without_gold(features: PairFeatures) -> Links:
+    """What the HMM behind the features links."""
+    linked = features.links[:, features.column("hmm_link")] > 0
+    cells = (linked[features.cells_of(k)].reshape(features.shape(k)) for k in range(len(features)))
+    return as_links([(frozenset((i, j) for i, j in np.argwhere(own).tolist()), None) for own in cells], None)
+
+
+def _unsupervised(extractor: FeatureExtractor) -> HMMAligner:
+    """The HMM behind the features, as an aligner of its own."""
+    aligner = extractor.aligners_[HMM]
+    aligner.reading_ = extractor.reading_
+    return aligner
 
 
 def _taken(links: Mapping[str, Links] | None, rows: Rows) -> dict[str, Links] | None:
     return None if links is None else {name: given.take(rows) for name, given in links.items()}
-
-
-# Time left -----------------------------------------------------------------------------------------------------------
-
-
-class _Whole:
-    """One stage over all trainings, in shares of time: what was measured so far says how long the rest will take.
-
-    Parameters
-    ----------
-    aligners : dict of str to SupervisedAligner
-        One of each kind, as trained in the end.
-    rounds : int
-        Trainings of each kind before.
-    """
-
-    def __init__(
-        self, progress: Progress, aligners: Mapping[str, SupervisedAligner], rounds: int, on_dev: bool
-    ) -> None:
-        self.progress = progress
-        self.rounds = dict.fromkeys(aligners, rounds)
-        self.seconds: dict[str, list[float]] = {kind: [] for kind in aligners}
-        self.last = {kind: _stages(aligner, on_dev) for kind, aligner in aligners.items()}
-        self.spent = self.shown = 0.0
-        progress.start("Choosing an aligner", 1.0)
-
-    def forget(self, kind: str) -> None:
-        """A kind has no further trainings."""
-        self.rounds[kind] = 0
-        if len(self.last) > 1:
-            self.last.pop(kind)
-
-    @contextmanager
-    def training(self, kind: str, detail: str, last: bool = False) -> Iterator[Progress]:
-        """What a training reports to."""
-        expected, stages = self._expected(kind), self.last[kind] if last else [1.0]
-        if last:
-            self.last = {}
-        else:
-            self.rounds[kind] -= 1
-        after = self._after()
-        began = time.monotonic()
-
-        def report(share: float) -> None:
-            spent = self.spent + time.monotonic() - began
-            left = (1.0 - share) * sum(stages) * expected + after
-            self.shown = max(self.shown, min(spent / max(spent + left, 1e-9), 1.0))
-            self.progress.update(self.shown, detail)
-
-        report(0.0)
-        yield _Inner(report, self.progress.note, stages)
-        self.seconds[kind].append(time.monotonic() - began)
-        self.spent += self.seconds[kind][-1]
-
-    def _expected(self, kind: str) -> float:
-        """Seconds of a training with default settings."""
-        if self.seconds[kind]:
-            return float(np.median(self.seconds[kind]))
-        known = [np.median(seconds) / COSTS[other] for other, seconds in self.seconds.items() if seconds]
-        return COSTS[kind] * float(np.mean(known) if known else 1.0)
-
-    def _after(self) -> float:
-        """Seconds that are left after a training; the last one is of any kind."""
-        last = [self._expected(kind) * sum(stages) for kind, stages in self.last.items()]
-        return sum(self._expected(kind) * n for kind, n in self.rounds.items()) + (
-            float(np.mean(last)) if last else 0.0
-        )
-
-
-def _stages(aligner: SupervisedAligner, on_dev: bool) -> list[float]:
-    """How long the stages of a training take, in trainings with default settings."""
-    if not aligner.tune:
-        return [1.0]
-    settings = aligner.settings()
-    tried = float(1 if on_dev else aligner.folds) * max(1.0, settings[0].passes / settings[0].iterations)
-    if getattr(aligner, "pairs", False) and len(settings) > 1:  # costs are chosen without pairs of links, which is fast
-        return [0.1 * tried * len(settings), 0.1, tried, 1.0]
-    return [tried * len(settings), 1.0]
-
-
-class _Inner:
-    """What a training says of its stages, as the share of the training that is done."""
-
-    def __init__(self, report: Callable[[float], None], note: Callable[[str], None], stages: Sequence[float]) -> None:
-        self._report, self.note, self._stages = report, note, stages
-        self._number, self._total, self._done = -1, 1.0, 0.0
-
-    def start(self, name: str, total: float | None = None) -> None:
-        """The next stage."""
-        self._number, self._total, self._done = self._number + 1, total or 1.0, 0.0
-
-    def update(self, done: float, detail: str = "") -> None:
-        """So much of the stage is done."""
-        self._done = done
-        self.within(0.0)
-
-    def within(self, fraction: float) -> None:
-        """So much of a unit of the stage."""
-        before = sum(self._stages[: max(self._number, 0)])
-        own = self._stages[self._number] if 0 <= self._number < len(self._stages) else 0.0
-        share = (before + own * (self._done + fraction) / self._total) / sum(self._stages)
-        self._report(min(max(share, 0.0), 1.0))
-
-    def finish(self) -> None:
-        """The stage is over."""

@@ -19,8 +19,9 @@ from isogloss.learners.margin import Mira
 from isogloss.progress import Progress
 from isogloss.structures import Blocks, Flat, Itg, Matching
 from isogloss.tasks.align.features import FeatureExtractor, PairFeatures
-from isogloss.tasks.align.options import ItgOptions
-from isogloss.tasks.align.supervised.base import LinkSet, SupervisedAligner, _cells, links_above
+from isogloss.tasks.align.options import AUTO, ItgOptions
+from isogloss.tasks.align.supervised.applying import competitive, links_at
+from isogloss.tasks.align.supervised.base import LinkSet, SupervisedAligner, _cells
 from isogloss.tasks.align.supervised.blocks import (
     SIDES,
     BlockParts,
@@ -31,7 +32,7 @@ from isogloss.tasks.align.supervised.blocks import (
 )
 from isogloss.tasks.align.supervised.charts import BlockItg, Charts, FlatItgs, Pruner, filled, spread_to_blocks
 from isogloss.tasks.align.supervised.parts import Parts, take_pairs
-from isogloss.tasks.align.supervised.targets import GoldCells
+from isogloss.tasks.align.supervised.targets import GoldCells, link_cost
 from isogloss.tasks.align.supervised.training import HeldOut, Problem, Setting, best_threshold, guess
 
 __all__ = ["ItgAligner"]
@@ -48,7 +49,7 @@ class ItgAligner(ItgOptions, SupervisedAligner):
     order of the links is one that swapping neighbouring pieces can make. Nearly all hand-made alignments are of this
     kind, and, unlike for matchings, the sum over all of them can be had: probabilities are exact.
 
-    Two ways of learning (`trainer`):
+    Three ways of learning (`trainer`):
 
     - ``"likelihood"``: the probability of all alignments nearest to gold is raised,
 
@@ -57,6 +58,12 @@ class ItgAligner(ItgOptions, SupervisedAligner):
 
       by L-BFGS; links are those whose posterior reaches the threshold, and need not be an alignment of the grammar.
       Posteriors are those of the model: `temperature_` is 1.
+    - ``"softmax-margin"``: the same with the loss of each alignment added to its score in what it is held against,
+
+      .. math:: \sum \log \sum_{a \in M(a^*)} e^{score(a)} - \log \sum_a e^{score(a) + \ell(a)}
+          - \tfrac{\lambda}{2} \|w\|^2,
+
+      so that `missed` and `spurious` count; links are the best alignment.
     - ``"mira"``: the best alignment under rising loss augmentation is pushed below the target (annealed MIRA); links
       are the best alignment.
 
@@ -68,9 +75,11 @@ class ItgAligner(ItgOptions, SupervisedAligner):
     grammar : "normal" or "simple"
         The normal form has one derivation for each alignment. The simple grammar has several, so that its posteriors
         favour alignments that can be bracketed in many ways; the best alignment is the same.
-    trainer : "likelihood" or "mira"
-        On the Hansards the former was clearly better with weak features. With all features the latter was as good with
-        much text without labels, better with little, and quicker.
+    trainer : "auto", "likelihood", "mira" or "softmax-margin"
+        With "auto" cross-validation chooses (between the last two, where costs are given), and likelihood is taken
+        where nothing is tuned. On the Hansards likelihood was clearly better than MIRA with weak features. With all
+        features MIRA was as good with much text without labels, better with little, and quicker; softmax-margin was as
+        good as MIRA there.
     targets : "latent", "fixed" or "gold", optional
         As for all aligners. "latent", the default with "likelihood", there is the sum above; "fixed", the default with
         "mira", has one alignment as target, the one of least loss that the features suggest.
@@ -79,6 +88,9 @@ class ItgAligner(ItgOptions, SupervisedAligner):
         makes little difference. "mira": the most that one pair may change the weights by, 0.01 unless given.
     threshold : float or "auto", optional
         As for all aligners; 0.33 with "likelihood", unless given.
+    competitive : bool
+        With "likelihood", of the links above the threshold keep those that stand together with the best of their row
+        and of their column (competitive thresholding): for texts where a word is never linked to scattered words.
     prune : bool
         Leave out what both directions of the HMM behind the features hold for impossible; without these features,
         nothing is left out. Training takes place among what is left: the target is the nearest to gold there.
@@ -100,7 +112,8 @@ class ItgAligner(ItgOptions, SupervisedAligner):
     ----------
     Haghighi, Blitzer, DeNero and Klein, Better word alignments with supervised ITG models, ACL 2009. We differ:
     features are scaled before weights are penalised (they have :math:`\sigma^2 = 100` on features as they are); MIRA
-    has a cap on its steps, without which gold full of blocks throws it about; charts are pruned more (they have a
+    has a cap on its steps, without which gold full of blocks throws it about; softmax-margin is from Gimpel and Smith,
+    Softmax-margin CRFs, NAACL 2010; charts are pruned more (they have a
     `cell_limit` of 8, for longer sentences), which loses one sure link in a thousand.
 
     Examples
@@ -116,8 +129,9 @@ class ItgAligner(ItgOptions, SupervisedAligner):
     DEFAULTS: ClassVar[Mapping[str, Setting]] = {
         "likelihood": Setting(iterations=20, passes=40, regularisation=1.0),
         "mira": Setting(missed=3.0, iterations=15, passes=15, regularisation=0.01),
+        "softmax-margin": Setting(iterations=20, passes=40, regularisation=1.0),
     }
-    SUMMED: ClassVar[tuple[str, ...]] = ("likelihood",)
+    SUMMED: ClassVar[tuple[str, ...]] = ("likelihood", "softmax-margin")
     chart_limit: int = option(
         default=2**27, least=0, most=Itg.chart_limit, help="Bytes that the chart of one pair may take, after pruning."
     )
@@ -125,12 +139,28 @@ class ItgAligner(ItgOptions, SupervisedAligner):
     @property
     def aim(self) -> str:
         """What is learnt where gold allows several structures: `targets` or, if that is not given, what suits."""
-        return self.targets or ("latent" if self.trainer == "likelihood" else "fixed")
+        return self.targets or ("latent" if self.way in self.SUMMED else "fixed")
+
+    def ways(self) -> tuple[str, ...]:
+        """Trainers that take the costs and the targets that were given, where they were."""
+        if self.trainer != AUTO:
+            return super().ways()
+        found = super().ways()
+        if self.missed is not None or self.spurious != 1.0:
+            found = tuple(way for way in found if way in self.COSTED)
+        if self.targets == "gold":
+            found = tuple(way for way in found if way not in self.SUMMED)
+        return tuple(way for way in found if way == "likelihood") if self.competitive else found
 
     def check_params(self) -> None:
         """`ParameterError` for an option that makes no sense."""
         super().check_params()
-        if self.targets == "gold" and (self.trainer == "likelihood" or self.blocks is not None):
+        if not self.ways():
+            raise ParameterError(
+                'ItgAligner: competitive=True goes with trainer="likelihood", and costs (missed, spurious) and '
+                'targets="gold" with trainer="mira". Leave out one of them'
+            )
+        if self.targets == "gold" and (self.trainer in self.SUMMED or self.blocks is not None):
             raise ParameterError(
                 'ItgAligner: targets="gold" goes with trainer="mira" without blocks; gold that the grammar cannot '
                 'build has neither a probability nor blocks. Take "latent" or "fixed"'
@@ -195,10 +225,14 @@ class ItgAligner(ItgOptions, SupervisedAligner):
         return Charts(dists)
 
     def best(self, distributions: Any) -> Sequence[LinkSet]:
-        if self.trainer != "likelihood":
+        if self.way != "likelihood":
             return list(distributions.argmax())
         threshold = self.threshold if isinstance(self.threshold, float) else THRESHOLD
-        return [links_above(p, threshold) for p in distributions.marginals()]
+        return [links_at(self.above(p, threshold)) for p in distributions.marginals()]
+
+    def above(self, probability: Array, threshold: float) -> NDArray[np.bool_]:
+        """Cells that reach the threshold; with `competitive`, in one run with the best of their row and column."""
+        return competitive(probability, threshold) if self.competitive else super().above(probability, threshold)
 
     def spread(self, flat: Any, links: Any) -> Array:
         return spread_to_blocks(flat, links)
@@ -239,7 +273,7 @@ class ItgAligner(ItgOptions, SupervisedAligner):
             )
             features, cells = take_pairs(features, fits), cells.take(fits)
         super().fit_features(features, cells, dev, progress)
-        if self.trainer == "likelihood" and self.threshold_ is None:
+        if self.way == "likelihood" and self.threshold_ is None:
             self.threshold_ = THRESHOLD
         return self
 
@@ -249,10 +283,12 @@ class ItgAligner(ItgOptions, SupervisedAligner):
         return np.array([self._chart(features, k, dist) is not None for k, dist in enumerate(empty)], np.bool_)
 
     def learner(self, problem: Problem, setting: Setting) -> Any:
-        if self.trainer == "mira":
+        if self.way == "mira":
             about: dict[str, Any] = {"passes": setting.passes, "seed": self.seed}
             return Mira(problem.model, problem.targets, problem.costs, cap=setting.regularisation, **about)
         model = problem.model.within(FlatItgs(problem.flats))
+        if self.way == "softmax-margin":
+            model = problem.model.within(FlatItgs(self._augmented(problem)))
         if self.aim == "fixed":
             objective = Likelihood(model, gold=problem.targets)
         else:
@@ -260,8 +296,17 @@ class ItgAligner(ItgOptions, SupervisedAligner):
             objective = Likelihood(model, within=model.within(FlatItgs(near).narrowed()))
         return Lbfgs(objective, l2=setting.regularisation or 0.0)
 
+    def _augmented(self, problem: Problem) -> list[Flat[Any]]:
+        """The structures of all pairs, scored with what their parts cost."""
+        missed, spurious = problem.setting.missed, problem.setting.spurious
+        out = []
+        for k, flat in enumerate(problem.flats):
+            cost = self.spread(flat, link_cost(*problem.gold.of_pair(k), missed=missed, spurious=spurious).parts)
+            out.append(flat.with_scores(np.where(flat.scores == -np.inf, -np.inf, cost)))
+        return out
+
     def calibrate(self, held_out: Sequence[HeldOut]) -> tuple[float, float]:
-        if self.trainer == "likelihood":  # the posteriors of the model are what it was trained for
+        if self.way == "likelihood":  # the posteriors of the model are what it was trained for
             return 1.0, best_threshold(self, held_out) if self.threshold == "auto" else THRESHOLD
         return super().calibrate(held_out)
 

@@ -36,7 +36,8 @@ def saved_of(aligner: SupervisedAligner) -> store.Saved:
     arrays |= {"weights": aligner._weights, "names.blob": blob, "names.offsets": offsets, "trace": aligner.trace_}
     meta = {
         "temperature": aligner.temperature_, "threshold": aligner.threshold_, "setting": aligner.setting_.as_dict(),
-        "n_gold": aligner.n_gold_, "tuning": aligner.tuning_, **Reading.to_meta(aligner.reading_),
+        "n_gold": aligner.n_gold_, "tuning": aligner.tuning_, "trainer": aligner.trainer_,
+        **Reading.to_meta(aligner.reading_),
     }  # fmt: skip
     return store.Saved(aligner._kind, aligner.kept_options, arrays, meta)
 
@@ -88,6 +89,10 @@ def _take(aligner: SupervisedAligner, saved: store.Saved) -> None:
     aligner.setting_ = Setting.from_dict(meta["setting"])
     aligner.temperature_ = number(meta["temperature"], "temperature", least=1e-6, most=1e6)
     aligner.n_gold_ = integer(meta["n_gold"], "n_gold")
+    way = meta.get("trainer", aligner.trainer)  # versions before 0.2 had one trainer a model, among its options
+    if way not in aligner.ways():
+        raise ValueError(f"it was trained by {way!r}, and its options say {aligner.trainer}")
+    aligner.take_way(way)
     given = meta["threshold"]
     aligner.threshold_ = None if given is None else number(given, "threshold", least=0.0, most=1.0)
     if list(aligner.links) != list(aligner.extractor_.links):

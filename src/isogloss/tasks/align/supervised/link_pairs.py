@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from isogloss.structures import neighbour_pairs
 from isogloss.tasks.align.features import PairFeatures
+from isogloss.tasks.align.features.base import PartFeatures
 from isogloss.tasks.align.supervised.parts import Kind
 
 __all__ = ["PATTERNS", "LinkPairs", "find_link_pairs", "further_link_kinds", "null_kinds", "pair_kind", "plausible"]
@@ -147,10 +148,8 @@ def pair_kind(features: PairFeatures, pairs: LinkPairs, patterns: Sequence[str])
     which = np.repeat(np.arange(len(features)), pairs.counts)
     blocks: list[tuple[str, Floats]] = []
     if table is not None:
-        width = len(table.names) // len(PATTERNS)
-        found = table.values[table.offsets[:-1][which] + pairs.place].reshape(len(row), len(PATTERNS), width)
-        values = found[row, pairs.pattern]
-        blocks += [(table.names[k].removeprefix(PATTERNS[0]), values[:, k]) for k in range(width)]
+        found = table.values[table.offsets[:-1][which] + pairs.place]
+        blocks += [("" if name == "bias" else f":{name}", found[:, k]) for k, name in enumerate(table.names)]
     else:
         blocks.append(("", np.ones(len(row), np.float32)))
     if likely is not None:
@@ -175,8 +174,9 @@ def further_link_kinds(features: PairFeatures, fertility: int) -> list[Kind]:
     kinds = []
     for side, (name, nulls) in enumerate((("source", features.source_nulls), ("target", features.target_nulls))):
         made = features.further.get(f"{name}_further")
-        names, values = (made.names, made.values) if made is not None else _plain(features, nulls, side)
-        kinds.append(_steps(f"{name} further", names, values, features.shapes[:, side], fertility))
+        if made is None:
+            made = PartFeatures(*_plain(features, nulls, side), features.source_offsets)  # offsets are not looked at
+        kinds.append(_steps(f"{name} further", made, features.shapes[:, side], fertility))
     return kinds
 
 
@@ -190,13 +190,17 @@ def _plain(features: PairFeatures, nulls: Floats, side: int) -> tuple[tuple[str,
     return (*names, "second", "no_second"), np.concatenate([values, second, 1.0 - second], axis=1)
 
 
-def _steps(name: str, names: Sequence[str], values: Floats, counts: Indices, fertility: int) -> Kind:
+def _steps(name: str, made: PartFeatures, counts: Indices, fertility: int) -> Kind:
     """One row for each further link of a word."""
-    more = fertility - 1
+    more, values = fertility - 1, made.values
     later = [f"link {d}" for d in range(3, fertility + 1)]
     ladder = np.tril(np.ones((more, more), np.float32))[:, 1:]  # link d also costs what links 3 … d cost alone
     rows = np.concatenate([np.repeat(values, more, axis=0), np.tile(ladder, (len(values), 1))], axis=1)
-    return Kind(name, (*names, *later), rows, counts * more)
+    fired = made.indicators
+    if fired is not None:  # one word or none for each row, so that repeating is in place
+        often = np.repeat(np.diff(fired[0]), more)
+        fired = np.concatenate([[0], np.cumsum(often)]).astype(np.int64), np.repeat(fired[1], more)
+    return Kind(name, (*made.names, *later), rows, counts * more, fired, made.indicator_names)
 
 
 def _second(features: PairFeatures, likely: Floats, side: int) -> Floats:

@@ -22,6 +22,8 @@ from isogloss.tasks.align.supervised.training import Problem, Setting
 __all__ = ["MatchingAligner", "PlainMatching"]
 
 Array = NDArray[np.float64]
+UNBOUNDED = 1e4
+"""A radius that is no bound in effect; that of Taskar et al."""
 
 
 class PlainMatching:
@@ -92,9 +94,10 @@ class MatchingAligner(MatchingOptions, SupervisedAligner):
     Parameters
     ----------
     trainer : "frank-wolfe", "extragradient", "mira", "subgradient" or "perceptron"
-        The first two find the largest margin, a problem with one optimum: with a penalty for large weights, of which
-        `regularisation` is the size; or, as published, by stopping early. MIRA takes one pair after the other with
-        loss augmentation that rises. The averaged perceptron, which knows no costs, is the baseline.
+        The first two find the largest margin, a problem with one optimum, and stop near it: with a penalty for large
+        weights, of which `regularisation` is the size; or with weights in a ball, of which it is the radius, 10 unless
+        given (0 for none in effect, as published, where stopping early keeps weights small). MIRA takes one pair after
+        the other with loss augmentation that rises. The averaged perceptron, which knows no costs, is the baseline.
     features, links, lexicon, extra, missed, spurious, iterations, regularisation, targets, threshold, tune, folds, \
 empty, lowercase, max_length, seed, threads
         See `SupervisedAligner`.
@@ -120,8 +123,8 @@ empty, lowercase, max_length, seed, threads
 
     _kind = "align.matching"
     DEFAULTS: ClassVar[Mapping[str, Setting]] = {
-        "frank-wolfe": Setting(missed=1.0, iterations=20, passes=20, regularisation=1.0),
-        "extragradient": Setting(missed=1.0, iterations=60, passes=80),
+        "frank-wolfe": Setting(missed=1.0, iterations=100, passes=100, regularisation=1.0),
+        "extragradient": Setting(missed=1.0, iterations=500, passes=500, regularisation=10.0),
         "mira": Setting(missed=1.0, iterations=15, passes=15),
         "subgradient": Setting(missed=1.0, iterations=20, passes=20, regularisation=1.0),
         "perceptron": Setting(missed=1.0, iterations=15, passes=30),
@@ -130,10 +133,7 @@ empty, lowercase, max_length, seed, threads
         "frank-wolfe": (1.0, 10.0),
         "subgradient": (1.0, 10.0),
     }
-
-    def checkpoints(self, setting: Setting) -> list[int]:
-        """Passes are chosen where stopping early is what keeps weights small."""
-        return [setting.iterations] if setting.regularisation is not None else super().checkpoints(setting)
+    NEAR: ClassVar[Mapping[str, float]] = {"frank-wolfe": 0.005, "extragradient": 0.05}
 
     def structures(self, features: PairFeatures) -> list[Any]:
         """A `PlainMatching` for each pair."""
@@ -155,6 +155,6 @@ empty, lowercase, max_length, seed, threads
         if self.trainer == "mira":
             return Mira(*about, passes=setting.passes, cap=setting.regularisation, seed=self.seed)
         if self.trainer == "extragradient":
-            return Extragradient(*about, radius=setting.regularisation or 1e4, tolerance=1e-6)
+            return Extragradient(*about, radius=setting.regularisation or UNBOUNDED, tolerance=1e-6)
         svm = FrankWolfe if self.trainer == "frank-wolfe" else Subgradient
         return svm(*about, l2=setting.regularisation or 1.0, seed=self.seed, certify=0)

@@ -39,6 +39,8 @@ __all__ = ["QuadraticAligner"]
 Array = NDArray[np.float64]
 FEW_PASSES = 8
 """To choose costs with."""
+BETWEEN = 30
+"""Passes over remembered rivals after each pass that searches, which is what takes time here."""
 CALIBRATION_PAIRS = 60
 """Sentence pairs that the temperature is fitted to."""
 
@@ -107,11 +109,12 @@ empty, lowercase, max_length, seed, threads
 
     _kind = "align.quadratic"
     DEFAULTS: ClassVar[Mapping[str, Setting]] = {
-        "frank-wolfe": Setting(missed=3.0, iterations=10, passes=15, regularisation=1.0),
+        "frank-wolfe": Setting(missed=3.0, iterations=30, passes=30, regularisation=1.0),
         "subgradient": Setting(missed=3.0, iterations=15, passes=15, regularisation=1.0),
         "mira": Setting(missed=3.0, iterations=15, passes=15),
         "perceptron": Setting(missed=1.0, iterations=15, passes=15),
     }
+    NEAR: ClassVar[Mapping[str, float]] = {"frank-wolfe": 0.01}
 
     _chosen: list[Setting] | None = None
 
@@ -223,8 +226,10 @@ empty, lowercase, max_length, seed, threads
         if self.trainer == "mira":
             return Mira(*items, passes=setting.passes, cap=setting.regularisation, **about)
         relaxed = self.relaxed and self.pairs and self.aim != "gold"
-        svm = FrankWolfe if self.trainer == "frank-wolfe" else Subgradient
-        return svm(*items, l2=setting.regularisation or 1.0, relaxed=relaxed, certify=0, **about)
+        about |= {"l2": setting.regularisation or 1.0, "relaxed": relaxed, "certify": 0}
+        if self.trainer == "subgradient":
+            return Subgradient(*items, **about)
+        return FrankWolfe(*items, between=BETWEEN, **about)
 
     def fit_features(
         self,

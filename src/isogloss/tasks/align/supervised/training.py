@@ -45,7 +45,7 @@ class Setting:
     missed, spurious : float
         Costs of errors.
     iterations : int
-        Passes made.
+        Passes made, or the most that may be.
     passes : int
         Passes over which loss augmentation rises, for trainers that have it; `iterations` stops before its end, maybe.
     regularisation : float, optional
@@ -68,13 +68,13 @@ class Setting:
 
 def grid(aligner: SupervisedAligner) -> list[Setting]:
     """What training may try, the default of the trainer first; what the user gave is fixed in all."""
-    default, spurious = aligner.DEFAULTS[aligner.trainer], aligner.spurious
+    default, spurious = aligner.DEFAULTS[aligner.way], aligner.spurious
     passes = default.passes if aligner.iterations is None else aligner.iterations
     iterations = default.iterations if aligner.iterations is None else aligner.iterations
     missed, regular = [default.missed * spurious], [default.regularisation]
     if aligner.tune:
-        missed += [c * spurious for c in MISSED if c != default.missed and aligner.trainer in aligner.COSTED]
-        regular += [r for r in aligner.REGULARISATION.get(aligner.trainer, ()) if r != default.regularisation]
+        missed += [c * spurious for c in MISSED if c != default.missed and aligner.way in aligner.COSTED]
+        regular += [r for r in aligner.REGULARISATION.get(aligner.way, ()) if r != default.regularisation]
     if aligner.missed is not None:
         missed = [aligner.missed]
     if aligner.regularisation is not None:
@@ -108,7 +108,7 @@ class Problem:
         self.model = LinearModel(structures, matrix)
         self.targets: list[Any] = []
         self.costs: list[Cost] = []
-        if not (aligner.aim == "latent" and aligner.trainer in aligner.SUMMED):  # these have no single target
+        if not (aligner.aim == "latent" and aligner.way in aligner.SUMMED):  # these have no single target
             self._aim([aligner.prefer(flat, features, k) for k, flat in enumerate(self.flats)])
 
     def weights(self, found: Array) -> Array:
@@ -176,6 +176,10 @@ class HeldOut(NamedTuple):
     weights: Array
 
 
+Split = tuple[PairFeatures, GoldCells, PairFeatures, GoldCells]
+"""Pairs to learn from, and pairs that are held out."""
+
+
 class Training:
     """Chooses a setting on held-out pairs, trains with it on all, and fits the temperature.
 
@@ -199,10 +203,11 @@ class Training:
         self.aligner, self.features, self.gold, self.dev, self.progress = aligner, features, gold, dev, progress
 
     def run(self) -> Found:
-        settings = self.aligner.settings()
-        setting, held_out, tuning = settings[0], list[HeldOut](), list[dict[str, Any]]()
+        setting, held_out, tuning = None, list[HeldOut](), list[dict[str, Any]]()
         if self.aligner.tune:
-            setting, held_out, tuning = self._choose(settings)
+            setting, held_out, tuning = self._choose()
+        if setting is None:
+            setting = self.aligner.settings()[0]
         problem = Problem(self.aligner, self.features, self.gold, setting)
         self.progress.start("Training", setting.iterations)
         trace: list[float] = []
@@ -213,11 +218,12 @@ class Training:
         self.progress.finish()
         held_out = held_out or [HeldOut(*(self.dev or (self.features, self.gold)), weights)]
         scale, threshold = self.aligner.calibrate(held_out)
+        setting = replace(setting, iterations=len(trace))
         return Found(problem.parts.names, weights, setting, scale, threshold, np.array(trace), tuning)
 
     # --- choosing
 
-    def _splits(self) -> list[tuple[PairFeatures, GoldCells, PairFeatures, GoldCells]]:
+    def _splits(self) -> list[Split]:
         """Training and held-out pairs: dev, or each fold in turn."""
         if self.dev is not None:
             return [(self.features, self.gold, *self.dev)]
@@ -233,31 +239,44 @@ class Training:
                 )  # fmt: skip
         return out
 
-    def _choose(self, settings: Sequence[Setting]) -> tuple[Setting, list[HeldOut], list[dict[str, Any]]]:
-        """The setting and the number of passes with the least error on held-out pairs, the first among equals."""
+    def _choose(self) -> tuple[Setting | None, list[HeldOut], list[dict[str, Any]]]:
+        """The trainer, the setting and the passes with the least error on held-out pairs, the first among equals."""
         splits = self._splits()
+        tried = [(way, setting) for way in self.aligner.ways() for setting in self._settings_of(way)]
         if not splits:
-            return settings[0], [], []
-        self.progress.start("Choosing settings", len(settings) * len(splits))
-        best: tuple[float, Setting, list[HeldOut]] | None = None
+            return None, [], []
+        self.progress.start("Choosing settings", len(tried) * len(splits))
+        best: tuple[float, str, Setting, list[HeldOut]] | None = None
         tuning = []
-        for number, setting in enumerate(settings):
-            steps = self.aligner.checkpoints(setting)
-            kept: dict[int, list[HeldOut]] = {step: [] for step in steps}
-            for split, (features, gold, other, other_gold) in enumerate(splits):
-                problem = Problem(self.aligner, features, gold, setting)
-                for step, weights in self._path(problem, replace(setting, iterations=steps[-1]), []):
-                    if step in kept:
-                        kept[step].append(HeldOut(other, other_gold, weights))
-                self.progress.update(number * len(splits) + split + 1)
-            for step in steps:
-                error = self._error(kept[step])
-                tuning.append({**replace(setting, iterations=step).as_dict(), "aer": error})
+        for number, (way, setting) in enumerate(tried):
+            self.aligner.take_way(way)
+            for step, kept in self._held_out(setting, splits, number).items():
+                error = self._error(kept)
+                tuning.append({"trainer": way, **replace(setting, iterations=step).as_dict(), "aer": error})
                 if best is None or error < best[0]:
-                    best = error, replace(setting, iterations=step), kept[step]
+                    best = error, way, replace(setting, iterations=step), kept
         self.progress.finish()
         assert best is not None
-        return best[1], best[2], tuning
+        self.aligner.take_way(best[1])
+        return best[2], best[3], tuning
+
+    def _settings_of(self, way: str) -> list[Setting]:
+        self.aligner.take_way(way)
+        return self.aligner.settings()
+
+    def _held_out(self, setting: Setting, splits: Sequence[Split], number: int) -> dict[int, list[HeldOut]]:
+        """Held-out pairs of all splits under the weights after each number of passes that may be taken."""
+        steps = self.aligner.checkpoints(setting)
+        kept: dict[int, list[HeldOut]] = {step: [] for step in steps}
+        for split, (features, gold, other, other_gold) in enumerate(splits):
+            problem, weights = Problem(self.aligner, features, gold, setting), np.zeros(0)
+            for step, weights in self._path(problem, replace(setting, iterations=steps[-1]), []):
+                if step in kept:
+                    kept[step].append(HeldOut(other, other_gold, weights))
+            for own in kept.values():  # a training that has settled says the same of passes that it need not make
+                own += [HeldOut(other, other_gold, weights)] * (split + 1 - len(own))
+            self.progress.update(number * len(splits) + split + 1)
+        return kept
 
     def _error(self, held_out: Sequence[HeldOut]) -> float:
         """AER of all held-out pairs together."""
@@ -270,10 +289,10 @@ class Training:
     # --- one training
 
     def _path(self, problem: Problem, setting: Setting, trace: list[float]) -> Iterator[tuple[int, Array]]:
-        """Pass after pass, the weights to predict with."""
+        """Pass after pass, the weights to predict with; ends where the learner is as near to the optimum as asked."""
         aligner = self.aligner
-        latent = aligner.aim == "latent" and aligner.trainer not in aligner.SUMMED
-        restless = aligner.trainer in aligner.ONLINE
+        latent = aligner.aim == "latent" and aligner.way not in aligner.SUMMED
+        restless = aligner.way in aligner.ONLINE
         if latent and not restless:  # targets must stand still: choose them with a first, short training
             learner = aligner.learner(problem, setting)
             state = learner.init()
@@ -282,10 +301,13 @@ class Training:
             problem.refresh(state.average)
         learner = aligner.learner(problem, setting)
         state = learner.init()
+        near = aligner.NEAR.get(aligner.way, 0.0) and aligner.NEAR[aligner.way] * learner.primal(state.weights)
         for step in range(1, setting.iterations + 1):
             state, info = learner.step(state)
             trace.append(float(info.objective))
             yield step, problem.weights(state.average)
+            if near and info.distance <= near:
+                return
             if latent and restless:
                 problem.refresh(state.average)
 
@@ -352,12 +374,13 @@ def best_threshold(aligner: SupervisedAligner, held_out: Sequence[HeldOut], scal
     """The threshold of posteriors with the least error on held-out pairs, at a temperature."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)
-        p = np.concatenate([_posterior(aligner, own, scale) for own in held_out])
+        found = [p for own in held_out for p in _posteriors(aligner, own, scale)[0]]
     shapes, sure, possible = (
         np.concatenate([getattr(own.gold, name) for own in held_out]) for name in ("shapes", "sure", "possible")
     )
     grid, gold = np.arange(0.05, 0.96, 0.025), GoldCells(shapes, sure, possible)
-    return float(grid[int(np.argmin([error_rate(p >= t, gold) for t in grid]))])
+    errors = [error_rate(np.concatenate([aligner.above(p, t).ravel() for p in found]), gold) for t in grid.tolist()]
+    return float(grid[int(np.argmin(errors))])
 
 
 def _first(own: HeldOut, pairs: int, cells: int) -> HeldOut:
@@ -371,14 +394,10 @@ def _part(own: HeldOut, start: int, stop: int) -> HeldOut:
     return HeldOut(own.features[start:stop], own.gold.take(np.arange(start, stop)), own.weights)
 
 
-def _posterior(aligner: SupervisedAligner, own: HeldOut, scale: float) -> Array:
-    return _posterior_and_unsettled(aligner, own, scale)[0]
-
-
-def _posterior_and_unsettled(aligner: SupervisedAligner, own: HeldOut, scale: float) -> tuple[Array, int]:
-    """float64[n_cells], and the number of pairs whose beliefs have not settled."""
+def _posteriors(aligner: SupervisedAligner, own: HeldOut, scale: float) -> tuple[list[Array], int]:
+    """The posterior of every cell of each pair, and the number of pairs whose beliefs have not settled."""
     dists = aligner.distributions(own.features, aligner.parts(own.features), own.weights / scale)
-    found = np.concatenate([np.zeros(0), *(np.ravel(p) for p in aligner.link_probabilities(dists))])
+    found = aligner.link_probabilities(dists)
     each = getattr(dists, "convergence", None)
     if each is None and not hasattr(dists, "marginals"):
         each = [getattr(dist, "convergence", None) for dist in dists]
@@ -393,8 +412,8 @@ def _settled_posterior(aligner: SupervisedAligner, held_out: Sequence[HeldOut], 
         for own in held_out:
             for start in range(0, len(own.gold), AT_ONCE):
                 some = _part(own, start, min(start + AT_ONCE, len(own.gold)))
-                found, more = _posterior_and_unsettled(aligner, some, scale)
-                parts.append(found)
+                found, more = _posteriors(aligner, some, scale)
+                parts += [np.ravel(p) for p in found]
                 seen, unsettled = seen + len(some.gold), unsettled + more
                 if unsettled > UNSETTLED * max(seen, AT_ONCE):
                     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,6 +28,8 @@ __all__ = ["FAMILIES", "FamilyModel", "GoldBrackets", "Kept", "SpanModel", "Tree
 
 Items = NDArray[np.int64]
 Array = NDArray[np.float64]
+OFTEN = 3
+"""Features that speak of brackets of any label fire on so many spans in training."""
 FAMILIES = ("label", "below", "place")
 """What has features: labels of spans; labels above spans; and words, for labels above bare ones and of what splits."""
 
@@ -51,6 +54,12 @@ class Kept:
         before = np.concatenate([[0], np.cumsum(marked)])[offsets].astype(np.int64)
         numbers = np.flatnonzero(marked) - np.repeat(offsets[:-1], np.diff(before))
         return cls(before, numbers)
+
+    def marked(self, offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """The inverse of `of`."""
+        found = np.zeros(int(offsets[-1]), bool)
+        found[self.numbers + np.repeat(offsets[:-1], np.diff(self.offsets))] = True
+        return found
 
     def among(self, sentences: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
         """Where the spans of some sentences are among all spans of these, which have so many words."""
@@ -89,11 +98,15 @@ class TreeFeatures:
     templates : mapping of str to Templates
     indices : mapping of str to Index
     n_labels : int
+    wide : bool[n_features], optional
+        Features of labels of spans that have a weight for each label, and one for all; the others have the latter
+        alone. Without it, all have one for each label, and none for all.
     """
 
     templates: Mapping[str, Templates]
     indices: Mapping[str, Index]
     n_labels: int
+    wide: NDArray[np.bool_] | None = None
 
     @classmethod
     def collected(
@@ -104,44 +117,55 @@ class TreeFeatures:
         gold: NDArray[np.bool_],
         n_labels: int,
         min_count: int,
+        seen: NDArray[np.bool_] | None = None,
     ) -> TreeFeatures:
-        """Of training data, those that fire on gold spans so often, and of places on any."""
-        indices = {}
+        """Of training data: of spans those that fire on gold ones so often, of places on any.
+
+        With `seen`, bool[n_spans], also those that fire on so many of these, gold or not, and `OFTEN` at the least.
+        """
+        indices, wide = {}, None
         for name, own in templates.items():
             if name == "place":
                 indices[name] = own.index(positions(words.axis), min_count=min_count)
             else:
                 indices[name] = own.index(parts, gold=gold, min_count=min_count)
-        return cls(templates, indices, n_labels)
-
-    def width(self, name: str) -> int:
-        """Weights of a feature."""
-        return self.n_labels * (2 if name == "place" else 1)
+        if seen is not None:
+            every = templates["label"].index(parts, gold=seen, min_count=max(OFTEN, min_count)).keys
+            supported = indices["label"].keys
+            indices["label"] = Index(np.union1d(supported, every))
+            wide = np.isin(indices["label"].keys, supported, assume_unique=True)
+        return cls(templates, indices, n_labels, wide)
 
     def scorers(self, words: Sentences, parts: Parts) -> dict[str, RowScorer]:
         """Of some sentences and their spans."""
+        places = positions(words.axis)
         return {
             name: RowScorer(
-                own, positions(words.axis) if name == "place" else parts, self.indices[name], self.width(name)
+                own, places if name == "place" else parts, self.indices[name],
+                self.n_labels * (2 if name == "place" else 1), self.wide if name == "label" else None,
             )
             for name, own in self.templates.items()
         }  # fmt: skip
 
-    @property
-    def n_weights(self) -> int:
-        pairs = self.n_labels**2 if "below" in self.templates else 0
-        return sum(self.indices[name].n_features * self.width(name) for name in self.templates) + pairs
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Of the weights of each family, in their order; "bracket" are single ones, "pair" is [below, above]."""
+        found: dict[str, tuple[int, ...]] = {}
+        for name in self.templates:
+            many = self.indices[name].n_features
+            found[name] = (many, self.n_labels * (2 if name == "place" else 1))
+            if name == "label" and self.wide is not None:
+                rows = int(np.count_nonzero(self.wide))
+                found |= {"label": (rows, self.n_labels + 1), "bracket": (many - rows,)}
+        if "below" in self.templates:
+            found["pair"] = (self.n_labels, self.n_labels)
+        return found
 
     def split(self, weights: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        """Weights of each family, [features, width], and of pairs of labels, [below, above]."""
-        found, at = {}, 0
-        for name in self.templates:
-            size = self.indices[name].n_features * self.width(name)
-            found[name] = weights[at : at + size].reshape(-1, self.width(name))
-            at += size
-        if "below" in self.templates:
-            found["pair"] = weights[at:].reshape(self.n_labels, self.n_labels)
-        return found
+        """Weights of each family; see `shapes`."""
+        shapes = self.shapes()
+        ends = np.cumsum([math.prod(shape) for shape in shapes.values()])
+        parts = np.split(weights, ends[:-1]) if shapes else []
+        return {name: own.reshape(shape) for (name, shape), own in zip(shapes.items(), parts, strict=True)}
 
 
 def model_of(

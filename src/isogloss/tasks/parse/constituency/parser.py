@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import re
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from os import PathLike
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -34,8 +36,9 @@ from isogloss.structures.span_tree import SpanTrees
 from isogloss.structures.spans import span_number
 from isogloss.tasks.parse.constituency.features import SPAN_TEMPLATES, templates_for
 from isogloss.tasks.parse.constituency.filtering import SpanFilter
+from isogloss.tasks.parse.constituency.grammar import GrammarModel
 from isogloss.tasks.parse.constituency.model import GoldBrackets, TreeFeatures, gold_spans, model_of
-from isogloss.tasks.parse.constituency.options import RATES, ConstituencyOptions
+from isogloss.tasks.parse.constituency.options import RATES, THRESHOLDS, ConstituencyOptions
 from isogloss.tasks.parse.constituency.trees import Labels, Spans, as_spans, check_tops, column_of, plain, trees_of
 from isogloss.tasks.parse.constituency.words import Known, Sentences, span_parts
 from isogloss.tasks.parse.cutting import LONGEST, cut
@@ -45,8 +48,8 @@ __all__ = ["ConstituencyParser"]
 
 LEAST = 1e-3
 """Labelled spans whose posterior is so near to what it should be are left alone in a step."""
-NEGLIGIBLE = 1e-2
-"""Features all of whose weights are smaller are not kept."""
+NEGLIGIBLE = 5e-3
+"""Features all of whose weights are smaller than this share of the largest are not kept."""
 PIECE = 1 << 16
 """Spans whose scores are in memory together."""
 FOLDS = 5
@@ -68,6 +71,7 @@ class Fitted:
     weights: NDArray[np.float32]
     tagger: CrfTagger | None
     filter: SpanFilter | None = None
+    grammar: GrammarModel | None = None
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -79,24 +83,38 @@ class Fitted:
 
     def compact(self) -> Fitted:
         """Without features all of whose weights are negligible."""
-        rows, indices, kept = self.features.split(self.weights), {}, []
+        rows, indices, kept = self.features.split(self.weights), {}, {}
+        least = NEGLIGIBLE * float(np.abs(self.weights).max(initial=0.0))
+        large = {
+            name: np.abs(own.reshape(len(own), math.prod(own.shape[1:]))).max(axis=1, initial=0.0) > least
+            for name, own in rows.items()
+        }
+        wide = self.features.wide
         for name, index in self.features.indices.items():
-            worth = np.abs(rows[name]).max(axis=1, initial=0.0) >= NEGLIGIBLE
+            worth = large[name]
+            if name == "label" and wide is not None:
+                worth = np.empty(len(wide), bool)
+                worth[wide], worth[~wide] = large["label"], large["bracket"]
+                kept["bracket"] = rows["bracket"][large["bracket"]]
+                wide = wide[worth]
             indices[name] = Index(index.keys[worth])
-            kept.append(rows[name][worth].reshape(-1))
-        if "pair" in rows:
-            kept.append(rows["pair"].reshape(-1))
-        return replace(self, features=replace(self.features, indices=indices), weights=np.concatenate(kept))
+            kept[name] = rows[name][large[name]]
+        features = replace(self.features, indices=indices, wide=wide)
+        weights = [kept.get(name, rows[name]).reshape(-1) for name in features.shapes()]
+        return replace(self, features=features, weights=np.concatenate(weights))
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """For `isogloss.store`."""
         arrays = collect(self, LAYOUT)
-        rows = self.features.split(self.weights)
-        for name, index in self.features.indices.items():
-            arrays |= {f"{name}.keys": index.keys, f"{name}.weights": np.ascontiguousarray(rows[name])}
-        if "pair" in rows:
-            arrays["pair"] = np.ascontiguousarray(rows["pair"])
-        return arrays if self.filter is None else arrays | store.prefixed("filter.", self.filter.to_arrays())
+        if self.features.templates:
+            for name, index in self.features.indices.items():
+                arrays[f"{name}.keys"] = index.keys
+            for name, own in self.features.split(self.weights).items():
+                arrays[f"{name}.weights"] = np.ascontiguousarray(own)
+            arrays["wide"] = np.asarray(self.features.wide, np.uint8)
+        for name, part in (("filter.", self.filter), ("grammar.", self.grammar)):
+            arrays |= {} if part is None else store.prefixed(name, part.to_arrays())
+        return arrays
 
     @classmethod
     def from_arrays(
@@ -106,30 +124,33 @@ class Fitted:
         root: str | None,
         tagger: CrfTagger | None,
         prune: float,
+        grammars: int = 0,
     ) -> Fitted:
         """The inverse of `to_arrays`."""
         place = "the saved parser"
         found = check(arrays, LAYOUT, place)
-        unused = (*(() if "below" in templates else ("below.", "place.", "pair")), *(() if prune else ("filter.",)))
+        unused = (*(() if "below" in templates else ("below.", "place.", "pair.")), *(() if prune else ("filter.",)))
+        unused += (() if templates else ("label.", "bracket.", "wide")) + (() if grammars else ("grammar.",))
         if strange := sorted(name for name in arrays if name.startswith(unused)):
             raise ValueError(f"its options have no use for {strange[0]}")
         if any(re.search(r"[\s()]", label) for label in found["labels"]):
             raise ValueError("a label has a space or a bracket in it")
-        n_labels = len(found["labels"])
-        features = TreeFeatures(templates, {}, n_labels)
-        indices, weights = {}, []
-        for name in templates:
-            layout: Layout = {"keys": KEYS, "weights": Numbers("float32", ("features", features.width(name)))}
-            own = check(store.unprefixed(f"{name}.", arrays), layout, f"{name} of {place}")
-            indices[name] = Index(own["keys"])
-            weights.append(own["weights"].reshape(-1))
-        if "below" in templates:
-            pair = check(arrays, {"pair": Numbers("float32", (n_labels, n_labels))}, place)["pair"]
-            weights.append(pair.reshape(-1))
+        layouts = {name: check(arrays, {f"{name}.keys": KEYS}, place)[f"{name}.keys"] for name in templates}
+        indices = {name: Index(keys) for name, keys in layouts.items()}
+        wide = None
+        if templates:
+            wide = check(arrays, {"wide": Numbers("uint8", indices["label"].n_features, below=2)}, place)["wide"] == 1
+        features = TreeFeatures(templates, indices, len(found["labels"]), wide)
+        layout: Layout = {f"{name}.weights": Numbers("float32", shape) for name, shape in features.shapes().items()}
+        weights = [own.reshape(-1) for own in check(arrays, layout, place).values()]
         names = Labels(tuple(found["labels"]), root)
         known = Known(tuple(found["known"]))
         chosen = SpanFilter.from_arrays(store.unprefixed("filter.", arrays), prune) if prune else None
-        return cls(names, known, replace(features, indices=indices), np.concatenate(weights), tagger, chosen)
+        grammar = None
+        if grammars:
+            grammar = GrammarModel.from_arrays(store.unprefixed("grammar.", arrays), len(found["labels"]), grammars)
+        joint = np.concatenate([np.zeros(0, np.float32), *weights])
+        return cls(names, known, features, joint, tagger, chosen, grammar)
 
 
 class _Seen(NamedTuple):
@@ -149,8 +170,20 @@ class ConstituencyParser(ConstituencyOptions):
     unary chain is a label of its own. Features look at the words and tags at the edges of a span, around it and inside
     of it, by themselves and with its length (`isogloss.tasks.parse.constituency.features`) [2]_.
 
+    With model "grammar", trees are derivations of grammars instead, whose symbols have hidden states that are learnt by
+    splitting and merging them (`isogloss.learners.split_merge`) [3]_, and what is said about a span is the mean
+    posterior of several such grammars. Model "both" averages the posteriors of either kind.
+
     Parameters
     ----------
+    model : "span", "grammar" or "both"
+        What trees are made of.
+    cycles : int
+        How often the states of grammars are split in two, and half of them merged.
+    grammars : int
+        How many grammars are learnt, which begin with different noise.
+    share : float
+        What grammars count for with model "both".
     trainer : "likelihood", "mira" or "perceptron"
         What is learnt: probabilities of trees, or margins.
     order : 1 or 2
@@ -160,7 +193,7 @@ class ConstituencyParser(ConstituencyOptions):
     decoder : "mbr" or "map", optional
         The tree with the highest sum of posteriors, less `threshold` for each bracket; or the best one. If not given,
         the former for likelihood, the latter for margins.
-    threshold : float
+    threshold : float, optional
         What a bracket costs with decoder "mbr".
     tags : "predicted" or "gold"
         Whether tags are predicted by a tagger that the parser carries along, or taken as they are given. With
@@ -198,6 +231,8 @@ class ConstituencyParser(ConstituencyOptions):
     ----------
     .. [1] Stern, Andreas and Klein, A minimal span-based neural constituency parser, ACL 2017, without the network.
     .. [2] Hall, Durrett and Klein, Less grammar, more features, ACL 2014.
+    .. [3] Petrov, Barrett, Thibaux and Klein, Learning accurate, compact, and interpretable tree annotation, ACL 2006;
+       Petrov, Products of random latent variable grammars, NAACL 2010, whose products are means here.
 
     Examples
     --------
@@ -216,6 +251,11 @@ class ConstituencyParser(ConstituencyOptions):
         templates_for(self.order, self.span_templates)
 
     @property
+    def _templates(self) -> dict[str, Templates]:
+        """What parts of trees are seen by; nothing with a grammar alone."""
+        return {} if self.model == "grammar" else templates_for(self.order, self.span_templates)
+
+    @property
     def span_templates(self) -> tuple[Any, ...]:
         """What spans are seen by: `templates`, or the usual ones."""
         return tuple(SPAN_TEMPLATES if self.templates is None else self.templates)
@@ -226,9 +266,14 @@ class ConstituencyParser(ConstituencyOptions):
         return RATES[self.trainer] if self.rate is None else float(self.rate)
 
     @property
+    def bracket_cost(self) -> float:
+        """What a bracket costs: `threshold` or, if that is not given, what suits the model."""
+        return THRESHOLDS[self.model] if self.threshold is None else float(self.threshold)
+
+    @property
     def choosing(self) -> str:
         """How a tree is chosen: as `decoder` says or, if that is not given, as suits the trainer."""
-        return self.decoder or ("mbr" if self.trainer == "likelihood" else "map")
+        return self.decoder or ("mbr" if self.trainer == "likelihood" or self.model != "span" else "map")
 
     # --- learning
 
@@ -248,7 +293,7 @@ class ConstituencyParser(ConstituencyOptions):
         trees : Constituents
             Function tags and traces are left aside, and discontinuous trees made continuous.
         dev : Constituents, optional
-            Other trees; the number of passes is that of the best F1 on them.
+            Other trees; the number of passes is that of the best F1 on them. Grammars do not look at them.
         progress : Progress, optional
         checkpoint : path, optional
             Where Ctrl-C leaves what has been learnt so far; see `isogloss.learners.runner.run`.
@@ -266,13 +311,30 @@ class ConstituencyParser(ConstituencyOptions):
                 f"{trees.name}: no tree has a bracket, so there is nothing to learn. Is it the right file?"
             )
         try:
-            tags, tagger = self._tags(flat, progress)
             with using_threads(self.threads):
-                self._learn(labels, flat, tags, tagger, None if dev is None else plain(dev), progress, keeping)
+                grammar = None if self.model == "span" else self._learn_grammar(labels, flat, progress, keeping)
+            if self.model != "grammar":
+                tags, tagger = self._tags(flat, progress)
+                with using_threads(self.threads):
+                    self._learn(labels, flat, tags, tagger, None if dev is None else plain(dev), progress, keeping)
+                self._fitted: Fitted = replace(self._fitted, grammar=grammar)
         finally:
             progress.finish()
         self.reading_ = Reading.of(flat.text(), frequent=True)
         return self
+
+    def _learn_grammar(
+        self, labels: Labels, trees: Constituents, progress: Progress, keeping: Keeping
+    ) -> GrammarModel:  # fmt: skip
+        """Learn the grammars; with model "both" they come first, and are not kept in checkpoints."""
+        grammar, trace = GrammarModel.fit(
+            trees, labels, cycles=self.cycles, grammars=self.grammars, seed=self.seed, progress=progress,
+            keeping=keeping if self.model == "grammar" else Keeping(),
+        )  # fmt: skip
+        none, weights = TreeFeatures({}, {}, len(labels.names)), np.zeros(0, np.float32)
+        self._fitted = Fitted(labels, Known(()), none, weights, None, None, grammar)
+        self.trace_, self.tuning_ = -trace / max(1, trees.n_words), np.zeros(0)
+        return grammar
 
     def _tags(self, trees: Constituents, progress: Progress) -> tuple[Column, CrfTagger | None]:
         """The tags that the parser is to see, and the tagger that will make them for other text."""
@@ -303,13 +365,14 @@ class ConstituencyParser(ConstituencyOptions):
         templates, gold = templates_for(self.order, self.span_templates), as_spans(trees, labels)
         parts = span_parts(codes)
         marked = gold_spans(gold, parts.offsets, trees.lengths)
-        features = TreeFeatures.collected(templates, codes, parts, marked, len(labels.names), self.min_count)
-        chosen, kept = None, None
+        chosen, kept, seen = None, None, np.ones(parts.n_parts, bool)
         if self.prune:
             chosen = SpanFilter.fit(
                 codes, parts, gold, marked, threshold=float(self.prune), seed=self.seed, progress=progress
             )
             kept = chosen.kept(codes, parts, marked)
+            seen = kept.marked(parts.offsets)
+        features = TreeFeatures.collected(templates, codes, parts, marked, len(labels.names), self.min_count, seen)
         model = model_of(features, codes, parts, kept)
         learner = self._learner(model, GoldBrackets(gold, len(labels.names)), progress)
         fitted = Fitted(labels, known, features, np.zeros(0, np.float32), tagger, chosen)
@@ -365,21 +428,21 @@ class ConstituencyParser(ConstituencyOptions):
         learnt = self._learnt
         seen = self._as_seen(text, learnt)
         with using_threads(self.threads):
-            return [np.array(one) for trees in self._trees(seen.codes, learnt) for one in _posteriors(trees)]
+            return [np.array(one) for trees in self._trees(seen, learnt) for one in _posteriors(trees)]
 
     def k_best(self, text: Given, k: int) -> list[list[tuple[float, Constituents]]]:
         """The `k` most probable trees of each sentence, each with its log probability.
 
-        With order 2 every tree takes a search for each span of the sentence.
+        With order 2 every tree takes a search for each span of the sentence. For model "span".
         """
-        learnt = self._learnt
+        learnt = self._spans_alone("k_best")
         seen = self._as_seen(text, learnt)
         if int(np.diff(seen.codes.offsets).max(initial=0)) > LONGEST:
             raise UsageError(f"k_best: a sentence has more than {LONGEST} words. Cut it")
         found = []
         with using_threads(self.threads):
             at = 0
-            for trees in self._trees(seen.codes, learnt):
+            for trees in self._trees(seen, learnt):
                 totals = trees.log_partition().tolist()
                 for total, best in zip(totals, trees.k_best(k), strict=True):
                     made = [trees_of([seen.words[at]], [seen.tags[at]], [y], learnt.names, "k_best") for _, y in best]
@@ -411,9 +474,9 @@ class ConstituencyParser(ConstituencyOptions):
         -------
         dict
             `words`, `label`, its `probability`, `score`, the probabilities of the best `labels`, and `features`: the
-            names of all that fire, with their weights for the label, the largest first.
+            names of all that fire, with their weights for the label, the largest first. For model "span".
         """
-        learnt = self._learnt
+        learnt = self._spans_alone("explain")
         seen = self._as_seen(text, learnt)
         n = len(seen.words[sentence]) if 0 <= sentence < len(seen.words) else 0
         if not 0 <= begin < end <= n:
@@ -423,7 +486,7 @@ class ConstituencyParser(ConstituencyOptions):
         if label is not None and label not in learnt.labels:
             raise UsageError(f"explain: the parser knows no label {label!r}; it knows {', '.join(learnt.labels)}")
         one = self._as_seen(Constituents.assembled([seen.words[sentence]], [seen.tags[sentence]], [[]]), learnt)
-        (trees,) = self._trees(one.codes, learnt)
+        (trees,) = self._trees(one, learnt)
         row = np.asarray(_posteriors(trees)[0])[span_number(begin, end, n)]
         best = np.argsort(-row, kind="stable").tolist()
         chosen = best[0] if label is None else learnt.labels.index(label)
@@ -438,6 +501,15 @@ class ConstituencyParser(ConstituencyOptions):
             "features": found,
         }
 
+    def _spans_alone(self, method: str) -> Fitted:
+        """What was learnt, where labelled spans have scores of their own."""
+        if self.model != "span":
+            raise UsageError(
+                f"{method}: a parser with model={self.model!r} has posteriors of labels of spans (predict_proba), but "
+                "no scores of whole trees. Train one with model='span'"
+            )
+        return self._learnt
+
     def _as_seen(self, text: Given, learnt: Fitted) -> _Seen:
         """Words, tags and codes of what is to be parsed."""
         if isinstance(text, Constituents):
@@ -447,19 +519,19 @@ class ConstituencyParser(ConstituencyOptions):
         elif isinstance(text, Treebank):
             words = [text.words(k) for k in range(len(text))]
             tags, forms, offsets = text.columns["xpos"], text.columns["form"], text.offsets
-            if learnt.tagger is None:
+            if self.tags == "gold":
                 raise TreebankError(
                     f"{text.name}: this parser learnt from tags that were given, and a treebank has them in several "
                     "columns. Give Constituents, as Constituents.from_dependencies(treebank, tag='upos')"
                 )
         elif isinstance(text, Text):
             words = [text.tokens(k) for k in range(len(text))]
-            if learnt.tagger is None:
+            if self.tags == "gold":
                 raise TreebankError(
                     f"{text.name}: has no tags, and this parser learnt from tags that were given (--tags gold). Give "
                     "trees, whose tags are taken, or train with --tags predicted (tags='predicted')"
                 )
-            forms = column_of(words)
+            forms = tags = column_of(words)
             offsets = np.concatenate([[0], np.cumsum(text.ids.lengths)]).astype(np.int64)
         else:
             raise ParameterError(
@@ -475,27 +547,40 @@ class ConstituencyParser(ConstituencyOptions):
         own = [tuple(listed[a:b]) for a, b in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)]
         return _Seen(words, own, Sentences.of(offsets, forms, tags, learnt.words))
 
-    def _trees(self, codes: Sentences, learnt: Fitted) -> Iterator[Any]:
+    def _trees(self, seen: _Seen, learnt: Fitted) -> Iterator[Any]:
         """Distributions over the trees of all sentences, or their pieces, some at a time."""
-        offsets = cut(codes.offsets)
+        codes, offsets = seen.codes, cut(seen.codes.offsets)
         lengths = np.diff(offsets)
         spans = np.cumsum(lengths * (lengths + 1) // 2)
-        start = 0
+        words = [word for sentence in seen.words for word in sentence]
+        tags = [tag for sentence in seen.tags for tag in sentence] if self.tags == "gold" else None
+        start, piece = 0, PIECE if learnt.grammar is None else PIECE // 4
         while start < len(lengths):
             before = int(spans[start - 1]) if start else 0
-            stop = max(start + 1, int(np.searchsorted(spans, before + PIECE, side="right")))
-            some = codes.part(offsets[start : stop + 1])
-            parts = span_parts(some)
-            kept = None if learnt.filter is None else learnt.filter.kept(some, parts)
-            yield model_of(learnt.features, some, parts, kept).batch(learnt.weights, np.arange(stop - start))
+            stop = max(start + 1, int(np.searchsorted(spans, before + piece, side="right")))
+            found: Any = None
+            if learnt.features.templates:
+                some = codes.part(offsets[start : stop + 1])
+                parts = span_parts(some)
+                kept = None if learnt.filter is None else learnt.filter.kept(some, parts)
+                found = model_of(learnt.features, some, parts, kept).batch(learnt.weights, np.arange(stop - start))
+            if learnt.grammar is not None:
+                bounds = list(pairwise(offsets[start : stop + 1].tolist()))
+                given = None if tags is None else [tags[a:b] for a, b in bounds]
+                own = learnt.grammar.posteriors([words[a:b] for a, b in bounds], given)
+                found = own if found is None else own.mixed(_posteriors(found), float(self.share))
+            yield found
             start = stop
 
     def _parsed(self, seen: _Seen, learnt: Fitted, name: str, confidence: bool = False) -> Constituents:
         found: list[Spans] = []
         sure: list[dict[tuple[int, int, int], float]] = []
-        for trees in self._trees(seen.codes, learnt):
-            best = trees.most_right(threshold=self.threshold) if self.choosing == "mbr" else trees.argmax()
+        own_tags: list[str] = []
+        for trees in self._trees(seen, learnt):
+            best = trees.most_right(threshold=self.bracket_cost) if self.choosing == "mbr" else trees.argmax()
             found += best
+            if self.model == "grammar":
+                own_tags += [tag for tags in trees.tags for tag in tags]
             if confidence:
                 for spans, posterior in zip(best, _posteriors(trees), strict=True):
                     n = max((end for _, end, _ in spans), default=0)
@@ -503,7 +588,9 @@ class ConstituencyParser(ConstituencyOptions):
         pieces = cut(seen.codes.offsets)
         if len(pieces) != len(seen.codes.offsets):
             found, sure = _whole(found, sure, pieces, seen.codes.offsets)
-        made = trees_of(seen.words, seen.tags, found, learnt.names, name)
+        bounds = pairwise(seen.codes.offsets.tolist())
+        tags = [tuple(own_tags[a:b]) for a, b in bounds] if self.model == "grammar" else seen.tags
+        made = trees_of(seen.words, tags, found, learnt.names, name)
         return replace(made, confidence=_confidence(made, found, sure, learnt.names)) if confidence else made
 
     @property
@@ -515,6 +602,12 @@ class ConstituencyParser(ConstituencyOptions):
     def n_features_(self) -> int:
         """How many features have weights."""
         return sum(index.n_features for index in self._learnt.features.indices.values())
+
+    @property
+    def n_states_(self) -> tuple[int, ...]:
+        """How many states all symbols of each grammar have together; empty with model "span"."""
+        grammar = self._learnt.grammar
+        return () if grammar is None else tuple(one.grammar.n_states for one in grammar.fine)
 
     @property
     def tagger_(self) -> CrfTagger | None:
@@ -532,7 +625,12 @@ class ConstituencyParser(ConstituencyOptions):
     @property
     def options_(self) -> dict[str, Any]:
         """Every option as it was used; what is kept with a model."""
-        used = {"rate": self.step_length, "templates": self.span_templates, "decoder": self.choosing}
+        used = {
+            "rate": self.step_length,
+            "templates": self.span_templates,
+            "decoder": self.choosing,
+            "threshold": self.bracket_cost,
+        }
         return super().options_ | used
 
     def _to_saved(self) -> store.Saved:
@@ -555,12 +653,13 @@ class ConstituencyParser(ConstituencyOptions):
             if root is not None and root not in ROOTS:
                 raise ValueError(f"the outermost bracket is {root!r}")
             tagger = None
-            if parser.tags == "predicted":
+            if parser.tags == "predicted" and parser.model != "grammar":
                 tagger = store.held("tagger", arrays, meta["tagger"], CrfTagger)
                 if tagger.column != "xpos":
                     raise ValueError(f"its tagger is for {tagger.column}")
-            templates = templates_for(parser.order, parser.span_templates)
-            parser._fitted = Fitted.from_arrays(arrays, templates, root, tagger, float(parser.prune))
+            prune = 0.0 if parser.model == "grammar" else float(parser.prune)
+            grammars = 0 if parser.model == "span" else parser.grammars
+            parser._fitted = Fitted.from_arrays(arrays, parser._templates, root, tagger, prune, grammars)
             parser.trace_, parser.tuning_ = vector(meta["trace"], "trace"), vector(meta["tuning"], "tuning")
             parser.reading_ = Reading.from_meta(meta)
         return parser
@@ -636,11 +735,14 @@ def _confidence(
 def _features(parts: Any, part: int, learnt: Fitted, label: int) -> list[dict[str, Any]]:
     """What fires on a span, template by template, with its weight for a label; the largest first."""
     found = []
-    index, rows = learnt.features.indices["label"], learnt.features.split(learnt.weights)["label"]
-    for name in learnt.features.templates["label"].names:
-        matrix = Templates([name] if name else [()], kind="label").matrix(parts, index)
+    features, rows = learnt.features, learnt.features.split(learnt.weights)
+    own = np.empty(features.indices["label"].n_features)
+    wide = np.asarray(features.wide)
+    own[wide], own[~wide] = rows["label"][:, label] + rows["label"][:, -1], rows["bracket"]
+    for name in features.templates["label"].names:
+        matrix = Templates([name] if name else [()], kind="label").matrix(parts, features.indices["label"])
         for number in matrix.indices[matrix.indptr[part] : matrix.indptr[part + 1]].tolist():
-            found.append({"feature": name or "always", "weight": float(rows[number, label])})
+            found.append({"feature": name or "always", "weight": float(own[number])})
     return sorted(found, key=lambda entry: -abs(entry["weight"]))
 
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from isogloss.data.constituent_forms import ROOTS, collapsed, expanded, stripped, without_root
+from isogloss.data.constituent_forms import JOINT, ROOTS, collapsed, expanded, stripped, without_root
 from isogloss.data.constituents import Constituents, Nested
 from isogloss.data.treebank import Column
 from isogloss.errors import TreebankError
@@ -17,6 +17,8 @@ from isogloss.errors import TreebankError
 __all__ = ["Labels", "as_spans", "check_tops", "column_of", "plain", "trees_of"]
 
 Spans = frozenset[tuple[int, int, int]]
+RARE = 1e-4
+"""The share of all nodes below which a unary chain gets no label of its own."""
 
 
 def plain(trees: Constituents) -> Constituents:
@@ -42,12 +44,13 @@ class Labels:
     def of(cls, trees: Constituents) -> tuple[Labels, Constituents]:
         """Those of some trees, and the trees without the outermost bracket and unary chains.
 
-        The bracket stays where it is more than an ornament: where several nodes, or none, are below it.
+        The bracket stays where it is more than an ornament: where several nodes, or none, are below it. Chains that
+        are very rare (`RARE`) are shortened: a label of their own costs time with every span, and is never predicted.
         """
         root = _root_of(trees)
         if root is not None:
             trees = without_root(trees)
-        flat = collapsed(trees)
+        flat = _without_rare_chains(collapsed(trees))
         names = sorted({flat.labels.vocabulary[number] for number in np.unique(flat.labels.ids).tolist()})
         return cls(tuple(names), root), flat
 
@@ -56,6 +59,24 @@ class Labels:
         known = {name: number for number, name in enumerate(self.names)}
         table = np.array([known.get(name, -1) for name in trees.labels.vocabulary], np.int64)
         return table[trees.labels.ids] if len(table) else np.zeros(0, np.int64)
+
+
+def _without_rare_chains(trees: Constituents) -> Constituents:
+    """Rare compound labels become the longest piece of their chain that is not rare, or the commonest of its labels."""
+    numbers = np.bincount(trees.labels.ids, minlength=len(trees.labels.vocabulary)).tolist()
+    counts = dict(zip(trees.labels.vocabulary, numbers, strict=True))
+    least = RARE * trees.n_nodes
+
+    def shortened(label: str) -> str:
+        chain = label.split(JOINT)
+        if len(chain) == 1 or counts[label] >= least:
+            return label
+        ends = range(len(chain) + 1)
+        pieces = [JOINT.join(chain[a:b]) for a in ends for b in ends if 0 < b - a < len(chain)]
+        often = [piece for piece in pieces if counts.get(piece, 0) >= least] or chain
+        return max(often, key=lambda piece: (piece.count(JOINT), counts.get(piece, 0)))
+
+    return trees.mapped(shortened)
 
 
 def _root_of(trees: Constituents) -> str | None:

@@ -17,14 +17,15 @@ from numpy.typing import NDArray
 from isogloss.features import Templates
 from isogloss.features.mixing import factor_of
 
-__all__ = ["FAMILIES", "SEEN", "LinkTemplates", "link_templates"]
+__all__ = ["FAMILIES", "SEEN", "TRIED", "LinkTemplates", "link_templates"]
 
 SEEN = (
     "direction", "shape", "head.word", "child.word", "head.prefix", "child.prefix", "head.fixed[-1]", "head.fixed",
-    "head.fixed[+1]", "child.fixed[-1]", "child.fixed", "child.fixed[+1]", "head.tag", "child.tag", "between",
-    "attribute", "head.value", "child.value", "agreement",
+    "head.fixed[+1]", "child.fixed[-1]", "child.fixed", "child.fixed[+1]",
 )  # fmt: skip
-"""What kernels see of a link, in their order."""
+"""What kernels see of a link whatever its tags are, in their order."""
+TRIED = (("head.tag", "child.tag", "between"), ("attribute", "head.value", "child.value", "agreement"))
+"""What they try, in their order: of parts of speech, and of one other attribute."""
 
 FAMILIES = {
     "words": (
@@ -70,9 +71,11 @@ class LinkTemplates(NamedTuple):
     families : int64[n_families + 1]
     starts : uint64[n_templates]
     begins : int64[n_templates + 1]
-        Where the terms of each begin.
+        Where the terms of each begin that are seen.
     terms, factors : int64[n_terms], uint64[n_terms]
         What of `SEEN` it is, and what that is multiplied by.
+    tried : uint64[n_templates, 4]
+        What each of `TRIED` is multiplied by; 0 for those that a template does not look at.
     """
 
     families: NDArray[np.int64]
@@ -80,17 +83,26 @@ class LinkTemplates(NamedTuple):
     begins: NDArray[np.int64]
     terms: NDArray[np.int64]
     factors: NDArray[np.uint64]
+    tried: NDArray[np.uint64]
 
 
 @cache
 def link_templates() -> LinkTemplates:
     """`FAMILIES` as kernels take them."""
     made = [Templates(names, kind=family) for family, names in FAMILIES.items()]
-    lists = [own for templates in made for own in templates.terms]
+    lists = [[(str(term), factor_of(place)) for place, term in enumerate(own)] for kind in made for own in kind.terms]
+    seen = [[(SEEN.index(term), factor) for term, factor in own if term in SEEN] for own in lists]
+    tried = np.zeros((len(lists), max(map(len, TRIED))), np.uint64)
+    for t, own in enumerate(lists):
+        for term, factor in own:
+            for kind in TRIED:
+                if term in kind:
+                    tried[t, kind.index(term)] = factor
     return LinkTemplates(
         np.concatenate([[0], np.cumsum([len(templates) for templates in made])]).astype(np.int64),
         np.concatenate([templates.starts for templates in made]),
-        np.concatenate([[0], np.cumsum([len(own) for own in lists])]).astype(np.int64),
-        np.array([SEEN.index(str(term)) for own in lists for term in own], np.int64),
-        np.array([factor_of(place) for own in lists for place in range(len(own))], np.uint64),
+        np.concatenate([[0], np.cumsum([len(own) for own in seen])]).astype(np.int64),
+        np.array([number for own in seen for number, _ in own], np.int64),
+        np.array([factor for own in seen for _, factor in own], np.uint64),
+        tried,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from isogloss.tasks.parse.joint._numba.features import morph_places, pos_places, see_link, word_places, workspace
+from isogloss.tasks.parse.joint._numba.features import list_cell, list_words, most_fired, see_link, workspace
 from isogloss.tasks.parse.joint._numba.layout import Graph
 
 __all__ = ["build"]
@@ -46,44 +46,61 @@ def _varies(sentence, x, y, a, government):
 
 
 @njit(cache=True, nogil=True)
-def _count(sentence, n_attributes, government):
-    """How many factors there are, how many cells they have, and to how many values they speak."""
-    factors = cells = rooms = 0
-    n = len(sentence.words) - 1
+def _count(sentence, shape):
+    """How many factors there are, how many cells they have, and to how many values they speak; and on how many cells
+    features may fire, and at most how many."""
+    factors = cells = rooms = lists = fired = 0
+    n, n_attributes, government, families = (
+        len(sentence.words) - 1, len(shape.sizes), shape.government, shape.templates.families,
+    )  # fmt: skip
+    starts, values = sentence.starts, sentence.values
     for child in range(1, n + 1):
         for head in range(n + 1):
-            for a in range(n_attributes if head != child else 0):
+            if head == child:
+                continue
+            lists += 1
+            fired += most_fired(families, -1, 0)
+            for a in range(n_attributes):
                 x, y = head * n_attributes + a, child * n_attributes + a
+                first, second = starts[x + 1] - starts[x], starts[y + 1] - starts[y]
+                many = first * second
                 if _varies(sentence, x, y, a, government):
-                    first, second = (
-                        sentence.starts[x + 1] - sentence.starts[x],
-                        sentence.starts[y + 1] - sentence.starts[y],
-                    )
                     factors += 1
-                    cells += first * second
+                    cells += many
                     rooms += first + second
-    return factors, cells, rooms
+                elif a:
+                    v, w = values[starts[x]], values[starts[y]]
+                    many = 1 if many == 1 and w and (v or government) else 0
+                lists += many
+                fired += many * most_fired(families, a, abs(head - child))
+    return factors, cells, rooms, lists, fired
 
 
 @njit(cache=True, nogil=True)
-def _sum(weights, start, slots, count):
+def _sum(weights, start, fired, first, last):
     total = 0.0
-    for k in range(count):
-        total += weights[start + slots[k]]
+    for k in range(first, last):
+        total += weights[start + fired[k]]
     return total
 
 
 @njit(cache=True, nogil=True)
 def _links(sentence, shape, weights, graph):
-    """WORD-LINK, POS-LINK and MORPH-LINK."""
-    n_attributes, start, government, work = len(shape.sizes), shape.link_start, shape.government, workspace()
-    n, f = len(sentence.words) - 1, 0
+    """WORD-LINK, POS-LINK and MORPH-LINK: scores, and the features that fire, which gradients need again."""
+    n_attributes, start, government, templates = len(shape.sizes), shape.link_start, shape.government, shape.templates
+    work, table, families, tried = workspace(templates), shape.table, templates.families, templates.tried
+    fired, ends = graph.fired, graph.fired_ends
+    n, f, k, to = len(sentence.words) - 1, 0, 0, 0
     for child in range(1, n + 1):
         for head in range(n + 1):
             if head == child:
                 continue
-            see_link(sentence, head, child, work)
-            static = _sum(weights, start, work[3], word_places(shape, work))
+            see_link(templates, sentence, head, child, work)
+            graph.fired_first[head, child] = k
+            to = list_words(table, families, tried, work, fired, ends[k])
+            static = _sum(weights, start, fired, ends[k], to)
+            k += 1
+            ends[k] = to
             for a in range(n_attributes):
                 x, y = head * n_attributes + a, child * n_attributes + a
                 varies = _varies(sentence, x, y, a, government)
@@ -92,10 +109,11 @@ def _links(sentence, shape, weights, graph):
                     for j in range(sentence.starts[y], sentence.starts[y + 1]):
                         v, w = sentence.values[i], sentence.values[j]
                         score = 0.0
-                        if a == 0:
-                            score = _sum(weights, start, work[3], pos_places(shape, v, w, work))
-                        elif w and (v or government):
-                            score = _sum(weights, start, work[3], morph_places(shape, a, v, w, work))
+                        if a == 0 or (w and (v or government)):
+                            to = list_cell(table, families, tried, a, v, w, work, fired, ends[k])
+                            score = _sum(weights, start, fired, ends[k], to)
+                            k += 1
+                            ends[k] = to
                         if varies:
                             graph.scores[at] = score
                             at += 1
@@ -120,14 +138,15 @@ def build(sentence, shape, weights, links):
     A ternary factor whose tags can have one value each is a constant, and goes to the score of its link.
     """
     n_attributes, n = len(shape.sizes), len(sentence.words) - 1
-    values, variables = len(sentence.values), (n + 1) * n_attributes
-    factors, cells, rooms = _count(sentence, n_attributes, shape.government) if links else (0, 0, 0)
+    values, variables, size = len(sentence.values), (n + 1) * n_attributes, n + 1 if links else 0
+    factors, cells, rooms, lists, fired = _count(sentence, shape) if links else (0, 0, 0, 0, 0)
     graph = Graph(
         np.zeros(values), np.zeros(values), np.zeros(values), np.zeros((variables, shape.sizes[0] + 1)),
         np.full((n + 1, n + 1), -np.inf), np.zeros((n + 1, n + 1)),
         np.zeros(factors, np.int64), np.zeros(factors, np.int64), np.zeros(factors, np.int64),
         np.zeros(factors + 1, np.int64), np.zeros(factors + 1, np.int64), np.zeros(cells), np.zeros(cells),
         np.zeros(factors), np.zeros(factors), np.zeros(rooms), np.zeros(rooms),
+        np.empty(fired, np.uint32), np.zeros(lists + 1, np.int64), np.zeros((size, size), np.int64),
     )  # fmt: skip
     graph.totals[:] = sentence.prior
     _unary(sentence, shape, weights, graph.totals)

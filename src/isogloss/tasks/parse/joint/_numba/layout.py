@@ -88,3 +88,10 @@ class Graph(NamedTuple):
     """float64[n_rooms]"""
     given: Any
     """float64[n_rooms]: what the tags told the factor last, as probabilities."""
+    fired: Any
+    """uint32[n]: features of links that fire, numbered from `link_start` on: of each link those of WORD-LINK, then
+    those of each cell that has any."""
+    fired_ends: Any
+    """int64[n_lists + 1]: where the list of each link or cell ends, after a 0."""
+    fired_first: Any
+    """int64[n + 1, n + 1]: the number of the first list of each link."""

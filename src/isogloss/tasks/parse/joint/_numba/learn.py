@@ -6,7 +6,6 @@ import numpy as np
 from numba import njit
 
 from isogloss.tasks.parse.joint._numba.build import build
-from isogloss.tasks.parse.joint._numba.features import morph_places, pos_places, see_link, word_places, workspace
 from isogloss.tasks.parse.joint._numba.propagate import (
     chain,
     chain_chart,
@@ -229,21 +228,21 @@ def _bigram_derivatives(sentence, shape, a, node, pairs, tags, small, places, va
 
 @njit(cache=True, nogil=True)
 def _tag_derivatives(sentence, shape, potentials, graph, tags, small, places, values, at):
-    """Right less expected features of TAG-UNIGRAM, TAG-BIGRAM and TAG-CONSISTENCY."""
+    """Right less expected features of TAG-BIGRAM, TAG-CONSISTENCY, and TAG-UNIGRAM.
+
+    Chains speak once more, attribute by attribute, so that what others said reaches the neighbours; `tags` get beliefs.
+    """
     n_attributes, n = len(shape.sizes), len(sentence.words) - 1
     most = shape.sizes.max() + 1
-    chart, p, q = chain_chart(sentence, n_attributes), np.empty(most), np.empty(most)
-    for node in range(1, n + 1):
-        own = sentence.starts[(node + 1) * n_attributes] - sentence.starts[node * n_attributes]
-        features = sentence.feature_starts[node + 1] - sentence.feature_starts[node]
-        places, values = _roomy(places, values, at, own * features)
-        at = _unigram_derivatives(sentence, shape, tags, node, small, places, values, at)
+    chart, p, q, nothing = chain_chart(sentence, n_attributes), np.empty(most), np.empty(most), np.zeros(len(tags))
     for a in range(n_attributes):
         chain(sentence, shape, neighbours_of(shape, potentials, a), a, graph, chart, True)
         start, stop = 0, 0
         for node in range(1, n + 1):
             x = node * n_attributes + a
-            own = sentence.starts[x + 1] - sentence.starts[x]
+            first, last = sentence.starts[x], sentence.starts[x + 1]
+            distribution(graph.totals, nothing, first, last, tags[first:last])
+            own = last - first
             before = sentence.starts[x - n_attributes + 1] - sentence.starts[x - n_attributes]
             start, stop = stop, stop + own * chart.sizes[node - 1]
             parts = sentence.starts[node * n_attributes + 1] - sentence.starts[node * n_attributes]
@@ -258,6 +257,11 @@ def _tag_derivatives(sentence, shape, potentials, graph, tags, small, places, va
                 at = _consistency_derivatives(
                     sentence, shape, table_within, graph, node, a, p, q, small, places, values, at
                 )
+    for node in range(1, n + 1):
+        own = sentence.starts[(node + 1) * n_attributes] - sentence.starts[node * n_attributes]
+        features = sentence.feature_starts[node + 1] - sentence.feature_starts[node]
+        places, values = _roomy(places, values, at, own * features)
+        at = _unigram_derivatives(sentence, shape, tags, node, small, places, values, at)
     return places, values, at
 
 
@@ -284,28 +288,33 @@ def _consistency_derivatives(sentence, shape, table, graph, node, a, p, q, small
 
 
 @njit(cache=True, nogil=True)
-def _put_all(places, values, at, start, slots, count, off):
-    places, values = _roomy(places, values, at, count)
-    for k in range(count):
-        places[at + k], values[at + k] = start + slots[k], off
-    return places, values, at + count
+def _put_all(places, values, at, start, graph, k, off):
+    """A derivative for each feature of list k."""
+    first, last = graph.fired_ends[k], graph.fired_ends[k + 1]
+    places, values = _roomy(places, values, at, last - first)
+    for j in range(first, last):
+        places[at], values[at] = start + graph.fired[j], off
+        at += 1
+    return places, values, at
 
 
 @njit(cache=True, nogil=True)
 def _link_derivatives(sentence, shape, graph, chances, small, places, values, at):
     """Right less expected features of WORD-LINK, POS-LINK and MORPH-LINK."""
-    n_attributes, start, work = len(shape.sizes), shape.link_start, workspace()
-    n, f = len(sentence.words) - 1, 0
+    n_attributes, start, n, f = len(shape.sizes), shape.link_start, len(sentence.words) - 1, 0
     for child in range(1, n + 1):
         for head in range(n + 1):
             if head == child:
                 continue
             right = sentence.heads[child] == head
             off = (1.0 if right else 0.0) - chances[head, child]
-            skip = abs(off) <= small and chances[head, child] <= small
-            see_link(sentence, head, child, work)
+            if abs(off) <= small and chances[head, child] <= small:  # nothing to learn: on to the factors of the next
+                while f < len(graph.head) and graph.head[f] == head and graph.child[f] == child:
+                    f += 1
+                continue
+            k = graph.fired_first[head, child]
             if abs(off) > small:
-                places, values, at = _put_all(places, values, at, start, work[3], word_places(shape, work), off)
+                places, values, at = _put_all(places, values, at, start, graph, k, off)
             for a in range(n_attributes):
                 x, y = head * n_attributes + a, child * n_attributes + a
                 here = f < len(graph.head) and graph.head[f] == head and graph.child[f] == child
@@ -319,11 +328,12 @@ def _link_derivatives(sentence, shape, graph, chances, small, places, values, at
                 scale = 0.0
                 if here:
                     scale = _scale(graph, f, last - first, end - begin)
-                for i in range(0 if skip else last - first):
+                for i in range(last - first):
                     for j in range(end - begin):
                         v, w = sentence.values[first + i], sentence.values[begin + j]
                         if a and not (w and (v or shape.government)):
                             continue
+                        k += 1
                         cell = chances[head, child]
                         if here:
                             cell = graph.given[graph.rooms[f] + i] * graph.given[graph.rooms[f] + last - first + j]
@@ -332,13 +342,8 @@ def _link_derivatives(sentence, shape, graph, chances, small, places, values, at
                             cell = 0.0  # cannot be: a factor that is not constant has its place
                         good = right and i == sentence.gold[x] and j == sentence.gold[y]
                         off = (1.0 if good else 0.0) - cell
-                        if abs(off) <= small:
-                            continue
-                        if a == 0:
-                            count = pos_places(shape, v, w, work)
-                        else:
-                            count = morph_places(shape, a, v, w, work)
-                        places, values, at = _put_all(places, values, at, start, work[3], count, off)
+                        if abs(off) > small:
+                            places, values, at = _put_all(places, values, at, start, graph, k, off)
                 f += here
     return places, values, at
 
@@ -379,21 +384,21 @@ def gradient(sentence, shape, weights, potentials, links, tag, projective, singl
         The log-likelihood, with Bethe's log Z; 0 without links, where nobody looks at it.
     """
     graph = build(sentence, shape, weights, links)
-    score = gold_score(sentence, shape, weights, potentials, graph, links)
+    score = gold_score(sentence, shape, weights, potentials, graph, links) if links else 0.0
     propagate(sentence, shape, potentials, graph, links, projective, single, iterations, tolerance)
     size = len(sentence.words)
     tags, chances = np.zeros(len(sentence.values)), np.zeros((size, size))
     places, values, at = np.empty(4096, np.int64), np.empty(4096), 0
-    _settle(sentence, shape, potentials, graph)
-    _read(sentence, graph, links, tags, chances)
     if links:
+        _settle(sentence, shape, potentials, graph)
+        _read(sentence, graph, links, tags, chances)
         _refresh(sentence, len(shape.sizes), graph)
         places, values, at = _link_derivatives(sentence, shape, graph, chances, small, places, values, at)
     if tag:
         places, values, at = _tag_derivatives(sentence, shape, potentials, graph, tags, small, places, values, at)
     if links:
         score -= bethe(sentence, shape, potentials, graph, links, projective, single)
-    return places[:at], values[:at], score if links else 0.0
+    return places[:at], values[:at], score
 
 
 @njit(cache=True, nogil=True)

@@ -155,31 +155,29 @@ def chain(sentence, shape, potentials, a, graph, chart, keep):
 @njit(cache=True, nogil=True)
 def _consistency(sentence, n_attributes, potentials, a, graph, p, q):
     """TAG-CONSISTENCY of one attribute with the part of speech, in all words."""
+    starts, values, totals = sentence.starts, sentence.values, graph.totals
+    to_pos, to_attribute = graph.to_pos, graph.to_attribute
     for node in range(1, len(sentence.words)):
         x, y = node * n_attributes, node * n_attributes + a
-        first, last, start, stop = (
-            sentence.starts[x],
-            sentence.starts[x + 1],
-            sentence.starts[y],
-            sentence.starts[y + 1],
-        )
+        first, last, start, stop = starts[x], starts[x + 1], starts[y], starts[y + 1]
         if last - first == 1 and stop - start == 1:
             continue
-        told = graph.to_pos[y]
-        distribution(graph.totals[first:last], told, 0, last - first, p)
-        distribution(graph.totals, graph.to_attribute, start, stop, q)
+        distribution(totals[first:last], to_pos[y], 0, last - first, p)
+        distribution(totals, to_attribute, start, stop, q)
         for c in range(start, stop):
             total = 0.0
             for b in range(first, last):
-                total += p[b - first] * potentials[sentence.values[b], sentence.values[c]]
-            graph.totals[c] += _log(total) - graph.to_attribute[c]
-            graph.to_attribute[c] = _log(total)
+                total += p[b - first] * potentials[values[b], values[c]]
+            message = _log(total)
+            totals[c] += message - to_attribute[c]
+            to_attribute[c] = message
         for b in range(first, last):
             total = 0.0
             for c in range(start, stop):
-                total += q[c - start] * potentials[sentence.values[b], sentence.values[c]]
-            graph.totals[b] += _log(total) - told[b - first]
-            told[b - first] = _log(total)
+                total += q[c - start] * potentials[values[b], values[c]]
+            message = _log(total)
+            totals[b] += message - to_pos[y, b - first]
+            to_pos[y, b - first] = message
 
 
 @njit(cache=True, nogil=True)
