@@ -44,7 +44,7 @@ def seeded(item: Item, seed: int) -> Item:
     return replace(item, name=f"{item.name}-seeds", commands=commands)
 
 
-def run(chosen: Sequence[Item], before: str, seeds: int, threads: int) -> None:
+def run(chosen: Sequence[Item], before: str, seeds: range, threads: int) -> None:
     """Write the rows that are missing, seed by seed."""
     core.KEPT.mkdir(parents=True, exist_ok=True)
     file = results()
@@ -53,7 +53,7 @@ def run(chosen: Sequence[Item], before: str, seeds: int, threads: int) -> None:
         for sources in sides.values():
             sources.check()
         commits = {side: sources.commit for side, sources in sides.items()}
-        for seed in range(seeds):
+        for seed in seeds:
             for item in chosen:
                 if not file.has(item=item.name, seed=seed, **commits):
                     made = core.run_item(seeded(item, seed), sides, 1, threads, quick=False)
@@ -93,7 +93,8 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="benchmarks.core_seeds", description=(__doc__ or "").split("\n")[0])
     parser.add_argument("--before", help="another checkout (a folder), or a commit")
     parser.add_argument("--only", default="", help="an item or a group, as benchmarks.core names them")
-    parser.add_argument("--seeds", type=int, default=4, help="how many, from 0 on")
+    parser.add_argument("--seeds", type=int, default=4, help="how many")
+    parser.add_argument("--first", type=int, default=0, help="the first of them")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--table", action="store_true", help="run nothing: write the table of the page")
     arguments = parser.parse_args(argv)
@@ -101,7 +102,8 @@ def main(argv: list[str] | None = None) -> int:
         if not arguments.before:
             parser.error("--before: name another checkout or a commit to compare with")
         chosen = [item for item in choose(core.items(), arguments.only) if item.name.split("/")[0] in SEEDED]
-        run(chosen, arguments.before, arguments.seeds, arguments.threads)
+        seeds = range(arguments.first, arguments.first + arguments.seeds)
+        run(chosen, arguments.before, seeds, arguments.threads)
     rows.fill(core.PAGE, "core seeds", table(results().read()))
     return 0
 

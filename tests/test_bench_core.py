@@ -205,13 +205,13 @@ def test_items_are_learnt_with_another_seed_and_rows_of_seeds_are_remembered(
     monkeypatch.setattr(core, "checkout", lambda wanted: contextlib.nullcontext(sides[BEFORE]))
     monkeypatch.setattr(core_seeds, "Checkout", lambda folder, commit: sides[AFTER])
     monkeypatch.setattr(Checkout, "check", lambda self: None)
-    core_seeds.run([ITEM], "1234abc", 2, 1)
+    core_seeds.run([ITEM], "1234abc", range(2), 1)
     found = core_seeds.results().read()
     assert [(row["item"], row["seed"], row["score_after"]) for row in found] == [
         ("fake/one", "0", "80.500"), ("fake/one", "1", "80.500"),
     ]  # fmt: skip
     assert found[1]["command"].endswith("--seed 1") and machine.order == [BEFORE, AFTER] * 2
-    core_seeds.run([ITEM], "1234abc", 2, 1)
+    core_seeds.run([ITEM], "1234abc", range(2), 1)
     assert len(machine.order) == 4  # nothing was missing
 
 
