@@ -141,12 +141,14 @@ CASES: dict[str, Case] = {
         },
     ),
     "constituency.span": Case(
-        {"iterations": 2, "tags": "gold"},
+        {"iterations": 2, "tags": "gold", "min_count": 1},
         lambda e: e.fit(constituents()[:8]),
         constituents(),
         ways=[{"trainer": name} for name in ("likelihood", "mira", "perceptron")],
         trials={
             "templates": [],
+            "rate": [1e-6],
+            "decoder": [{"decoder": "map", "trainer": "likelihood"}, {"decoder": "mbr", "trainer": "mira"}],
             "tags": [{"tags": "predicted", "trainer": "likelihood"}],
             "model": [{"model": "both", "cycles": 1, "grammars": 1, "trainer": "likelihood"}],
             "cycles": [{"cycles": 1, "model": "both", "grammars": 1, "trainer": "likelihood"}],
