@@ -21,8 +21,6 @@ RARE = 2
 OWN, CLASS = 0.5, 5.0
 """What a word's spelling counts beside its own occurrences, and what a wider class of spellings counts beside a
 narrower one."""
-LEAST = 1e-5
-"""Tags that are less probable than this, given the word, are not looked at."""
 
 
 def classes_of(word: str) -> tuple[str, str]:
