@@ -113,6 +113,7 @@ def test_what_makes_sense_passes(given):
         ({"rate": 0}, "rate should be a number above 0, not 0"),
         ({"rate": float("nan")}, "rate should be a number above 0, not nan"),
         ({"rate": float("inf")}, "rate should be a number above 0, not inf"),
+        ({"rate": 10**400}, "rate should be a number above 0, not 1000"),
         ({"rate": None}, "rate should be a number above 0"),
         ({"share": 1}, "share should be a number from 0 below 1, or None, not 1"),
         ({"soft": 1}, "soft should be True or False, not 1"),

@@ -148,8 +148,6 @@ CASES: dict[str, Case] = {
         trials={
             "rate": [1e-5],
             "templates": [],
-            "rate": [1e-6],
-            "decoder": [{"decoder": "map", "trainer": "likelihood"}, {"decoder": "mbr", "trainer": "mira"}],
             "tags": [{"tags": "predicted", "trainer": "likelihood"}],
             "decoder": [
                 {"decoder": "map", "trainer": "likelihood"},

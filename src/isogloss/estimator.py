@@ -70,7 +70,7 @@ class Option:
 
     def _in_range(self, value: float) -> bool:
         return (
-            -float("inf") < value < float("inf")
+            abs(value) <= sys.float_info.max  # neither infinite nor NaN, nor an integer that no float can hold
             and (self.least is None or value >= self.least)
             and (self.most is None or value <= self.most)
             and (self.above is None or value > self.above)
