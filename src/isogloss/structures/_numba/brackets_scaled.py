@@ -18,7 +18,7 @@ import numpy as np
 from numba import njit
 
 from isogloss.structures._numba.brackets import first_of_width, stride
-from isogloss.structures._numba.lanes import WIDTH, load, multiply, multiply_add, splat, store, total
+from isogloss.structures._numba.lane_sums import add_products, dot
 
 __all__ = ["room", "scaled"]
 
@@ -34,24 +34,6 @@ _CHARTS = 5  # beta, turned, inner, two adjoints
 def room(n):
     """Workspace that `scaled` needs for n words, as the number of float64."""
     return _CHARTS * (n + 1) * stride(n + 1)
-
-
-@njit(cache=True, nogil=True)
-def _dot(a, i, b, k, length):
-    """Σ a[i + t] b[k + t] for t < length; reads on to a whole vector, where one of the two must be 0."""
-    lanes = multiply(load(a, i), load(b, k))
-    for t in range(WIDTH, length, WIDTH):
-        lanes = multiply_add(load(a, i + t), load(b, k + t), lanes)
-    return total(lanes)
-
-
-@njit(cache=True, nogil=True)
-def _add(a, i, b, k, factor, d_a, d_b, length):
-    """The derivative of factor · Σ a[i + t] b[k + t]: into d_a[i + t] and d_b[k + t], and on to a whole vector."""
-    factors = splat(factor)
-    for t in range(0, length, WIDTH):
-        store(d_a, i + t, multiply_add(factors, load(b, k + t), load(d_a, i + t)))
-        store(d_b, k + t, multiply_add(factors, load(a, i + t), load(d_b, k + t)))
 
 
 @njit(cache=True, nogil=True)
@@ -81,7 +63,7 @@ def _inside(n, weight, binary, row, beta, turned, inner):
         first, top = first_of_width(n, width), 0.0
         for i in range(n - width + 1):
             k = i + width
-            mass = _dot(beta, i * row + i + 1, turned, k * row + i + 1, width - 1)
+            mass = dot(beta, i * row + i + 1, turned, k * row + i + 1, width - 1)
             if not mass < np.inf:
                 return _NO_POWER
             inner[i * row + k] = mass
@@ -126,7 +108,7 @@ def _outside(n, weight, logs, binary, row, charts, adjoints, out):
                 split += loose
             highest = max(highest, split)
             if split > 0.0:
-                _add(beta, i * row + i + 1, turned, k * row + i + 1, split, d_beta, d_rest, width - 1)
+                add_products(beta, i * row + i + 1, turned, k * row + i + 1, split, d_beta, d_rest, width - 1)
     return highest
 
 

@@ -17,40 +17,12 @@ import numpy as np
 from numba import njit
 
 from isogloss.structures._numba.semiring import total, weights
+from isogloss.structures._numba.spans import dot, normalise, span_at
 
 __all__ = ["sum_cfgs", "sweep_cfgs"]
 
 _APART = 60.0
 """Scores of this size and more are not multiplied as probabilities."""
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _number(i, j, n):
-    shorter = j - i - 1
-    return shorter * n - shorter * (shorter - 1) // 2 + i
-
-
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _dot(one, at, other, to, size):
-    """Σ one[at + t] · other[to + t]."""
-    mass = 0.0
-    for t in range(size):
-        mass += one[at + t] * other[to + t]
-    return mass
-
-
-@njit(cache=True, nogil=True)
-def _scaled(row):
-    """Divide by the largest; its log, −∞ where all are 0."""
-    top = 0.0
-    for a in range(len(row)):
-        top = max(top, row[a])
-    if top == 0.0:
-        return -np.inf
-    share = 1.0 / top
-    for a in range(len(row)):
-        row[a] *= share
-    return np.log(top)
 
 
 @njit(cache=True, nogil=True)
@@ -100,7 +72,7 @@ def _inside(n, symbols, rules, pairs, firsts, starts, parents, lone, upper, lowe
     row, top = np.empty(symbols), np.empty(symbols)
     for j in range(1, size):
         for i in range(j - 1, -1, -1):
-            s = _number(i, j, n)
+            s = span_at(i, j, n)
             scale = 0.0
             if j - i == 1:
                 for a in range(symbols):
@@ -117,13 +89,13 @@ def _inside(n, symbols, rules, pairs, firsts, starts, parents, lone, upper, lowe
                             low, last = _splits(i, j, b, c, ranges)
                             if low > last:
                                 continue
-                            mass = _dot(one, b * size + low, right, (j * symbols + c) * size + low, last - low + 1)
+                            mass = dot(one, b * size + low, right, (j * symbols + c) * size + low, last - low + 1)
                             for q in range(starts[p], starts[p + 1]):
                                 row[parents[q]] += rules[q] * mass
                     for a in range(symbols):
                         row[a] *= factors[0, s, a]
             high[s] = scale
-            m_own[s] = scale + _scaled(row) if scale > -np.inf else -np.inf
+            m_own[s] = scale + normalise(row) if scale > -np.inf else -np.inf
             m_top[i, j] = m_own[s]
             if m_own[s] == -np.inf:
                 inner[s] = 0.0
@@ -136,7 +108,7 @@ def _inside(n, symbols, rules, pairs, firsts, starts, parents, lone, upper, lowe
                     top[upper[q]] += lone[q] * row[lower[q]]
                 for a in range(symbols):
                     top[a] *= factors[1, s, a]
-                m_top[i, j] = m_own[s] + _scaled(top)
+                m_top[i, j] = m_own[s] + normalise(top)
                 if m_top[i, j] == -np.inf:
                     continue
             for a in range(symbols):
@@ -167,7 +139,7 @@ def _outside(n, symbols, rules, pairs, starts, parents, lone, upper, lower, fact
     bounds = np.searchsorted(parents[by_parent], np.arange(symbols + 1))
     for i in range(n):
         for j in range(n, i, -1):
-            s = _number(i, j, n)
+            s = span_at(i, j, n)
             if m_top[i, j] == -np.inf:
                 continue
             mass = 0.0
@@ -216,7 +188,7 @@ def _outside(n, symbols, rules, pairs, starts, parents, lone, upper, lower, fact
                 if low > last or passed == 0.0:
                     continue
                 at, to = b * size, c * size
-                mass = _dot(one, at + low, right, (j * symbols + c) * size + low, last - low + 1)
+                mass = dot(one, at + low, right, (j * symbols + c) * size + low, last - low + 1)
                 if mass == 0.0:
                     continue
                 for q in range(starts[p], starts[p + 1]):
@@ -345,7 +317,7 @@ def sweep_cfgs(block, count, sr, scores, offsets, lengths, symbols, rules, lefts
         for width in range(1, n + 1):
             for i in range(n - width + 1):
                 j = i + width
-                at = _number(i, j, n) * symbols
+                at = span_at(i, j, n) * symbols
                 for a in range(symbols):
                     made = 0.0
                     if width > 1:
@@ -372,7 +344,7 @@ def sweep_cfgs(block, count, sr, scores, offsets, lengths, symbols, rules, lefts
         for width in range(n, 0, -1):
             for i in range(n - width + 1):
                 j = i + width
-                at = _number(i, j, n) * symbols
+                at = span_at(i, j, n) * symbols
                 below[:] = 0.0
                 for a in range(symbols):
                     mass = above[i, j, a]

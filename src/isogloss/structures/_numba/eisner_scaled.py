@@ -17,7 +17,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from isogloss.structures._numba.lanes import WIDTH, load, multiply, multiply_add, splat, store, total
+from isogloss.structures._numba.lane_sums import add_products, dot
+from isogloss.structures._numba.lanes import WIDTH
 
 __all__ = ["room", "scaled", "stride"]
 
@@ -39,24 +40,6 @@ def stride(size):
 def room(size):
     """Workspace that `scaled` needs for `size` nodes, as the number of float64."""
     return _CHARTS * size * stride(size)
-
-
-@njit(cache=True, nogil=True)
-def _dot(a, i, b, k, length):
-    """Σ a[i + t] b[k + t] for t < length; reads on to a whole vector, where one of the two must be 0."""
-    lanes = multiply(load(a, i), load(b, k))
-    for t in range(WIDTH, length, WIDTH):
-        lanes = multiply_add(load(a, i + t), load(b, k + t), lanes)
-    return total(lanes)
-
-
-@njit(cache=True, nogil=True)
-def _add(a, i, b, k, factor, d_a, d_b, length):
-    """The derivative of factor · Σ a[i + t] b[k + t]: into d_a[i + t] and d_b[k + t], and on to a whole vector."""
-    factors = splat(factor)
-    for t in range(0, length, WIDTH):
-        store(d_a, i + t, multiply_add(factors, load(b, k + t), load(d_a, i + t)))
-        store(d_b, k + t, multiply_add(factors, load(a, i + t), load(d_b, k + t)))
 
 
 @njit(cache=True, nogil=True)
@@ -93,13 +76,13 @@ def _inside(weight, closed, turned, open_, row, first, last):
             first, last + 1 - width
         ):  # open and closed in two passes: what is stored rests before it is read
             k = i + width
-            inner = _dot(closed, i * row + i, closed, k * row + i + 1, width)
+            inner = dot(closed, i * row + i, closed, k * row + i + 1, width)
             open_[i * row + k] = inner * weight[i * row + k]
             open_[k * row + i] = inner * weight[k * row + i]
         for i in range(first, last + 1 - width):
             k = i + width
-            right = _dot(open_, i * row + i + 1, turned, k * row + i + 1, width)
-            left = _dot(open_, k * row + i, turned, i * row + i, width)
+            right = dot(open_, i * row + i + 1, turned, k * row + i + 1, width)
+            left = dot(open_, k * row + i, turned, i * row + i, width)
             closed[i * row + k] = turned[k * row + i] = right
             closed[k * row + i] = turned[i * row + k] = left
 
@@ -119,8 +102,8 @@ def _outside(weight, charts, adjoints, row, first, last, grad):
             right = row_right[i * row + k] + turned_right[k * row + i]
             left = row_left[k * row + i] + turned_left[i * row + k]
             highest = max(highest, max(right, left))
-            _add(open_, i * row + i + 1, turned, k * row + i + 1, right, open_right, turned_right, width)
-            _add(open_, k * row + i, turned, i * row + i, left, open_left, turned_left, width)
+            add_products(open_, i * row + i + 1, turned, k * row + i + 1, right, open_right, turned_right, width)
+            add_products(open_, k * row + i, turned, i * row + i, left, open_left, turned_left, width)
         for i in range(first, last + 1 - width):
             k = i + width
             right, left = open_right[i * row + k], open_left[k * row + i]
@@ -128,7 +111,7 @@ def _outside(weight, charts, adjoints, row, first, last, grad):
             grad[k, i] = min(1.0, left * open_[k * row + i])
             inner = right * weight[i * row + k] + left * weight[k * row + i]
             highest = max(highest, max(inner, max(right, left)))
-            _add(closed, i * row + i, closed, k * row + i + 1, inner, row_right, row_left, width)
+            add_products(closed, i * row + i, closed, k * row + i + 1, inner, row_right, row_left, width)
     return highest
 
 

@@ -11,6 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from isogloss.structures._numba.spans import normalise, span_at
+
 __all__ = ["best_families", "draw_families", "family_parts", "log_families", "sum_families"]
 
 NEGLIGIBLE = 1e-14
@@ -18,12 +20,6 @@ NEGLIGIBLE = 1e-14
 _NONE = -1
 _APART = 60.0
 """Scores of this size and more are not multiplied as probabilities."""
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _number(i, j, n):
-    shorter = j - i - 1
-    return shorter * n - shorter * (shorter - 1) // 2 + i
 
 
 @njit(cache=True, nogil=True)
@@ -37,37 +33,23 @@ def _exp_row(scores, at, labels, out):
     return top
 
 
-@njit(cache=True, nogil=True)
-def _normalise(row):
-    """Divide by the largest; the log of it."""
-    top = 0.0
-    for a in range(len(row)):
-        top = max(top, row[a])
-    if top == 0.0:
-        return -np.inf
-    share = 1.0 / top
-    for a in range(len(row)):
-        row[a] *= share
-    return np.log(top)
-
-
 @njit(cache=True, nogil=True, error_model="numpy")
 def _combine(n, i, k, labels, child, rest, m_child, m_rest, out):
     """Σ over splits of a first child and the rest, label by label; returns the scale."""
     top = -np.inf
     for j in range(i + 1, k):
-        top = max(top, m_child[_number(i, j, n)] + m_rest[_number(j, k, n)])
+        top = max(top, m_child[span_at(i, j, n)] + m_rest[span_at(j, k, n)])
     out[:] = 0.0
     if top == -np.inf:
         return top
     for j in range(i + 1, k):
-        a, b = _number(i, j, n), _number(j, k, n)
+        a, b = span_at(i, j, n), span_at(j, k, n)
         share = np.exp(m_child[a] + m_rest[b] - top)
         if share > 0.0:
             one, other = child[a], rest[b]
             for label in range(labels):
                 out[label] += share * one[label] * other[label]
-    return top + _normalise(out)
+    return top + normalise(out)
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -81,7 +63,7 @@ def _inside(n, labels, scores, start, pairs, m_pair, splits, charts, scales, few
     for width in range(1, n + 1):
         for i in range(n - width + 1):
             k = i + width
-            s = _number(i, k, n)
+            s = span_at(i, k, n)
             top = _exp_row(scores, start + s * labels, labels, own[s])
             m_inner[s] = 0.0
             if width > 1:
@@ -89,7 +71,7 @@ def _inside(n, labels, scores, start, pairs, m_pair, splits, charts, scales, few
                 for a in range(labels):
                     own[s, a] *= inner[s, a]
             m_own[s] = top + m_inner[s]
-            m_own[s] += _normalise(own[s]) if m_own[s] > -np.inf else 0.0
+            m_own[s] += normalise(own[s]) if m_own[s] > -np.inf else 0.0
             if width == n:
                 continue
             sums[:] = 0.0
@@ -156,7 +138,7 @@ def _outside(n, labels, start, pairs, splits, charts, scales, adjoints, few, gra
     for width in range(n, 0, -1):
         for i in range(n - width + 1):
             k = i + width
-            s = _number(i, k, n)
+            s = span_at(i, k, n)
             d_inner[:] = 0.0
             if width == n:
                 total = 0.0
@@ -212,7 +194,7 @@ def _outside(n, labels, start, pairs, splits, charts, scales, adjoints, few, gra
                     d_inner[b] += held / inner[s, b]
             if width > 1:
                 for j in range(i + 1, k):
-                    a, b = _number(i, j, n), _number(j, k, n)
+                    a, b = span_at(i, j, n), span_at(j, k, n)
                     share = np.exp(m_child[a] + m_rest[b] - m_inner[s])
                     if share > 0.0:
                         for label in range(labels):
@@ -277,12 +259,12 @@ def _log_inside(n, labels, scores, start, charts, x):
     for width in range(1, n + 1):
         for i in range(n - width + 1):
             k = i + width
-            t = _number(i, k, n)
+            t = span_at(i, k, n)
             for a in range(labels):
                 inner[t, a] = -np.inf
                 if width > 1:
                     for j in range(i + 1, k):
-                        x[j] = child[_number(i, j, n), a] + rest[_number(j, k, n), a]
+                        x[j] = child[span_at(i, j, n), a] + rest[span_at(j, k, n), a]
                     inner[t, a] = _log_sum(x, i + 1, k)
                 own[t, a] = scores[start + t * labels + a] + (inner[t, a] if width > 1 else 0.0)
             if width == n:
@@ -325,7 +307,7 @@ def _log_outside(n, labels, scores, start, value, charts, of_child, of_rest, of_
     for width in range(n, 0, -1):
         for i in range(n - width + 1):
             k = i + width
-            t = _number(i, k, n)
+            t = span_at(i, k, n)
             for a in range(labels):
                 of_own[a] = np.exp(own[t, a] - value) if width == n else 0.0
             if width < n:
@@ -353,7 +335,7 @@ def _log_outside(n, labels, scores, start, value, charts, of_child, of_rest, of_
                     mass += of_rest[t, a] * np.exp(inner[t, a] + scores[at_split + i * labels + a] - rest[t, a])
                 if mass > 0.0 and width > 1:
                     for j in range(i + 1, k):
-                        one, other = _number(i, j, n), _number(j, k, n)
+                        one, other = span_at(i, j, n), span_at(j, k, n)
                         share = mass * np.exp(child[one, a] + rest[other, a] - inner[t, a])
                         of_child[one, a] += share
                         of_rest[other, a] += share
@@ -395,9 +377,9 @@ def best_families(block, count, scores, offsets, lengths, labels, starts, found_
         for width in range(1, n + 1):
             for i in range(n - width + 1):
                 k = i + width
-                t = _number(i, k, n)
+                t = span_at(i, k, n)
                 for j in range(i + 1, k):
-                    one, other = _number(i, j, n), _number(j, k, n)
+                    one, other = span_at(i, j, n), span_at(j, k, n)
                     for a in range(labels):
                         x = child[one, a] + rest[other, a]
                         if x > inner[t, a]:
@@ -434,7 +416,7 @@ def best_families(block, count, scores, offsets, lengths, labels, starts, found_
         while top:
             top -= 1
             i, k, a, what = stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3]
-            t = _number(i, k, n)
+            t = span_at(i, k, n)
             if what == 1:  # a child of a
                 if which[t, a] == _NONE:
                     continue
@@ -497,7 +479,7 @@ def draw_families(
         while top:
             top -= 1
             i, k, a, what = stack[top, 0], stack[top, 1], stack[top, 2], stack[top, 3]
-            t = _number(i, k, n)
+            t = span_at(i, k, n)
             if what == 2:  # the children of a that are left: one, or several
                 x[0], x[1] = child[t, a], inner[t, a]
                 if k - i > 1:
@@ -519,7 +501,7 @@ def draw_families(
                 if k - i == 1:
                     continue
             for j in range(i + 1, k):
-                x[j] = child[_number(i, j, n), a] + rest[_number(j, k, n), a]
+                x[j] = child[span_at(i, j, n), a] + rest[span_at(j, k, n), a]
             used += 1
             j = _drawn(x, i + 1, k, uniform[used])
             stack[top] = i, j, a, 1
@@ -535,13 +517,13 @@ def family_parts(n, labels, begins, ends, kinds, parents, out):
     at_pair = at_split + n * labels
     above = np.full(n, _NONE, np.int64)
     for t in range(len(begins)):
-        out[_number(begins[t], ends[t], n) * labels + kinds[t]] += 1.0
+        out[span_at(begins[t], ends[t], n) * labels + kinds[t]] += 1.0
         for word in range(begins[t], ends[t]):
             above[word] = t  # the lowest stays
     for t in range(len(begins)):
         if parents[t] >= 0:
             a = kinds[parents[t]]
-            out[at_below + _number(begins[t], ends[t], n) * labels + a] += 1.0
+            out[at_below + span_at(begins[t], ends[t], n) * labels + a] += 1.0
             out[at_pair + kinds[t] * labels + a] += 1.0
             if begins[t] > begins[parents[t]]:
                 out[at_split + begins[t] * labels + a] += 1.0

@@ -9,25 +9,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from isogloss.structures._numba.spans import dot, span_at
+
 __all__ = ["latent_posteriors"]
 
 NEGLIGIBLE = 1e-14
 """Spans with less posterior are not followed further down."""
-
-
-@njit(cache=True, nogil=True, inline="always")
-def _number(i, j, n):
-    shorter = j - i - 1
-    return shorter * n - shorter * (shorter - 1) // 2 + i
-
-
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _dot(one, at, other, to, size):
-    """Σ one[at + t] · other[to + t]."""
-    mass = 0.0
-    for t in range(size):
-        mass += one[at + t] * other[to + t]
-    return mass
 
 
 @njit(cache=True, nogil=True)
@@ -70,7 +57,7 @@ def _inside(n, sizes, states, rules, cells, lists, bounds, words, chart, scales,
     symbols = len(sizes)
     for j in range(1, n + 1):
         for i in range(j - 1, -1, -1):
-            s = _number(i, j, n)
+            s = span_at(i, j, n)
             scale = 0.0
             if j - i == 1:
                 for t in range(bounds[0][s], bounds[0][s + 1]):
@@ -80,10 +67,10 @@ def _inside(n, sizes, states, rules, cells, lists, bounds, words, chart, scales,
             else:
                 scale = -np.inf
                 for k in range(i + 1, j):
-                    scale = max(scale, scales[1][_number(i, k, n)] + scales[1][_number(k, j, n)])
+                    scale = max(scale, scales[1][span_at(i, k, n)] + scales[1][span_at(k, j, n)])
                 if bounds[0][s] < bounds[0][s + 1] and scale > -np.inf:
                     for k in range(i + 1, j):
-                        one, other = _number(i, k, n), _number(k, j, n)
+                        one, other = span_at(i, k, n), span_at(k, j, n)
                         share = np.exp(scales[1][one] + scales[1][other] - scale)
                         if share == 0.0:
                             continue
@@ -107,7 +94,7 @@ def _inside(n, sizes, states, rules, cells, lists, bounds, words, chart, scales,
                                         ready = True
                                     block = of_binary[numbers[q]]
                                     for x in range(sizes[a]):
-                                        inner[made[s, a] + x] += _dot(binary, block + x * wide, pair, 0, wide)
+                                        inner[made[s, a] + x] += dot(binary, block + x * wide, pair, 0, wide)
             scales[2][s] = scale
             scales[0][s], scales[1][s] = -np.inf, -np.inf
             if bounds[0][s] == bounds[0][s + 1] or scale == -np.inf:
@@ -125,7 +112,7 @@ def _inside(n, sizes, states, rules, cells, lists, bounds, words, chart, scales,
                 a, b = upper[q], lower[q]
                 if seen[s, a] >= 0 and made[s, b] >= 0:
                     for x in range(sizes[a]):
-                        top[seen[s, a] + x] += _dot(lone, of_lone[q] + x * sizes[b], inner, made[s, b], sizes[b])
+                        top[seen[s, a] + x] += dot(lone, of_lone[q] + x * sizes[b], inner, made[s, b], sizes[b])
             first, last = seen[s, lists[1][bounds[1][s]]], lists[1][bounds[1][s + 1] - 1]
             scales[1][s] = scales[0][s] + _rescale(top, first, seen[s, last] + sizes[last])
     whole = n * (n + 1) // 2 - 1
@@ -152,11 +139,11 @@ def _outside(n, sizes, states, rules, cells, lists, bounds, chart, scales, pair,
             above[seen[whole, a] + x] = root[states[a] + x] * share
     for i in range(n):
         for j in range(n, i, -1):
-            s = _number(i, j, n)
+            s = span_at(i, j, n)
             if scales[1][s] == -np.inf:
                 continue
             first, last = seen[s, lists[1][bounds[1][s]]], lists[1][bounds[1][s + 1] - 1]
-            if _dot(top, first, above, first, seen[s, last] + sizes[last] - first) < NEGLIGIBLE:
+            if dot(top, first, above, first, seen[s, last] + sizes[last] - first) < NEGLIGIBLE:
                 continue
             share = np.exp(scales[0][s] - scales[1][s])
             for t in range(bounds[1][s], bounds[1][s + 1]):
@@ -182,11 +169,11 @@ def _outside(n, sizes, states, rules, cells, lists, bounds, chart, scales, pair,
                     out[2][s, q] = mass
             for t in range(bounds[0][s], bounds[0][s + 1]):
                 a = lists[0][t]
-                out[0][s, a] = _dot(inner, made[s, a], below, made[s, a], sizes[a])
+                out[0][s, a] = dot(inner, made[s, a], below, made[s, a], sizes[a])
             if j - i == 1:
                 continue
             for k in range(i + 1, j):
-                one, other = _number(i, k, n), _number(k, j, n)
+                one, other = span_at(i, k, n), span_at(k, j, n)
                 share = np.exp(scales[1][one] + scales[1][other] - scales[0][s])
                 if share == 0.0 or scales[1][one] == -np.inf or scales[1][other] == -np.inf:
                     continue
