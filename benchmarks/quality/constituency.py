@@ -4,7 +4,7 @@ python -m benchmarks.quality.constituency                        all rows that a
 python -m benchmarks.quality.constituency --only wsj,genia       some texts
 python -m benchmarks.quality.constituency --systems order-2      some systems
 python -m benchmarks.quality.constituency --again                replace rows that are there
-python -m benchmarks.quality.constituency --paired               is order 2 better than others by more than chance?
+python -m benchmarks.quality.constituency --paired               are our systems better than others by more than chance?
 python -m benchmarks.quality.constituency --table                run nothing: write the table of docs/constituency.md
 
 The WSJ sample: the first 3,300 trees (or 1,000, or 300) to learn from, the last 400 to test; settings were chosen on
@@ -202,18 +202,18 @@ def _read(path: Path, gold: Constituents) -> Constituents:
 
 
 def compare(name: str) -> list[dict[str, object]]:
-    """Order 2 beside every other system whose trees are still there."""
-    gold = Constituents.read(PLACE / name / "order-2-0" / "gold.mrg")
-    ours = _read(PLACE / name / "order-2-0" / "found.mrg", gold)
+    """Each of our systems beside every other whose trees are still there."""
+    folders = sorted(path for path in (PLACE / name).iterdir() if (path / "found.mrg").exists())
+    gold = Constituents.read(folders[0] / "gold.mrg")
+    found = {folder.name: _read(folder / "found.mrg", gold) for folder in folders}
     made = []
-    for folder in sorted((PLACE / name).iterdir()):
-        if folder.name == "order-2-0" or not (folder / "found.mrg").exists():
-            continue
-        told = compare_brackets(ours, _read(folder / "found.mrg", gold), gold)
-        made.append({
-            "date": rows.today(), "commit": rows.commit(), "data": name, "first": "order-2-0", "second": folder.name,
-            "delta": told.delta, "low": told.interval[0], "high": told.interval[1], "p": told.p_value,
-        })  # fmt: skip
+    for first in (one for one in found if not one.startswith("berkeley")):
+        for second in (one for one in found if one.startswith("berkeley") or one > first):
+            told = compare_brackets(found[first], found[second], gold)
+            made.append({
+                "date": rows.today(), "commit": rows.commit(), "data": name, "first": first, "second": second,
+                "delta": told.delta, "low": told.interval[0], "high": told.interval[1], "p": told.p_value,
+            })  # fmt: skip
     return made
 
 
