@@ -20,7 +20,7 @@ from isogloss.estimator import THREADS, Estimator, option
 from isogloss.structures.loopy import CONSTRAINTS
 from isogloss.tasks import align, parse, tag, transfer
 from isogloss.tasks.align import symmetrise
-from isogloss.tasks.extract import EntityTagger
+from isogloss.tasks.extract import EntityTagger, RelationExtractor, RoleLabeller
 from isogloss.tasks.parse.constituency import ConstituencyParser
 from isogloss.tasks.parse.options import CONSTRAINTS as NAMED
 from isogloss.tasks.parse.training import TRAINERS
@@ -34,7 +34,7 @@ USED: dict[str, tuple[type[Estimator], ...]] = {
     "parse train-joint": (parse.JointMorphologyParser,),
     "parse restyle": (parse.StyleAdapter,),
     "constituency train": (ConstituencyParser,),
-    "extract train": (EntityTagger,),
+    "extract train": (EntityTagger, RelationExtractor, RoleLabeller),
     "transfer combine": (transfer.DelexicalisedParser,),
     "transfer train": (transfer.TransferredParser,),
 }
@@ -43,6 +43,7 @@ OWN = {
     "align": {"links"},  # links by others
     "train-aligner": {"links"},
     "tag train": {"column", "dictionary"},  # several columns at once; a file
+    "extract train": {"syntax"},  # of every task, names among them
     "parse train-joint": {"dictionary"},  # a file
     "transfer train": {"dictionary"},
 }
