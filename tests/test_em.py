@@ -572,3 +572,18 @@ def test_hard_em_counts_the_best_links_alone_in_batches_too(kind, project_each):
     best = [kind(own, -0.2).argmax() for own in scores]
     if project_each is None:
         assert info.objective == pytest.approx(sum(kind(own, -0.2).score(y) for own, y in zip(scores, best)))
+
+
+def test_a_model_without_an_m_step_is_refused_in_words() -> None:
+    class Bare:
+        def zero_counts(self) -> float:
+            return 0.0
+
+        def distributions(self, params: float, batch: list[Chain]) -> list[Chain]:
+            return batch
+
+        def expected_counts(self, item: Chain, q: Chain) -> float:
+            return 1.0
+
+    with pytest.raises(ParameterError, match=r"Bare has no M-step; give it maximise\(counts\) or improve"):
+        step(init(0.0), [[Chain(np.zeros((1, 2, 2)))]], Bare())

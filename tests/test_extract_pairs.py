@@ -294,3 +294,20 @@ def test_the_commands_for_relations_and_roles(tmp_path, capsys):
     assert main(["extract", "apply", str(model), roles, "-o", str(out), "-q"]) == 0
     assert main(["extract", "score", str(out), roles, "--against", str(out)]) == 0
     assert "senses" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("labels", "heads"),
+    [
+        ("[" * 100_000, "[1]"),
+        ("['a']", "[" * 100_000),
+        ("['a']", "[1, 2]"),
+        ("['a']", f"[{'9' * 6000}]"),
+        ("f('a')", "[1]"),
+    ],
+    ids=["deep labels", "deep heads", "lengths", "long number", "a call"],
+)
+def test_lists_of_relations_are_read_as_lists_and_as_nothing_else(labels: str, heads: str) -> None:
+    text = f"#doc 1\n0\tRome\tB-Loc\t{labels}\t{heads}\n"
+    with pytest.raises(MentionsError, match=r"line 2: .* two lists of the same length"):
+        parse_heads(text.encode())

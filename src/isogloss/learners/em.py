@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isogloss import store
+from isogloss.errors import ParameterError
 from isogloss.learners.posterior import Outcome, Together
 from isogloss.learners.posterior.together import Array, clamped
 from isogloss.structures import Structure
@@ -22,6 +23,7 @@ from isogloss.structures.batch import Batch, Stack
 __all__ = ["EM", "Info", "Model", "State", "identity", "init", "step"]
 
 Params = TypeVar("Params")
+Params_contra = TypeVar("Params_contra", contravariant=True)
 Item = TypeVar("Item")
 Item_contra = TypeVar("Item_contra", contravariant=True)
 S = TypeVar("S", bound=Structure)
@@ -32,23 +34,22 @@ Counts: TypeAlias = Any  # whatever adds up in place by +=, such as an array
 ProjectCorpus: TypeAlias = Callable[[Together, "Array | None"], "Together | Outcome[Together]"]
 
 
-class Model(Protocol[Params, Item_contra, S_co]):
+class Model(Protocol[Params_contra, Item_contra, S_co]):
     """What `step` asks of a model.
 
-    Two more methods are used where a model has them. ``improve(params, counts) -> params`` takes the place of
-    `maximise`: an M-step that starts from the parameters of before and need not come to the best, only to better ones
-    (generalised EM; `LogLinearMultinomial.fit`). ``log_prior(params) -> float`` is added to the objective.
+    And one of two M-steps: ``maximise(counts) -> params``; or ``improve(params, counts) -> params``, which starts from
+    the parameters of before and need not come to the best, only to better ones (generalised EM;
+    `LogLinearMultinomial.fit`), and which is taken where a model has both. ``log_prior(params) -> float`` is added to
+    the objective where a model has it.
     """
 
     def zero_counts(self) -> Counts: ...
 
-    def distributions(self, params: Params, batch: Sequence[Item_contra], /) -> Iterable[S_co] | Batch[Any]:
+    def distributions(self, params: Params_contra, batch: Sequence[Item_contra], /) -> Iterable[S_co] | Batch[Any]:
         """One structure for each item, or one `Batch` of them all, with log p(item, y) as the score of y."""
 
     def expected_counts(self, item: Any, q: Any, /) -> Counts:
         """Of an item and its distribution; if `distributions` gives batches, of a batch of items and its `Batch`."""
-
-    def maximise(self, counts: Counts, /) -> Params: ...
 
 
 class State(NamedTuple, Generic[Params]):
@@ -156,11 +157,21 @@ def step(
         q = watched.take(outcome, text, hard)
         start = outcome.start if isinstance(outcome, Outcome) else None
         counts = _counted(model, zip(kept, _dealt(q, given), strict=True))
-    improve, prior = getattr(model, "improve", None), getattr(model, "log_prior", None)
+    prior = getattr(model, "log_prior", None)
     if prior is not None:
         watched.objective += float(prior(state.params))
-    params = model.maximise(counts) if improve is None else improve(state.params, counts)
-    return State(params, state.iteration + 1, start), watched.info()
+    return State(_improved(model, state.params, counts), state.iteration + 1, start), watched.info()
+
+
+def _improved(model: Any, params: Any, counts: Counts) -> Any:
+    """The M-step that the model has."""
+    if hasattr(model, "improve"):
+        return model.improve(params, counts)
+    if not hasattr(model, "maximise"):
+        raise ParameterError(
+            f"EM: {type(model).__name__} has no M-step; give it maximise(counts) or improve(params, counts)"
+        )
+    return model.maximise(counts)
 
 
 def _listed(found: Any) -> Any:

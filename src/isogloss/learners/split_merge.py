@@ -35,9 +35,6 @@ class _Model:
     def expected_counts(self, item: LatentTrees, q: Annotated) -> NDArray[np.float64]:
         return q.counts
 
-    def maximise(self, counts: Any) -> LatentGrammar:
-        raise NotImplementedError("the grammar that counts belong to is needed: improve")
-
     def improve(self, params: LatentGrammar, counts: Any) -> LatentGrammar:
         return params.estimated(counts, smoothing=self.smoothing, words=self.words)
 

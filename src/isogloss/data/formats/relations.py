@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from ast import literal_eval
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +32,9 @@ _MARKED = re.compile(r'(\d+)\s+"?(.*?<e[12]>.*?)"?\s*$')
 _LABEL = re.compile(r"(\S+?)(?:\(e([12]),e([12])\))?$")
 _TAGS = re.compile(r"(</?e[12]>)")
 _NONE = "N"
+_LABEL_LIST = re.compile(r"\[\s*(?:'[^'\\]*'|\"[^\"\\]*\")(?:\s*,\s*(?:'[^'\\]*'|\"[^\"\\]*\"))*\s*\]")
+_QUOTED = re.compile(r"'([^'\\]*)'|\"([^\"\\]*)\"")
+_HEAD_LIST = re.compile(r"\[\s*\d{1,9}(?:\s*,\s*\d{1,9})*\s*\]")
 _LOOKED_AT = 1 << 14
 
 
@@ -276,14 +278,14 @@ def parse_heads(data: bytes, name: str = "<memory>") -> Mentions:
 def _listed(fields: list[str], name: str, number: int) -> list[tuple[str, int]]:
     if len(fields) == 3:
         return []
-    try:
-        labels, heads = literal_eval(fields[3]), literal_eval(fields[4])
-        return [(str(a), int(b)) for a, b in zip(labels, heads, strict=True) if a != _NONE]
-    except (ValueError, SyntaxError, TypeError) as finding:
+    labels = [one or other for one, other in _QUOTED.findall(fields[3])]
+    heads = [int(head) for head in re.findall(r"\d+", fields[4])] if _HEAD_LIST.fullmatch(fields[4].strip()) else []
+    if not _LABEL_LIST.fullmatch(fields[3].strip()) or len(labels) != len(heads):
         raise MentionsError(
             f"{name}, line {number}: {fields[3]!r:.30} and {fields[4]!r:.30} should be two lists of the same "
             "length, as ['Live_In'] and [8]"
-        ) from finding
+        )
+    return [(label, head) for label, head in zip(labels, heads, strict=True) if label != _NONE]
 
 
 def _between(found: list[tuple[int, str, int]], names: list[Entity], name: str, line: int) -> list[Relation]:
