@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         Bitext,
         Constituents,
         ConstituentTree,
+        Documents,
         Links,
         Mentions,
         Propositions,
@@ -93,8 +94,8 @@ prepare()
 
 _NAMES = {
     "isogloss": "errors metrics samples show",
-    "isogloss.data": "Alignment Bitext ConstituentTree Constituents Links Mentions Propositions Ragged Sentence "
-    "TagDictionary Text Treebank Vocabulary features_of",
+    "isogloss.data": "Alignment Bitext ConstituentTree Constituents Documents Links Mentions Propositions Ragged "
+    "Sentence TagDictionary Text Treebank Vocabulary features_of",
     "isogloss.data.contractions": "Contractions split_bitext split_text",
     "isogloss.data.formats": "BitextLike as_bitext read_bitext read_links stream_bitext write_bitext write_links",
     "isogloss.errors": "IsoglossError",
@@ -118,7 +119,7 @@ _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()
 __all__ = [
     "Alignment", "AnalysisDictionary", "Bitext", "BitextLike", "ConstituencyParser", "ConstituentTree", "Constituents",
     "Contractions", "Correspondence", "CrfTagger", "DelexicalisedParser", "DependencyParser", "DictionaryTagger",
-    "EntityTagger", "GrammarInducer", "GraphTagger", "HMMAligner", "IsoglossError", "ItgAligner",
+    "Documents", "EntityTagger", "GrammarInducer", "GraphTagger", "HMMAligner", "IsoglossError", "ItgAligner",
     "JointMorphologyParser", "Lexicon", "Links", "MatchingAligner", "Mentions", "Model1Aligner", "Model2Aligner",
     "ProjectedTagger", "Propositions", "QuadraticAligner", "Ragged", "RelationExtractor", "RoleLabeller", "Sentence",
     "StyleAdapter", "TagDictionary", "Tagger", "Text", "TransferredParser", "Treebank", "Vocabulary", "__version__",

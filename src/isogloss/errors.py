@@ -31,6 +31,10 @@ class MentionsError(DataError):
     """A file of names or relations cannot be read, or does not fit its text."""
 
 
+class DocumentsError(DataError):
+    """Documents cannot be read: ids that are given twice, a date that is none, unequal numbers of lines."""
+
+
 class ModelError(DataError):
     """A saved model is damaged, foreign, or of a version we do not read."""
 

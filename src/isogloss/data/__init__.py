@@ -1,7 +1,8 @@
-"""What passes between the rooms: texts, treebanks, constituents, names, roles, dictionaries, ragged arrays, links."""
+"""What passes between the rooms: texts, treebanks, constituents, names, roles, documents, dictionaries, links."""
 
 from isogloss.data.bitext import Bitext, Text
 from isogloss.data.constituents import Constituents, ConstituentTree
+from isogloss.data.documents import Document, Documents
 from isogloss.data.links import Alignment, Links
 from isogloss.data.mentions import Mentioned, Mentions
 from isogloss.data.propositions import Proposed, Propositions
@@ -16,6 +17,8 @@ __all__ = [
     "Column",
     "ConstituentTree",
     "Constituents",
+    "Document",
+    "Documents",
     "Links",
     "Mentioned",
     "Mentions",

@@ -5,6 +5,7 @@ from isogloss.data.formats.brackets import format_constituents, parse_constituen
 from isogloss.data.formats.conllu import format_treebank, parse_treebank, read_treebank
 from isogloss.data.formats.convert import BitextLike, as_bitext, as_gold, as_links, as_mentions, as_treebank
 from isogloss.data.formats.dictionaries import format_dictionary, parse_dictionary, read_dictionary
+from isogloss.data.formats.documents import read_documents
 from isogloss.data.formats.files import IsoglossWarning, atomic_write, open_lines, read_bytes
 from isogloss.data.formats.links import format_links, parse_links, read_links, write_links
 from isogloss.data.formats.mentions import format_mentions, parse_mentions, read_mentions
@@ -33,6 +34,7 @@ __all__ = [
     "read_bytes",
     "read_constituents",
     "read_dictionary",
+    "read_documents",
     "read_links",
     "read_mentions",
     "read_treebank",
