@@ -261,6 +261,17 @@ def test_trees_that_are_not_those_of_the_row_are_not_compared(
     assert paired._trees(job, {"UAS": "99", "LAS": "99"}) is None
 
 
+def test_peers_may_have_had_the_tags_of_an_earlier_tagger() -> None:
+    def made(model: str, tags: str, text: str) -> dict[str, str]:
+        return {"model": model, "tags": tags, "text": text}
+
+    ours, peer = made("isogloss", texts.PREDICTED, "now"), made("udpipe", texts.PREDICTED, "before")
+    assert run.are_comparable((ours, peer))
+    assert not run.are_comparable((ours, made("isogloss", texts.PREDICTED, "before"), peer))
+    assert not run.are_comparable((made("isogloss", texts.GOLD, "now"), made("udpipe", texts.GOLD, "before")))
+    assert not run.are_comparable((peer, made("malt", texts.PREDICTED, "long ago")))
+
+
 def test_rows_without_trees_are_compared_by_their_intervals(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(run, "KEPT", tmp_path)
     jobs = [studies.Job("hu", texts.GOLD, model) for model in (studies.FIRST, studies.UDPIPE_1)]

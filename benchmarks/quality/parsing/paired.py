@@ -27,7 +27,7 @@ def results() -> rows.Rows:
 def refresh(found: list[rows.Row]) -> list[rows.Row]:
     """Compare wherever both rows are there and have changed since they were last compared.
 
-    Rows of other tags (another `text`) are not compared.
+    Rows of other tags (another `text`) are not compared, unless one is a peer's.
     """
     by_key = {tuple(row[name] for name in run.KEY): row for row in found}
     file = results()
@@ -36,7 +36,7 @@ def refresh(found: list[rows.Row]) -> list[rows.Row]:
     valid = set()
     for a, b in comparisons():
         first, second = (by_key.get(tuple(str(value) for value in run.key_of(job).values())) for job in (a, b))
-        if first is None or second is None or first["text"] != second["text"]:
+        if first is None or second is None or not run.are_comparable((first, second)):
             continue
         for measure in MEASURES:
             key = (a.text, a.tags, str(a.model), str(b.model), measure)

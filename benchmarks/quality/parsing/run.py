@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -83,6 +84,17 @@ def is_stale(job: Job, row: rows.Row) -> bool:
         return True
     made, now = (version.partition("+")[0] for version in (row["system_version"], job.model.version))  # any build of it
     return row["code"] != code(job) or made != now
+
+
+def are_comparable(found: Sequence[rows.Row]) -> bool:
+    """Whether rows of one treebank may stand beside each other.
+
+    All were given the same files; but peers are not run again for each tagger of ours, so that with predicted tags
+    theirs may be rows of the tags of an earlier one.
+    """
+    ours = [row for row in found if row["model"] == ISOGLOSS]
+    alike = ours if ours and all(row["tags"] == texts.PREDICTED for row in found) else found
+    return len({row["text"] for row in alike}) <= 1
 
 
 def measure(job: Job, threads: int, *, again: bool = False) -> dict[str, Any]:

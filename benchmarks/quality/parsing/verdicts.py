@@ -64,11 +64,12 @@ class Find:
         return row
 
     def common(self, tags: str, models: Sequence[Model]) -> list[str]:
-        """Main treebanks for which all these systems have rows of the same text."""
+        """Main treebanks for which all these systems have rows that may be compared."""
         found = []
         for source in MAIN:
             own = [self(Job(source.name, tags, each)) for each in models]
-            if all(row is not None for row in own) and len({row["text"] for row in own if row is not None}) == 1:
+            known = [row for row in own if row is not None]
+            if len(known) == len(models) and run.are_comparable(known):
                 found.append(source.name)
         return found
 
