@@ -17,13 +17,13 @@ from conftest import Call
 from isogloss import cli
 from isogloss.cli._options import declared, with_options
 from isogloss.estimator import THREADS, Estimator, option
+from isogloss.learners.passes import TRAINERS
 from isogloss.structures.loopy import CONSTRAINTS
 from isogloss.tasks import align, parse, tag, transfer
 from isogloss.tasks.align import symmetrise
 from isogloss.tasks.extract import EntityTagger, RelationExtractor, RoleLabeller
 from isogloss.tasks.parse.constituency import ConstituencyParser
 from isogloss.tasks.parse.options import CONSTRAINTS as NAMED
-from isogloss.tasks.parse.training import TRAINERS
 
 USED: dict[str, tuple[type[Estimator], ...]] = {
     "align": (align.HMMAligner, align.Model1Aligner, align.Model2Aligner),

@@ -16,6 +16,7 @@ from isogloss.data import Text, Treebank, features_of
 from isogloss.data.formats import IsoglossWarning
 from isogloss.engine.threads import using_threads
 from isogloss.errors import ModelError, ParameterError, TreebankError, UsageError
+from isogloss.learners.passes import TRAINERS
 from isogloss.learners.runner import Interrupted
 from isogloss.progress import QuietProgress
 from isogloss.structures.tree_parts import FAMILIES
@@ -23,7 +24,6 @@ from isogloss.tasks.parse import DependencyParser
 from isogloss.tasks.parse.cutting import LONGEST, cut
 from isogloss.tasks.parse.explaining import features_of_link
 from isogloss.tasks.parse.inference import best_trees
-from isogloss.tasks.parse.training import TRAINERS
 from isogloss.tasks.parse.words import encode
 
 

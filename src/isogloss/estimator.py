@@ -203,13 +203,14 @@ class Estimator:
 
     def __init_subclass__(cls, **more: Any) -> None:
         super().__init_subclass__(**more)
-        found: dict[str, Option] = {}
-        for parent in reversed(cls.__mro__[1:]):
-            found |= vars(parent).get("_options", {})
+        found: dict[str, Option] = {}  # its own come first, then those of its parents
         for name, declared in list(vars(cls).items()):
             if isinstance(declared, Option):
                 found[declared.alias or name] = replace(declared, attribute=name)
                 delattr(cls, name)  # so that nobody meets a declaration where a value should be
+        for parent in cls.__mro__[1:]:
+            for name, declared in vars(parent).get("_options", {}).items():
+                found.setdefault(name, declared)
         cls._options = dict(sorted(found.items(), key=lambda item: item[1].kw_only))
         kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
         cls.__signature__ = inspect.Signature(  # type: ignore[attr-defined]

@@ -524,8 +524,13 @@ def unprefixed(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> Arrays:
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
 
 
-def hold(name: str, model: Any) -> tuple[Arrays, dict[str, Any]]:
-    """Arrays and meta of an estimator that another model carries along under a name; `held` makes it again."""
+def hold(name: str, model: Any) -> tuple[Arrays, Any]:
+    """Arrays and meta of an estimator that another model carries along under a name; `held` makes it again.
+
+    Nothing, and None, where there is none to carry.
+    """
+    if model is None:
+        return {}, None
     made = model._to_saved()
     return prefixed(f"{name}.", made.arrays), {"kind": made.kind, "options": made.options, "meta": made.meta}
 

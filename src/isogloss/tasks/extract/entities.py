@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from os import PathLike
 from typing import Any, ClassVar, Self
@@ -10,21 +10,18 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from isogloss import store
 from isogloss.data.bitext import Text
 from isogloss.data.formats.convert import as_mentions
 from isogloss.data.mentions import Entity, Mentions
-from isogloss.data.reading import Reading, check_reading
+from isogloss.data.reading import check_reading
 from isogloss.engine.threads import using_threads
 from isogloss.errors import MentionsError, UsageError
 from isogloss.features import Templates
-from isogloss.layout import integer, vector
-from isogloss.learners.loglinear import AdaGrad, Likelihood
-from isogloss.learners.margin import Mira, Perceptron
-from isogloss.learners.runner import Keeping, run
-from isogloss.learners.tuning import Tuned
+from isogloss.layout import integer
+from isogloss.learners.loglinear import Likelihood
+from isogloss.learners.passes import Course, LearntInPasses, learner_of
 from isogloss.metrics.names import EntityScore, score_entities
-from isogloss.progress import Progress, QuietProgress
+from isogloss.progress import Progress
 from isogloss.structures.batch import Stack
 from isogloss.tasks.extract.features import (
     SPAN_TEMPLATES,
@@ -36,7 +33,7 @@ from isogloss.tasks.extract.features import (
 )
 from isogloss.tasks.extract.labels import OUTSIDE, NameLabels
 from isogloss.tasks.extract.names import FittedNames, GoldNames, chosen_names, gold_words, name_posteriors
-from isogloss.tasks.extract.options import RATES, EntityOptions
+from isogloss.tasks.extract.options import EntityOptions
 
 __all__ = ["EntityTagger"]
 
@@ -47,7 +44,7 @@ LISTED = 5
 Given = Mentions | Text
 
 
-class EntityTagger(EntityOptions):
+class EntityTagger(EntityOptions, LearntInPasses[FittedNames]):
     r"""Finds names in text, learnt from sentences whose names are marked.
 
     With ``model="chain"`` words are tagged: B where a name of some type begins, I where it goes on, O outside [1]_,
@@ -115,6 +112,7 @@ class EntityTagger(EntityOptions):
     """
 
     _kind: ClassVar[str] = "extract.entities"
+    _saved_as: ClassVar[str] = "the saved model of names"
 
     def check_params(self) -> None:
         """`ParameterError` for an option that makes no sense."""
@@ -134,11 +132,6 @@ class EntityTagger(EntityOptions):
     @property
     def _span_templates(self) -> Templates | None:
         return Templates(SPAN_TEMPLATES, kind="span") if self.model == "segments" else None
-
-    @property
-    def step_length(self) -> float:
-        """Length of steps: `rate` or, if that is not given, what suits the trainer."""
-        return RATES[self.trainer] if self.rate is None else float(self.rate)
 
     @property
     def choosing(self) -> str:
@@ -171,39 +164,24 @@ class EntityTagger(EntityOptions):
             Go on from there, to the bit as if nothing had happened.
         """
         self.check_params()
-        progress = progress or QuietProgress()
         mentions, dev = as_mentions(mentions), None if dev is None else as_mentions(dev)
-        keeping = Keeping.of(checkpoint, resume, self.options_, [mentions, dev])
-        if not mentions.n_entities:
-            raise MentionsError(
-                f"{mentions.name}: no name is marked, so there is nothing to learn. Is it the right file?"
-            )
-        if dev is not None and not dev.n_words:
-            raise MentionsError(f"{dev.name}: there are no words, so that no pass is better than another on it")
-        try:
-            with using_threads(self.threads):
-                self._learn(mentions, dev, progress, keeping)
-        finally:
-            progress.finish()
-        self.reading_ = Reading.of(mentions.text(), frequent=True)
-        return self
+        with self._course(progress, checkpoint, resume, [mentions, dev]) as course, using_threads(self.threads):
+            _check_names(mentions, dev)
+            self._learn(mentions, dev, course)
+        return self._learnt_from(mentions.text())
 
-    def _learn(self, mentions: Mentions, dev: Mentions | None, progress: Progress, keeping: Keeping) -> None:
-        progress.start("Collecting attributes", 1)
+    def _learn(self, mentions: Mentions, dev: Mentions | None, course: Course) -> None:
+        course.progress.start("Collecting attributes", 1)
         labels = NameLabels.of(mentions)
         entities = [mentions.entities(s) for s in range(len(mentions))]
         longest = min(self.longest, int((mentions.ends - mentions.begins).max()))
         unfinished, model, gold = self._collected(mentions, labels, entities, longest)
-        learner = self._learner(model, gold, progress)
-        tuned = Tuned(learner, None if dev is None else self._held_out(unfinished, dev), "F1 {:.2f} on dev")
-        result = run(
-            tuned, tuned.init(), iterations=self.iterations, should_stop=tuned.is_done, progress=progress,
-            name="Learning names", every=None, **keeping.arguments,
-        )  # fmt: skip
-        weights = np.asarray(result.state.weights, np.float32)
-        self._fitted = replace(unfinished, weights=weights).compact()
-        self.trace_ = -np.asarray(result.trace) / max(1, mentions.n_words)
-        self.tuning_ = np.array(result.state.scores, np.float64)
+        likely = Likelihood(model, gold=gold.structures) if self.trainer == "likelihood" else None
+        learner = learner_of(model, gold, self.pass_settings, course.progress.within, likelihood=likely)
+        score = None if dev is None else self._held_out(unfinished, dev)
+        passed = course.run(learner, "Learning names", score)
+        fitted = replace(unfinished, weights=np.asarray(passed.weights, np.float32)).compact()
+        self._take(fitted, passed.losses(mentions.n_words), passed.scores)
 
     def _collected(
         self, mentions: Mentions, labels: NameLabels, entities: list[tuple[Entity, ...]], longest: int
@@ -229,18 +207,6 @@ class EntityTagger(EntityOptions):
         spans, on_spans = Supported.collected(self._span_templates, parts, right, labels.n_labels, self.min_count)
         made = FittedNames(labels, longest, words, spans, nothing)
         return made, made.model_over(on_words, lengths, on_spans), GoldNames(segments)
-
-    def _learner(self, model: Any, gold: GoldNames, progress: Progress) -> Any:
-        passing: dict[str, Any] = {
-            "batch": self.batch, "seed": self.seed, "average_from": int(self.iterations > 1), "in_place": True,
-            "within": progress.within,
-        }  # fmt: skip
-        if self.trainer == "perceptron":
-            return Perceptron(model, gold, **passing)
-        if self.trainer == "mira":
-            return Mira(model, gold, augmentation=(1.0, 1.0), cap=self.step_length, **passing)
-        likely = Likelihood(model, gold=gold.structures)
-        return AdaGrad(likely, rate=self.step_length, l2=float(self.l2), **passing)
 
     def _held_out(self, unfinished: FittedNames, dev: Mentions) -> Callable[[NDArray[Any]], float]:
         models = list(self._models(dev, unfinished))
@@ -367,37 +333,26 @@ class EntityTagger(EntityOptions):
         """How many attributes have weights."""
         return self._learnt.n_features
 
-    @property
-    def _learnt(self) -> FittedNames:
-        if not hasattr(self, "_fitted"):
-            raise self._has_not_learnt
-        return self._fitted
-
     # --- keeping
 
     @property
     def options_(self) -> dict[str, Any]:
         """Every option as it was used; what is kept with a model."""
-        used = {"rate": self.step_length, "templates": self.word_templates, "decoder": self.choosing}
-        return super().options_ | used
+        return super().options_ | {"templates": self.word_templates, "decoder": self.choosing}
 
-    def _to_saved(self) -> store.Saved:
-        learnt = self._learnt
-        meta: dict[str, Any] = {
-            "longest": learnt.longest, "trace": self.trace_.tolist(), "tuning": self.tuning_.tolist(),
-        }  # fmt: skip
-        return store.Saved(self._kind, self.options_, learnt.to_arrays(), meta | Reading.to_meta(self.reading_))
+    def _to_parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        return self._learnt.to_arrays(), {"longest": self.longest_}
 
-    @classmethod
-    def _from_saved(cls, saved: store.Saved) -> Self:
-        arrays, meta = saved.arrays, saved.meta
-        with store.reading("the saved model of names"):
-            tagger = cls.of_options(saved.options)
-            longest = integer(meta["longest"], "longest", least=1, most=tagger.longest)
-            tagger._fitted = FittedNames.from_arrays(arrays, longest, tagger._word_templates, tagger._span_templates)
-            tagger.trace_, tagger.tuning_ = vector(meta["trace"], "trace"), vector(meta["tuning"], "tuning")
-            tagger.reading_ = Reading.from_meta(meta)
-        return tagger
+    def _of_parts(self, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> FittedNames:
+        longest = integer(meta["longest"], "longest", least=1, most=self.longest)
+        return FittedNames.from_arrays(arrays, longest, self._word_templates, self._span_templates)
+
+
+def _check_names(mentions: Mentions, dev: Mentions | None) -> None:
+    if not mentions.n_entities:
+        raise MentionsError(f"{mentions.name}: no name is marked, so there is nothing to learn. Is it the right file?")
+    if dev is not None and not dev.n_words:
+        raise MentionsError(f"{dev.name}: there are no words, so that no pass is better than another on it")
 
 
 def _batches(models: Iterable[Any], learnt: FittedNames) -> Iterator[Any]:

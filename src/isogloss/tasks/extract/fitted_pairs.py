@@ -1,8 +1,8 @@
-"""What labelling pairs beside hidden trees has learnt, how it is learnt, applied and kept."""
+"""What labelling pairs beside hidden trees has learnt, how it is applied and kept."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,25 +13,13 @@ from isogloss import store
 from isogloss.features import Hashed, Index, Templates
 from isogloss.features.table import KEYS
 from isogloss.layout import Layout, Numbers, Strings, check, collect
-from isogloss.learners.loglinear import AdaGrad, Likelihood
-from isogloss.learners.models import Given
-from isogloss.learners.runner import Keeping, run
-from isogloss.learners.tuning import Tuned
-from isogloss.progress import Progress
 from isogloss.structures.hidden import NO_PAIR, HiddenTrees
-from isogloss.tasks.extract.coupled import CoupledFeatures, CoupledModel, Problem, labels_by_sentence
-from isogloss.tasks.extract.pair_options import PairOptions
+from isogloss.tasks.extract.coupled import CoupledFeatures, CoupledModel, Problem
 from isogloss.tasks.parse.constituency.words import Known
 
-__all__ = ["TREE_OF", "FittedPairs", "Learnt", "chosen_labels", "learn_pairs"]
+__all__ = ["FittedPairs", "chosen_labels"]
 
-TREE_OF = {
-    "none": "none", "given": "none", "joint": "projective", "hidden-dependency": "projective",
-    "hidden-constituency": "brackets",
-}  # fmt: skip
-"""Kinds of trees, by what is said of syntax."""
-LEAST = 1e-4
-"""Parts whose posterior is so near to what it should be are left alone in a step."""
+Array = NDArray[np.float64]
 NEGLIGIBLE = 1e-3
 """Features of pairs all of whose weights are smaller are not kept."""
 PIECE = 1 << 20
@@ -70,6 +58,14 @@ class FittedPairs:
             stop = max(start + 1, int(np.searchsorted(ends, before + PIECE, side="right")))
             yield model.batch(self.weights, np.arange(start, stop))
             start = stop
+
+    def posteriors(self, problem: Problem, at_most_one: bool) -> Iterator[tuple[Array, Array]]:
+        """Of the pairs of each sentence, float64[n_pairs], and of their labels, float64[n_pairs, n_labels]."""
+        counts, wide = iter(problem.couplings.pairs.tolist()), self.features.n_labels
+        for batch in self.batches(problem, at_most_one):
+            for own in batch.marginals():
+                n = next(counts)
+                yield own[:n], own[n : n * (1 + wide)].reshape(n, wide)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """For `isogloss.store`."""
@@ -114,66 +110,12 @@ class FittedPairs:
 _ABSENT = {"connector", "cell"}
 
 
-@dataclass(frozen=True, eq=False)
-class Learnt:
-    """What came of learning: the model, and how it went."""
-
-    fitted: FittedPairs
-    trace: NDArray[np.float64]
-    tuning: NDArray[np.float64]
-
-
-def learn_pairs(
-    options: PairOptions,
-    unfinished: FittedPairs,
-    problem: Problem,
-    labels: NDArray[np.int64],
-    *,
-    score: Callable[[NDArray[Any]], float] | None,
-    trees: list[Any] | None = None,
-    progress: Progress,
-    keeping: Keeping,
-    name: str,
-) -> Learnt:
-    """Raise the likelihood of labels, with trees summed out.
-
-    Parameters
-    ----------
-    unfinished : FittedPairs
-        What there is to learn; its weights are those to begin with.
-    labels : int64[n_pairs]
-    score : callable, optional
-        How good weights are on other sentences.
-    trees : list, optional
-        Trees of all sentences that are right, where these are learnt as well.
-    """
-    offsets = np.concatenate([[0], np.cumsum(problem.couplings.pairs)]).astype(np.int64)
-    model = CoupledModel(unfinished.features, problem, at_most_one=options.at_most_one)
-    known: dict[str, Any] = {"labels": labels_by_sentence(labels, offsets)}
-    if trees is not None:
-        known["trees"] = trees
-    learner = AdaGrad(
-        Likelihood(model, target=Given(**known), least=LEAST), rate=float(options.rate), l2=float(options.l2),
-        batch=options.batch, seed=options.seed, average_from=int(options.iterations > 1), in_place=True,
-        within=progress.within,
-    )  # fmt: skip
-    tuned = Tuned(learner, score, "F1 {:.2f} on dev")
-    result = run(
-        tuned, tuned.init(unfinished.weights), iterations=options.iterations, should_stop=tuned.is_done,
-        progress=progress, name=name, every=None, **keeping.arguments,
-    )  # fmt: skip
-    fitted = replace(unfinished, weights=np.asarray(result.state.weights, np.float32)).compact()
-    return Learnt(fitted, -np.asarray(result.trace) / max(1, len(labels)), np.array(result.state.scores, np.float64))
-
-
-def chosen_labels(posterior: NDArray[np.float64], n_pairs: int, n_labels: int, threshold: float) -> NDArray[np.int64]:
-    """int64[n_pairs]: the best label of each pair, or `NO_PAIR`.
+def chosen_labels(pairs: Array, labels: Array, threshold: float) -> NDArray[np.int64]:
+    """int64[n_pairs]: the best label of each pair, or `NO_PAIR`, by the posteriors of pairs and of their labels.
 
     Of a pair with posterior b, and b_l of its best label, the label is right in expectation more often than wrong, both
     variables counted, where (b + b_l) / 2 > ½ (minimum Bayes risk); for the best F1 the threshold is lower.
     """
-    pair = posterior[:n_pairs]
-    rows = posterior[n_pairs : n_pairs * (1 + n_labels)].reshape(n_pairs, n_labels)
-    best = rows.argmax(axis=1) if n_labels else np.zeros(n_pairs, np.int64)
-    sure = (pair + rows.max(axis=1, initial=0.0)) / 2
+    best = labels.argmax(axis=1) if labels.shape[1] else np.zeros(len(pairs), np.int64)
+    sure = (pairs + labels.max(axis=1, initial=0.0)) / 2
     return np.where(sure > threshold, best, NO_PAIR).astype(np.int64)

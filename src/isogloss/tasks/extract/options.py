@@ -5,10 +5,11 @@ Help is made of them, so this module imports nothing that is heavy.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from isogloss.estimator import THREADS, Estimator, option
+from isogloss.estimator import option
+from isogloss.pass_options import TrainerOptions
 
 __all__ = ["DECODERS", "MODELS", "RATES", "EntityOptions"]
 
@@ -18,10 +19,11 @@ RATES = {"likelihood": 0.1, "mira": 0.05, "perceptron": 1.0}
 DECODERS = ("mbr", "map")
 
 
-class EntityOptions(Estimator):
+class EntityOptions(TrainerOptions):
     """Options of `EntityTagger`."""
 
     _title: ClassVar[str] = "EntityTagger"
+    _rates: ClassVar[Mapping[str, float]] = RATES
 
     model: str = option(
         default="segments", choices=MODELS, kw_only=False,
@@ -48,19 +50,7 @@ class EntityOptions(Estimator):
     longest: int = option(
         default=16, least=1, most=256, help="The most words of a name, at most as many as the longest of training has."
     )
-    iterations: int = option(default=10, least=1, help="Passes over the text; with dev, the best number up to this.")
-    rate: float | None = option(
-        default=None, kind=float, above=0, needs={"trainer": ("likelihood", "mira")},
-        help="Length of steps, for mira the longest; as suits the trainer if not given.",
-    )  # fmt: skip
-    l2: float = option(
-        default=1.0, least=0, needs={"trainer": ("likelihood",)},
-        help="Penalty on the squares of weights, with trainer likelihood.",
-    )  # fmt: skip
-    batch: int = option(default=8, least=1, help="Sentences of a step.")
     min_count: int = option(default=1, least=1, help="Attributes that are met less often are left out.")
     templates: Sequence[str | Sequence[str]] | None = option(
         default=None, kind=(list, tuple), help="What words are seen by; see isogloss.tasks.extract.features."
     )
-    seed: int = option(default=0, least=0, help="Seed of the order of sentences.")
-    threads: int | None = option(default=None, kind=int, least=1, kept=False, effect=False, help=THREADS)

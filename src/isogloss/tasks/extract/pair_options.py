@@ -5,7 +5,8 @@ Help is made of them, so this module imports nothing that is heavy.
 
 from __future__ import annotations
 
-from isogloss.estimator import THREADS, Estimator, option
+from isogloss.estimator import option
+from isogloss.pass_options import PassOptions, PassSettings
 
 __all__ = ["HIDDEN", "PairOptions", "RelationOptions", "RoleOptions"]
 
@@ -14,19 +15,22 @@ HIDDEN = ("hidden-dependency", "hidden-constituency", "joint")
 _LINKS = ("hidden-dependency", "joint")
 
 
-class PairOptions(Estimator):
+class PairOptions(PassOptions):
     """Options of all that labels pairs of words beside hidden trees."""
 
+    syntax: str = option(
+        default="hidden-dependency",
+        choices=("none", "given", *HIDDEN),
+        help="What is known of trees, or learnt of them.",
+    )
     at_most_one: bool = option(
         default=False, help="Allow pairs without a label, which are predicted as if there were none."
     )
     threshold: float = option(
         default=0.4, least=0, below=1, help="How probable a pair and its label have to be, as a mean of both."
     )
-    iterations: int = option(default=10, least=1, help="Passes over the text; with dev, the best number up to this.")
     rate: float = option(default=0.1, above=0, help="Length of steps.")
     l2: float = option(default=5.0, least=0, help="Penalty on the squares of weights.")
-    batch: int = option(default=8, least=1, help="Sentences of a step.")
     min_count: int = option(default=1, least=1, help="Features of pairs that are met less often are left out.")
     min_word: int = option(
         default=2, least=1, help="Words that occur less often are seen by their shapes and endings alone."
@@ -43,8 +47,13 @@ class PairOptions(Estimator):
         help="The weight of all connectors between pairs and trees at the beginning.",
     )  # fmt: skip
     crossing: bool = option(default=False, needs={"syntax": _LINKS}, help="Let links of hidden trees cross.")
-    seed: int = option(default=0, least=0, help="Seed of the order of sentences.")
-    threads: int | None = option(default=None, kind=int, least=1, kept=False, effect=False, help=THREADS)
+
+    @property
+    def pass_settings(self) -> PassSettings:
+        """How passes are made: by likelihood."""
+        return PassSettings(
+            "likelihood", self.iterations, float(self.rate), float(self.l2), self.batch, self.seed
+        )  # fmt: skip
 
 
 class RelationOptions(PairOptions):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from os import PathLike
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -11,21 +11,21 @@ from numpy.typing import NDArray
 
 from isogloss import store
 from isogloss.data.mentions import Mentions
-from isogloss.data.reading import Reading, check_reading
+from isogloss.data.reading import check_reading
 from isogloss.data.treebank import Column, Treebank
 from isogloss.data.vocabulary import Vocabulary
 from isogloss.engine.threads import using_threads
-from isogloss.errors import MentionsError, ParameterError, UsageError
+from isogloss.errors import MentionsError, ParameterError
 from isogloss.features import Templates
-from isogloss.layout import vector
-from isogloss.learners.runner import Keeping
+from isogloss.learners.passes import Course
 from isogloss.metrics.relations import RelationScore, score_relations
-from isogloss.progress import Progress, QuietProgress
+from isogloss.progress import Progress
 from isogloss.structures.hidden import HiddenTrees
 from isogloss.structures.spans import span_number
-from isogloss.tasks.extract.coupled import CoupledFeatures, Problem
-from isogloss.tasks.extract.fitted_pairs import TREE_OF, FittedPairs, chosen_labels, learn_pairs
+from isogloss.tasks.extract.coupled import Problem
+from isogloss.tasks.extract.fitted_pairs import FittedPairs, chosen_labels
 from isogloss.tasks.extract.name_pairs import Labels, NamePairs, Nodes, pair_problem
+from isogloss.tasks.extract.pair_labeller import PairLabeller
 from isogloss.tasks.extract.pair_options import RelationOptions
 from isogloss.tasks.extract.pair_words import lowered
 from isogloss.tasks.extract.relation_features import relation_templates
@@ -58,7 +58,7 @@ class LatentTree(NamedTuple):
     probability: tuple[float, ...]
 
 
-class RelationExtractor(RelationOptions):
+class RelationExtractor(RelationOptions, PairLabeller):
     r"""Finds relations between names that are given: every two names of a sentence may be related.
 
     .. math:: p(\ell \mid x) \propto \sum_z \exp \Big(\sum_{part \in z} w \cdot f(x, part)
@@ -121,10 +121,7 @@ class RelationExtractor(RelationOptions):
     """
 
     _kind: ClassVar[str] = "extract.relations"
-
-    @property
-    def _tree(self) -> str:
-        return "spanning" if self.crossing else TREE_OF[self.syntax]
+    _saved_as: ClassVar[str] = "the saved model of relations"
 
     @property
     def _templates(self) -> dict[str, Templates]:
@@ -162,23 +159,17 @@ class RelationExtractor(RelationOptions):
             Go on from there, to the bit as if nothing had happened.
         """
         self.check_params()
-        progress = progress or QuietProgress()
         self._check_helpers(tagger, parser)
-        given = _checked(mentions, "fit")
-        held_out = None if dev is None else _checked(dev, "fit")
-        keeping = Keeping.of(checkpoint, resume, self.options_, [given, held_out])
-        labels = Labels.of(given)
-        if not len(labels):
-            raise MentionsError(
-                f"{mentions.name}: no two names are related, so there is nothing to learn. Is it the right file?"
-            )
-        try:
-            with using_threads(self.threads):
-                self._learn(given, held_out, labels, tagger, parser, progress, keeping)
-        finally:
-            progress.finish()
-        self.reading_ = Reading.of(given.text(), frequent=True)
-        return self
+        given, other = _checked(mentions, "fit"), None if dev is None else _checked(dev, "fit")
+        with self._course(progress, checkpoint, resume, [given, other]) as course, using_threads(self.threads):
+            labels = Labels.of(given)
+            if not len(labels):
+                raise MentionsError(
+                    f"{mentions.name}: no two names are related, so there is nothing to learn. Is it the right file?"
+                )
+            self._tagger, self._parser = tagger, parser
+            self._learn(given, other, labels, course)
+        return self._learnt_from(given.text())
 
     def _check_helpers(self, tagger: Any, parser: Any) -> None:
         if tagger is not None and not isinstance(tagger, CrfTagger):
@@ -189,40 +180,23 @@ class RelationExtractor(RelationOptions):
         if parser is not None and not (isinstance(parser, DependencyParser) and parser.tags == "predicted"):
             raise ParameterError("fit: parser should be a DependencyParser that predicts its tags, tags='predicted'")
 
-    def _learn(
-        self,
-        mentions: Mentions,
-        dev: Mentions | None,
-        labels: Labels,
-        tagger: CrfTagger | None,
-        parser: DependencyParser | None,
-        progress: Progress,
-        keeping: Keeping,
-    ) -> None:
-        progress.start("Collecting features", 1)
-        self._tagger, self._parser = tagger, parser
+    def _learn(self, mentions: Mentions, dev: Mentions | None, labels: Labels, course: Course) -> None:
+        course.progress.start("Collecting features", 1)
         known = Known.of(lowered(mentions.columns["form"]), self.min_word)
         pairs = NamePairs.of(mentions)
-        problem = self._problem(mentions, pairs, known)
-        right = pairs.labels(mentions, labels)
-        features = CoupledFeatures.collected(
-            self._templates, problem, right, len(labels), min_count=self.min_count, bits=self.bits
+        problem, right = self._problem(mentions, pairs, known), pairs.labels(mentions, labels)
+        unfinished = self._unfinished(
+            labels.written, known, problem, right, self._templates, min_count=self.min_count, start=float(self.start)
         )
-        unfinished = FittedPairs(labels.written, known, features, features.start(float(self.start)))
-        learnt = learn_pairs(
-            self, unfinished, problem, right, score=self._held_out(unfinished, dev), progress=progress,
-            keeping=keeping, name="Learning relations",
-        )  # fmt: skip
-        self._fitted, self.trace_, self.tuning_ = learnt.fitted, learnt.trace, learnt.tuning
+        score = None if dev is None else self._held_out(dev, known)
+        fitted, passed = self._raise_likelihood(course, "Learning relations", unfinished, problem, right, score=score)
+        self._take(fitted, passed.losses(len(right)), passed.scores)
 
-    def _held_out(self, unfinished: FittedPairs, dev: Mentions | None) -> Any:
-        if dev is None:
-            return None
+    def _held_out(self, dev: Mentions, known: Known) -> Callable[[FittedPairs], float]:
         pairs = NamePairs.of(dev)
-        problem = self._problem(dev, pairs, unfinished.words)
+        problem = self._problem(dev, pairs, known)
 
-        def f1(weights: NDArray[np.float32]) -> float:
-            learnt = replace(unfinished, weights=np.asarray(weights, np.float32))
+        def f1(learnt: FittedPairs) -> float:
             return float(score_relations(self._found(dev, pairs, problem, learnt, False), dev, bootstrap=0).f1)
 
         return f1
@@ -259,14 +233,12 @@ class RelationExtractor(RelationOptions):
         labels = Labels.read(learnt.labels)
         relations: list[list[tuple[int, int, str]]] = []
         sure: list[list[float]] = []
-        for batch in learnt.batches(problem, self.at_most_one):
-            for posterior in batch.marginals():
-                start, stop = pairs.offsets[len(relations) : len(relations) + 2].tolist()
-                chosen = chosen_labels(posterior, stop - start, len(labels), float(self.threshold))
-                on = np.flatnonzero(chosen >= 0)
-                relations.append([pairs.relation(start + p, int(chosen[p]), labels) for p in on.tolist()])
-                rows = posterior[stop - start :]
-                sure.append([float(rows[p * len(labels) + chosen[p]]) for p in on.tolist()])
+        each = learnt.posteriors(problem, self.at_most_one)
+        for start, (chances, rows) in zip(pairs.offsets[:-1].tolist(), each, strict=True):
+            chosen = chosen_labels(chances, rows, float(self.threshold))
+            on = np.flatnonzero(chosen >= 0).tolist()
+            relations.append([pairs.relation(start + p, int(chosen[p]), labels) for p in on])
+            sure.append([float(rows[p, chosen[p]]) for p in on])
         return mentions.with_relations(relations, sure if confidence else None)
 
     def predict_proba(self, mentions: Mentions) -> list[NDArray[np.float64]]:
@@ -275,18 +247,12 @@ class RelationExtractor(RelationOptions):
         Pairs are (0, 1), (0, 2), …, (1, 2), … by the numbers of names; labels are `labels_`.
         """
         learnt, given = self._learnt, _checked(mentions, "predict_proba")
-        pairs = NamePairs.of(given)
-        many, wide = np.diff(pairs.offsets).tolist(), len(learnt.labels)
         with using_threads(self.threads):
-            problem = self._problem(given, pairs, learnt.words)
-            each = [own for batch in learnt.batches(problem, self.at_most_one) for own in batch.marginals()]
-        return [own[n : n * (1 + wide)].reshape(n, wide).copy() for own, n in zip(each, many, strict=True)]
+            return self._chances(self._problem(given, NamePairs.of(given), learnt.words), learnt)
 
     def latent_trees(self, mentions: Mentions) -> list[LatentTree]:
         """The most probable hidden tree of each sentence, labels summed out, to look at."""
-        learnt, given = self._learnt, _checked(mentions, "latent_trees")
-        if self._tree == "none":
-            raise UsageError(f"latent_trees: there are none with syntax {self.syntax!r}")
+        learnt, given = self._with_trees(), _checked(mentions, "latent_trees")
         pairs, nodes = NamePairs.of(given), Nodes.of(given)
         found: list[LatentTree] = []
         with using_threads(self.threads):
@@ -305,47 +271,25 @@ class RelationExtractor(RelationOptions):
         """Relations with their directions."""
         return self._learnt.labels
 
-    @property
-    def n_features_(self) -> int:
-        """How many weights there are."""
-        return len(self._learnt.weights)
-
-    @property
-    def _learnt(self) -> FittedPairs:
-        if not hasattr(self, "_fitted"):
-            raise self._has_not_learnt
-        return self._fitted
-
     # --- keeping
 
-    def _to_saved(self) -> store.Saved:
-        learnt = self._learnt
-        arrays = learnt.to_arrays()
-        meta: dict[str, Any] = {
-            "trace": self.trace_.tolist(), "tuning": self.tuning_.tolist(), "tagger": None, "parser": None,
-        }  # fmt: skip
+    def _to_parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        arrays, meta = self._learnt.to_arrays(), {}
         for name, helper in (("tagger", self._tagger), ("parser", self._parser)):
-            if helper is not None:
-                own, meta[name] = store.hold(name, helper)
-                arrays |= own
-        return store.Saved(self._kind, self.options_, arrays, meta | Reading.to_meta(self.reading_))
+            own, meta[name] = store.hold(name, helper)
+            arrays |= own
+        return arrays, meta
 
-    @classmethod
-    def _from_saved(cls, saved: store.Saved) -> Self:
-        arrays, meta = saved.arrays, saved.meta
-        with store.reading("the saved model of relations"):
-            made = cls.of_options(saved.options)
-            made._tagger = None if meta["tagger"] is None else store.held("tagger", arrays, meta["tagger"], CrfTagger)
-            made._parser = None
-            if made.syntax == "given":
-                made._parser = store.held("parser", arrays, meta["parser"], DependencyParser)
-                if made._parser.tags != "predicted":
-                    raise ValueError("its parser does not predict tags")
-            made._fitted = FittedPairs.from_arrays(arrays, made._templates, made.bits)
-            Labels.read(made._fitted.labels)
-            made.trace_, made.tuning_ = vector(meta["trace"], "trace"), vector(meta["tuning"], "tuning")
-            made.reading_ = Reading.from_meta(meta)
-        return made
+    def _of_parts(self, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> FittedPairs:
+        self._tagger = None if meta["tagger"] is None else store.held("tagger", arrays, meta["tagger"], CrfTagger)
+        self._parser = None
+        if self.syntax == "given":
+            self._parser = store.held("parser", arrays, meta["parser"], DependencyParser)
+            if self._parser.tags != "predicted":
+                raise ValueError("its parser does not predict tags")
+        fitted = FittedPairs.from_arrays(arrays, self._templates, self.bits)
+        Labels.read(fitted.labels)
+        return fitted
 
 
 def _checked(mentions: Any, place: str) -> Mentions:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from itertools import pairwise
 from os import PathLike
 from typing import Any, ClassVar, Self
@@ -13,17 +13,19 @@ from numpy.typing import NDArray
 
 from isogloss import store
 from isogloss.data.propositions import Predicate, Propositions
-from isogloss.data.reading import Reading, check_reading
+from isogloss.data.reading import check_reading
 from isogloss.engine.threads import using_threads
-from isogloss.errors import ParameterError, TreebankError, UsageError
+from isogloss.errors import ParameterError, TreebankError
 from isogloss.features import Templates
-from isogloss.layout import Strings, check, vector
+from isogloss.layout import Strings, check
+from isogloss.learners.passes import Course
 from isogloss.learners.runner import Keeping
 from isogloss.metrics.roles import RoleScore, score_roles
-from isogloss.progress import Progress, QuietProgress
+from isogloss.progress import Progress
 from isogloss.structures.batch import Stack
-from isogloss.tasks.extract.coupled import CoupledFeatures, Problem
-from isogloss.tasks.extract.fitted_pairs import TREE_OF, FittedPairs, Learnt, chosen_labels, learn_pairs
+from isogloss.tasks.extract.coupled import Problem
+from isogloss.tasks.extract.fitted_pairs import FittedPairs, chosen_labels
+from isogloss.tasks.extract.pair_labeller import PairLabeller
 from isogloss.tasks.extract.pair_options import RoleOptions
 from isogloss.tasks.extract.pair_words import lowered
 from isogloss.tasks.extract.role_pairs import (
@@ -73,7 +75,7 @@ def _ending(sense: str, lemma: str) -> str:
     return sense[len(lemma) :] if sense.startswith(lemma) and len(sense) > len(lemma) else sense
 
 
-class RoleLabeller(RoleOptions):
+class RoleLabeller(RoleOptions, PairLabeller):
     r"""Finds the arguments of predicates that are given, with their roles and the senses of the predicates.
 
     Every word of a sentence may be an argument of every predicate, with one role or none. With hidden syntax there is a
@@ -119,10 +121,7 @@ class RoleLabeller(RoleOptions):
     """
 
     _kind: ClassVar[str] = "extract.roles"
-
-    @property
-    def _tree(self) -> str:
-        return "spanning" if self.crossing else TREE_OF[self.syntax]
+    _saved_as: ClassVar[str] = "the saved model of roles"
 
     @property
     def _templates(self) -> dict[str, Templates]:
@@ -153,42 +152,34 @@ class RoleLabeller(RoleOptions):
             Go on from there, to the bit as if nothing had happened.
         """
         self.check_params()
-        progress = progress or QuietProgress()
         given = _checked(propositions, "fit", heads=self.syntax in ("given", "joint"))
-        held_out = None if dev is None else _checked(dev, "fit", heads=self.syntax == "given")
-        keeping = Keeping.of(checkpoint, resume, self.options_, [given, held_out])
-        if not given.n_arguments:
-            raise TreebankError(
-                f"{given.name}: no predicate has an argument, so there is nothing to learn. Is it the right file?"
-            )
-        try:
-            with using_threads(self.threads):
-                self._learn(given, held_out, progress, keeping)
-        finally:
-            progress.finish()
-        self.reading_ = Reading.of(given.treebank, frequent=True)
-        return self
+        other = None if dev is None else _checked(dev, "fit", heads=self.syntax == "given")
+        with self._course(progress, checkpoint, resume, [given, other]) as course, using_threads(self.threads):
+            if not given.n_arguments:
+                raise TreebankError(
+                    f"{given.name}: no predicate has an argument, so there is nothing to learn. Is it the right file?"
+                )
+            self._learn(given, other, course)
+        return self._learnt_from(given.treebank)
 
-    def _learn(self, given: Propositions, dev: Propositions | None, progress: Progress, keeping: Keeping) -> None:
-        progress.start("Collecting features", 1)
-        roles = sorted({given.roles.vocabulary[number] for number in np.unique(given.roles.ids).tolist()})
+    def _learn(self, given: Propositions, dev: Propositions | None, course: Course) -> None:
+        course.progress.start("Collecting features", 1)
+        roles = tuple(sorted({given.roles.vocabulary[number] for number in np.unique(given.roles.ids).tolist()}))
         known = Known.of(lowered(given.treebank.columns["form"]), self.min_word)
         pairs = ArgumentPairs.of(given)
-        problem = self._problem(given, pairs, known)
-        right = pairs.labels(given, roles)
-        features = CoupledFeatures.collected(
-            self._templates, problem, right, len(roles), min_count=self.min_count, bits=self.bits
+        problem, right = self._problem(given, pairs, known), pairs.labels(given, roles)
+        unfinished = self._unfinished(
+            roles, known, problem, right, self._templates, min_count=self.min_count, start=float(self.start)
         )
-        unfinished = FittedPairs(tuple(roles), known, features, features.start(float(self.start)))
-        self._senses = self._learnt_senses(given, known, progress) if self.senses else None
-        learnt = learn_pairs(
-            self, unfinished, problem, right, score=self._held_out(unfinished, dev),
-            trees=_heads(given) if self.syntax == "joint" else None, progress=progress, keeping=keeping,
-            name="Learning roles",
+        self._senses = self._learnt_senses(given, known, course) if self.senses else None
+        fitted, passed = self._raise_likelihood(
+            course, "Learning roles", unfinished, problem, right,
+            trees=_heads(given) if self.syntax == "joint" else None,
+            score=None if dev is None else self._held_out(dev, known),
         )  # fmt: skip
-        self._fitted, self.trace_, self.tuning_ = learnt.fitted, learnt.trace, learnt.tuning
+        self._take(fitted, passed.losses(len(right)), passed.scores)
 
-    def _learnt_senses(self, given: Propositions, known: Known, progress: Progress) -> Senses:
+    def _learnt_senses(self, given: Propositions, known: Known, course: Course) -> Senses:
         """Learn which sense of its lemma a predicate has."""
         met: dict[str, set[str]] = {}
         lemmas = _lemmas(given)
@@ -201,24 +192,17 @@ class RoleLabeller(RoleOptions):
         number = {label: k for k, label in enumerate(labels)}
         right = np.array([number[ending] for ending in endings], np.int64)
         problem = sense_problem(given, known)
-        features = CoupledFeatures.collected(
-            sense_templates(), problem, right, len(labels), min_count=1, bits=self.bits
+        unfinished = self._unfinished(labels, known, problem, right, sense_templates(), min_count=1, start=0.0)
+        fitted, _ = self._raise_likelihood(
+            course._replace(keeping=Keeping()), "Learning senses", unfinished, problem, right
         )
-        unfinished = FittedPairs(labels, known, features, features.start(0.0))
-        learnt: Learnt = learn_pairs(
-            self, unfinished, problem, right, score=None, progress=progress, keeping=Keeping.of(None, False, {}, []),
-            name="Learning senses",
-        )  # fmt: skip
-        return Senses(inventory, learnt.fitted)
+        return Senses(inventory, fitted)
 
-    def _held_out(self, unfinished: FittedPairs, dev: Propositions | None) -> Any:
-        if dev is None:
-            return None
+    def _held_out(self, dev: Propositions, known: Known) -> Callable[[FittedPairs], float]:
         pairs = ArgumentPairs.of(dev)
-        problem = self._problem(dev, pairs, unfinished.words)
+        problem = self._problem(dev, pairs, known)
 
-        def f1(weights: NDArray[np.float32]) -> float:
-            learnt = replace(unfinished, weights=np.asarray(weights, np.float32))
+        def f1(learnt: FittedPairs) -> float:
             return float(score_roles(self._found(dev, pairs, problem, learnt), dev, bootstrap=0).f1)
 
         return f1
@@ -240,39 +224,29 @@ class RoleLabeller(RoleOptions):
 
     def _found(self, given: Propositions, pairs: ArgumentPairs, problem: Problem, learnt: FittedPairs) -> Propositions:
         """With arguments; senses are as they were."""
-        wide, done = len(learnt.labels), 0
-        chosen = []
-        for batch in learnt.batches(problem, self.at_most_one):
-            for posterior in batch.marginals():
-                many = int(pairs.offsets[done + 1] - pairs.offsets[done])
-                chosen.append(chosen_labels(posterior, many, wide, float(self.threshold)))
-                done += 1
+        each = learnt.posteriors(problem, self.at_most_one)
+        chosen = [chosen_labels(chances, rows, float(self.threshold)) for chances, rows in each]
         labels = np.concatenate([np.zeros(0, np.int64), *chosen])
         arguments: list[list[tuple[int, str]]] = [[] for _ in range(given.n_predicates)]
         for p in np.flatnonzero(labels >= 0).tolist():
             arguments[int(pairs.predicate[p])].append((int(pairs.argument[p]), learnt.labels[int(labels[p])]))
-        each = iter(arguments)
+        found = iter(arguments)
         predicates: list[list[Predicate]] = []
         for s in range(len(given)):
-            predicates.append([(word, sense, tuple(next(each))) for word, sense, _ in given.predicates(s)])
+            predicates.append([(word, sense, tuple(next(found))) for word, sense, _ in given.predicates(s)])
         return given.with_predicates(predicates)
 
     def _with_senses(self, given: Propositions) -> Propositions:
         if self._senses is None:
             return given
         fitted = self._senses.fitted
-        rows = np.concatenate([np.zeros((0, len(fitted.labels))), *self._sense_rows(given, fitted)])
+        each = [rows for _, rows in fitted.posteriors(sense_problem(given, fitted.words), False)]
+        rows = np.concatenate([np.zeros((0, len(fitted.labels))), *each])
         found = iter(self._senses.chosen(rows, _lemmas(given)))
         predicates = [
             [(word, next(found), arguments) for word, _, arguments in given.predicates(s)] for s in range(len(given))
         ]
         return given.with_predicates(predicates)
-
-    def _sense_rows(self, given: Propositions, fitted: FittedPairs) -> list[NDArray[np.float64]]:
-        wide, found = len(fitted.labels), []
-        for batch in fitted.batches(sense_problem(given, fitted.words), False):
-            found += [row[len(row) // (1 + wide) :].reshape(-1, wide) for row in batch.marginals()]
-        return found
 
     def predict_proba(self, propositions: Propositions) -> list[NDArray[np.float64]]:
         """The posterior of each role of each pair: float64[n_pairs, n_roles] for each sentence.
@@ -281,18 +255,12 @@ class RoleLabeller(RoleOptions):
         """
         learnt = self._learnt
         given = _checked(propositions, "predict_proba", heads=self.syntax == "given")
-        pairs, wide = ArgumentPairs.of(given), len(learnt.labels)
         with using_threads(self.threads):
-            problem = self._problem(given, pairs, learnt.words)
-            each = [own for batch in learnt.batches(problem, self.at_most_one) for own in batch.marginals()]
-        many = np.diff(pairs.offsets).tolist()
-        return [own[n : n * (1 + wide)].reshape(n, wide).copy() for own, n in zip(each, many, strict=True)]
+            return self._chances(self._problem(given, ArgumentPairs.of(given), learnt.words), learnt)
 
     def latent_trees(self, propositions: Propositions) -> tuple[list[NDArray[np.int64]], Stack]:
         """The most probable hidden tree of each sentence as heads, and posteriors of links [n+1, n+1] (head, child)."""
-        learnt, given = self._learnt, _checked(propositions, "latent_trees", heads=False)
-        if self._tree == "none":
-            raise UsageError(f"latent_trees: there are none with syntax {self.syntax!r}")
+        learnt, given = self._with_trees(), _checked(propositions, "latent_trees", heads=False)
         pairs = ArgumentPairs.of(given)
         heads: list[NDArray[np.int64]] = []
         chances: list[NDArray[np.float64]] = []
@@ -312,42 +280,23 @@ class RoleLabeller(RoleOptions):
         """Roles, in the order of `predict_proba`."""
         return self._learnt.labels
 
-    @property
-    def n_features_(self) -> int:
-        """How many weights roles have."""
-        return len(self._learnt.weights)
-
-    @property
-    def _learnt(self) -> FittedPairs:
-        if not hasattr(self, "_fitted"):
-            raise self._has_not_learnt
-        return self._fitted
-
     # --- keeping
 
-    def _to_saved(self) -> store.Saved:
+    def _to_parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         arrays = store.prefixed("roles.", self._learnt.to_arrays())
         if self._senses is not None:
             listed = [f"{lemma} {sense}" for lemma, own in self._senses.inventory.items() for sense in own]
             blob, offsets = store.pack_strings(listed)
             arrays |= store.prefixed("senses.", self._senses.fitted.to_arrays())
             arrays |= {"inventory": blob, "inventory_offsets": offsets}
-        meta = {"trace": self.trace_.tolist(), "tuning": self.tuning_.tolist()}
-        return store.Saved(self._kind, self.options_, arrays, meta | Reading.to_meta(self.reading_))
+        return arrays, {}
 
-    @classmethod
-    def _from_saved(cls, saved: store.Saved) -> Self:
-        arrays, meta = saved.arrays, saved.meta
-        with store.reading("the saved model of roles"):
-            made = cls.of_options(saved.options)
-            made._fitted = FittedPairs.from_arrays(store.unprefixed("roles.", arrays), made._templates, made.bits)
-            made._senses = None
-            if made.senses:
-                own = FittedPairs.from_arrays(store.unprefixed("senses.", arrays), sense_templates(), made.bits)
-                made._senses = Senses(_inventory(arrays, own.labels), own)
-            made.trace_, made.tuning_ = vector(meta["trace"], "trace"), vector(meta["tuning"], "tuning")
-            made.reading_ = Reading.from_meta(meta)
-        return made
+    def _of_parts(self, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> FittedPairs:
+        self._senses = None
+        if self.senses:
+            own = FittedPairs.from_arrays(store.unprefixed("senses.", arrays), sense_templates(), self.bits)
+            self._senses = Senses(_inventory(arrays, own.labels), own)
+        return FittedPairs.from_arrays(store.unprefixed("roles.", arrays), self._templates, self.bits)
 
 
 def _inventory(arrays: Mapping[str, NDArray[Any]], labels: tuple[str, ...]) -> dict[str, tuple[str, ...]]:

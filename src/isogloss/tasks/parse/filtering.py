@@ -9,13 +9,14 @@ from numpy.typing import NDArray
 
 from isogloss.features import KeyTable
 from isogloss.learners.runner import run
+from isogloss.pass_options import PassSettings
 from isogloss.progress import Progress, QuietProgress
 from isogloss.structures.batch import run_sentences
 from isogloss.structures.tree_parts import Candidates, TreeParts
 from isogloss.tasks.parse.features import FILTER_TEMPLATES
 from isogloss.tasks.parse.inference import Shape, best_trees, pieces
 from isogloss.tasks.parse.scoring import FeatureSet, PartScorer, count_keys
-from isogloss.tasks.parse.training import KnownHeads, Settings, TreeModel, known_sentences, learner_of
+from isogloss.tasks.parse.training import KnownHeads, TreeModel, known_sentences, tree_learner
 from isogloss.tasks.parse.words import Columns, Words
 
 __all__ = ["LinkFilter", "with_heads"]
@@ -70,7 +71,7 @@ class LinkFilter:
         scorer = PartScorer(features, table, np.zeros(0, np.float32))  # the learner has the weights
         sentences = known_sentences(heads, words.lengths)
         model, known = TreeModel(scorer, words, every, first, sentences), KnownHeads(heads, every.offsets, sentences)
-        learner = learner_of(model, known, Settings("likelihood", PASSES, RATE, seed=seed), progress.within)
+        learner = tree_learner(model, known, PassSettings("likelihood", PASSES, RATE, seed=seed), progress.within)
         found = run(learner, learner.init(), iterations=PASSES, progress=progress, name="Choosing links")
         return cls(PartScorer.packed(features, table.keys, found.state.average), first, threshold)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from isogloss.data.formats import as_gold
 from isogloss.data.treebank import Treebank
 from isogloss.features import KeyTable
-from isogloss.learners.runner import Keeping, run
-from isogloss.learners.tuning import Tuned
+from isogloss.learners.passes import Course, Passed
 from isogloss.progress import Progress
 from isogloss.structures.tree_parts import Candidates
 from isogloss.tasks.parse.cutting import without_long
@@ -25,25 +24,18 @@ from isogloss.tasks.parse.labelled import RATE as LABEL_RATE
 from isogloss.tasks.parse.labelled import JointScorer, LabelledTrees, LabelScorer
 from isogloss.tasks.parse.labels import Labeller
 from isogloss.tasks.parse.scoring import FeatureSet, PartScorer, count_keys
-from isogloss.tasks.parse.training import KnownHeads, Settings, TreeModel, known_sentences, learner_of
+from isogloss.tasks.parse.training import KnownHeads, TreeModel, known_sentences, tree_learner
 from isogloss.tasks.parse.words import Columns, Words, columns_of, encode
 
 if TYPE_CHECKING:
     from isogloss.tasks.parse.parser import DependencyParser
     from isogloss.tasks.tag import Tagger
 
-__all__ = ["Curves", "Lesson", "checked"]
+__all__ = ["Lesson", "checked"]
 
 LABEL_PASSES = 5
 LEAST = 1e-3
 """Weights of relations up to this size are not kept."""
-
-
-class Curves(NamedTuple):
-    """How learning went: the mean loss of a word in each pass, and UAS on held-out sentences (empty without any)."""
-
-    losses: NDArray[np.float64]
-    accuracies: NDArray[np.float64]
 
 
 def checked(treebank: Treebank, single_root: bool) -> Treebank:
@@ -106,13 +98,21 @@ class Lesson:
         tagger.fit(treebank, None, progress)
         return cls(parser, treebank, seen, None if dev is None else tagger.predict(dev), tagger, target)
 
-    def learn(self, shape: Shape, progress: Progress, keeping: Keeping) -> tuple[Fitted, Curves]:
+    def learn(self, shape: Shape, course: Course) -> tuple[Fitted, Passed, float]:
         """Relations of a second stage, which links to look at, and weights of parts; in this order.
 
         The last takes most of the time. If it is interrupted, the checkpoint keeps what has been learnt; what goes
         before is then done again, with the same result.
+
+        Returns
+        -------
+        fitted : Fitted
+        passed : Passed
+            How passes over links went.
+        n : float
+            Words that have a head.
         """
-        parser = self.parser
+        parser, progress = self.parser, course.progress
         columns = columns_of(self.seen, lemma=self.tagger is None)
         words, heads = encode(self.seen, columns), _usable(self.treebank, shape.projective)
         labeller, chosen = self._labeller(words, columns, progress), None
@@ -121,16 +121,13 @@ class Lesson:
                 words, columns, heads, shape, threshold=float(parser.prune), seed=parser.seed, progress=progress
             )  # fmt: skip
         model, known = self._model(words, columns, heads, shape, chosen, progress)
-        tuned = self._tuned(model, known, columns, chosen, progress)
-        result = run(
-            tuned, tuned.init(), iterations=parser.iterations, should_stop=tuned.is_done, progress=progress,
-            name="Learning links", every=None, **keeping.arguments,
-        )  # fmt: skip
-        scorer, joint = _scorers(model, result.state.weights)
+        rates = ((model.n_parts_weights, LABEL_RATE),) if isinstance(model, LabelledTrees) else ()
+        learner = tree_learner(model, known, parser.pass_settings, progress.within, rates)
+        passed = course.run(learner, "Learning links", self._uas(model, columns, chosen), "UAS {:.2f} on dev")
+        scorer, joint = _scorers(model, passed.weights)
         packed = PartScorer.packed(scorer.features, scorer.table.keys, scorer.weights)
         joint = None if joint is None else joint.compact(LEAST)
-        fitted = Fitted(columns, shape, packed, chosen, joint, labeller, self.tagger)
-        return fitted, Curves(-result.trace / max(1.0, known.n_known), np.array(result.state.scores))
+        return Fitted(columns, shape, packed, chosen, joint, labeller, self.tagger), passed, known.n_known
 
     def _labeller(self, words: Words, columns: Columns, progress: Progress) -> Labeller | None:
         """Relations of gold links; they do not depend on weights of trees."""
@@ -165,26 +162,21 @@ class Lesson:
             model = LabelledTrees.of(model, self.treebank, columns, heads) or model
         return model, known
 
-    def _tuned(
-        self, model: TreeModel, known: Any, columns: Columns, chosen: LinkFilter | None, progress: Progress
-    ) -> Tuned:
-        """How weights are learnt, and tried on held-out sentences if there are any."""
-        parser = self.parser
-        settings = Settings(
-            parser.trainer, parser.iterations, float(parser.step_length), float(parser.l2), parser.batch, parser.seed
-        )  # fmt: skip
-        rates = ((model.n_parts_weights, LABEL_RATE),) if isinstance(model, LabelledTrees) else ()
-        learner = learner_of(model, known, settings, progress.within, rates)
+    def _uas(
+        self, model: TreeModel, columns: Columns, chosen: LinkFilter | None
+    ) -> Callable[[NDArray[Any]], float] | None:
+        """UAS on held-out sentences, if there are any."""
         if self.held_out is None:
-            return Tuned(learner)
+            return None
         unseen = encode(self.held_out, columns)
         other = HeldOut(unseen, _candidates(chosen, unseen), self.held_out.heads)
 
         def uas(weights: NDArray[np.float32]) -> float:
             parts, labels = _scorers(model, weights)
-            return other.uas(parts if labels is None else JointScorer(parts, labels), model.shape, parser.decoder)
+            scorer = parts if labels is None else JointScorer(parts, labels)
+            return other.uas(scorer, model.shape, self.parser.decoder)
 
-        return Tuned(learner, uas, "UAS {:.2f} on dev")
+        return uas
 
 
 def _scorers(model: TreeModel, weights: NDArray[np.float32]) -> tuple[PartScorer, LabelScorer | None]:

@@ -5,9 +5,11 @@ Help is made of them, so this module imports nothing that is heavy.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 from isogloss.estimator import THREADS, Estimator, option
+from isogloss.pass_options import TrainerOptions
 
 __all__ = [
     "CONSTRAINTS",
@@ -36,8 +38,10 @@ ROUNDS = "Maximum number of rounds of belief propagation."
 SEED = "Seed of the order of sentences."
 
 
-class DependencyOptions(Estimator):
+class DependencyOptions(TrainerOptions):
     """Options of `DependencyParser`."""
+
+    _rates: ClassVar[Mapping[str, float]] = RATES
 
     projective: bool | None = option(
         default=None, kind=bool, help="Whether no two links may cross; as it is in the treebank if not given."
@@ -70,10 +74,6 @@ class DependencyOptions(Estimator):
         "all.",
     )  # fmt: skip
     iterations: int = option(default=6, least=1, help=PASSES)
-    rate: float | None = option(
-        default=None, kind=float, above=0, needs={"trainer": ("likelihood", "risk", "mira")},
-        help="Length of steps, for mira the longest; as suits the trainer if not given.",
-    )  # fmt: skip
     l2: float = option(
         default=0.0, least=0, needs={"trainer": ("likelihood", "risk")},
         help="Penalty on the squares of weights, with trainer likelihood or risk.",
@@ -96,8 +96,6 @@ class DependencyOptions(Estimator):
     templates: Sequence[str] | None = option(
         default=None, kind=(list, tuple), help="What links are seen by; see isogloss.tasks.parse.features."
     )
-    seed: int = option(default=0, least=0, help=SEED)
-    threads: int | None = option(default=None, kind=int, least=1, kept=False, effect=False, help=THREADS)
 
 
 class JointOptions(Estimator):

@@ -10,17 +10,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from isogloss import store
 from isogloss.data.bitext import Text
 from isogloss.data.formats import as_gold, as_treebank
-from isogloss.data.reading import Reading, check_reading
+from isogloss.data.reading import check_reading
 from isogloss.data.treebank import Treebank
 from isogloss.engine.threads import using_threads
 from isogloss.errors import ParameterError, TreebankError
-from isogloss.layout import vector
-from isogloss.learners.runner import Keeping
+from isogloss.learners.passes import LearntInPasses
 from isogloss.metrics.parsing import ParseScore, score_trees
-from isogloss.progress import Progress, QuietProgress
+from isogloss.progress import Progress
 from isogloss.structures.batch import Stack
 from isogloss.structures.loopy import LoopyTrees
 from isogloss.structures.tree_parts import FAMILIES
@@ -32,7 +30,7 @@ from isogloss.tasks.parse.fitted import Fitted
 from isogloss.tasks.parse.held_out import all_trees
 from isogloss.tasks.parse.inference import Shape, best_trees, chances_of
 from isogloss.tasks.parse.lesson import Lesson, checked
-from isogloss.tasks.parse.options import RATES, DependencyOptions
+from isogloss.tasks.parse.options import DependencyOptions
 from isogloss.tasks.parse.words import Words, encode
 
 __all__ = ["DependencyParser"]
@@ -41,7 +39,7 @@ CROSSING = 1.0
 """Words whose link crosses another, in percent, above which trees may cross unless something else is asked for."""
 
 
-class DependencyParser(DependencyOptions):
+class DependencyParser(DependencyOptions, LearntInPasses[Fitted]):
     r"""Parses sentences by scores of links and larger parts, learnt from a treebank alone.
 
     .. math:: p(y \mid x) \propto \exp \sum_{part \in y} w \cdot f(x, part)
@@ -128,6 +126,7 @@ class DependencyParser(DependencyOptions):
     """
 
     _kind: ClassVar[str] = "parse.dependency"
+    _saved_as: ClassVar[str] = "the saved parser"
 
     def check_params(self) -> None:
         """`ParameterError` for an option that makes no sense."""
@@ -149,11 +148,6 @@ class DependencyParser(DependencyOptions):
     def labelling(self) -> str:
         """How relations are found: as `labels` says or, if that is not given, as suits the trainer."""
         return self.labels or ("joint" if self.trainer == "likelihood" else "second")
-
-    @property
-    def step_length(self) -> float:
-        """Length of steps: `rate` or, if that is not given, what suits the trainer."""
-        return RATES[self.trainer] if self.rate is None else self.rate
 
     @property
     def link_templates(self) -> tuple[str, ...]:
@@ -193,23 +187,18 @@ class DependencyParser(DependencyOptions):
             target of likelihood over `TreeModel`. Heads of the treebank then only say which features there are.
         """
         self.check_params()
-        progress = progress or QuietProgress()
         treebank = checked(treebank, self.single_root)
         held_out = None if dev is None else checked(dev, self.single_root)
-        if not (treebank.heads >= 0).any():
-            raise TreebankError(
-                f"{treebank.name}: no word has a head, so there is nothing to learn. Is it the right file?"
-            )
-        keeping = Keeping.of(checkpoint, resume, self.options_, [treebank, held_out])
-        lesson = Lesson.of(self, treebank, held_out, progress, target)  # taggers have threads of their own
-        try:
+        with self._course(progress, checkpoint, resume, [treebank, held_out]) as course:
+            if not (treebank.heads >= 0).any():
+                raise TreebankError(
+                    f"{treebank.name}: no word has a head, so there is nothing to learn. Is it the right file?"
+                )
+            lesson = Lesson.of(self, treebank, held_out, course.progress, target)  # taggers have threads of their own
             with using_threads(self.threads):
-                self._fitted, curves = lesson.learn(self._shape(treebank), progress, keeping)
-        finally:
-            progress.finish()
-        self.trace_, self.tuning_ = curves
-        self.reading_ = Reading.of(treebank, frequent=True)
-        return self
+                fitted, passed, n = lesson.learn(self._shape(treebank), course)
+            self._take(fitted, passed.losses(n), passed.scores)
+        return self._learnt_from(treebank)
 
     def _shape(self, treebank: Treebank) -> Shape:
         projective = self.projective
@@ -397,40 +386,15 @@ class DependencyParser(DependencyOptions):
         """How many weights links and larger parts have."""
         return self._learnt.scorer.n_features
 
-    @property
-    def _learnt(self) -> Fitted:
-        if not hasattr(self, "_fitted"):
-            raise self._has_not_learnt
-        return self._fitted
-
     # --- keeping
 
     @property
     def options_(self) -> dict[str, Any]:
         """Every option as it was used; what is kept with a model."""
-        used = {"labels": self.labelling, "rate": self.step_length, "templates": self.link_templates}
-        return super().options_ | used
+        return super().options_ | {"labels": self.labelling, "templates": self.link_templates}
 
-    def _to_saved(self) -> store.Saved:
-        arrays, meta = self._learnt.to_parts()
-        meta |= {"trace": self.trace_.tolist(), "tuning": self.tuning_.tolist(), **Reading.to_meta(self.reading_)}
-        return store.Saved(self._kind, self.options_, arrays, meta)
+    def _to_parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        return self._learnt.to_parts()
 
-    @classmethod
-    def _from_saved(cls, saved: store.Saved) -> Self:
-        with store.reading("the saved parser"):
-            parser = cls.from_parts(saved.options, saved.arrays, saved.meta)
-            trace, tuning = saved.meta["trace"], saved.meta["tuning"]
-            parser.trace_, parser.tuning_ = vector(trace, "trace"), vector(tuning, "tuning")
-        return parser
-
-    @classmethod
-    def from_parts(
-        cls, options: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]
-    ) -> Self:
-        """A parser of its options and of what `Fitted.to_parts` gave, for models that have one inside."""
-        parser = cls.of_options(options)
-        parser._fitted = Fitted.from_parts(arrays, meta, parser.link_templates)
-        parser.trace_, parser.tuning_ = np.zeros(0), np.zeros(0)
-        parser.reading_ = Reading.from_meta(meta)
-        return parser
+    def _of_parts(self, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> Fitted:
+        return Fitted.from_parts(arrays, meta, self.link_templates)

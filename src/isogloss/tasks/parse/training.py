@@ -1,7 +1,7 @@
 """How weights of trees are found: what the core's learners need to know of trees, and nothing else.
 
 `TreeModel` scores the parts of some sentences and carries what is asked of parts back to weights. `KnownHeads` says
-what trees should be like: as a target of likelihood, as one of margins, and as costs of risk. `learner_of` puts them
+what trees should be like: as a target of likelihood, as one of margins, and as costs of risk. `tree_learner` puts them
 together with the learner that an option names.
 """
 
@@ -14,12 +14,10 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from isogloss.features.gradients import Gradient
-from isogloss.learners.loglinear import Likelihood
-from isogloss.learners.margin import Mira, Perceptron, Rivals
+from isogloss.learners.margin import Rivals
 from isogloss.learners.models import Model, Wanted, item_sums, run_sums
-from isogloss.learners.risk import Risk
-from isogloss.learners.stochastic import AdaGrad
-from isogloss.learners.tuning import Stages
+from isogloss.learners.passes import learner_of
+from isogloss.pass_options import PassSettings
 from isogloss.structures.base import Array, kept
 from isogloss.structures.loopy import LoopyTrees
 from isogloss.structures.tree_parts import Candidates, TreeParts
@@ -27,27 +25,13 @@ from isogloss.tasks.parse.inference import Shape, best_trees
 from isogloss.tasks.parse.scoring import PartScorer
 from isogloss.tasks.parse.words import Words
 
-__all__ = ["FLOOR", "TRAINERS", "KnownHeads", "Settings", "TreeModel", "known_sentences", "learner_of", "with_links"]
+__all__ = ["FLOOR", "KnownHeads", "TreeModel", "known_sentences", "tree_learner", "with_links"]
 
-TRAINERS = ("likelihood", "risk", "mira", "perceptron")
 LEAST = 1e-3
 """Parts whose posterior is this close to what it should be are left alone."""
 FLOOR = 0.3
 """Added to the root of Σ g²: weights whose gradient is faint then stay small, in place of moving by a whole step."""
-FIRST_BY_LIKELIHOOD = 0.4
-"""The share of passes after which minimum risk, which has many optima, takes over from likelihood."""
 Items = NDArray[np.int64]
-
-
-class Settings(NamedTuple):
-    """Options of learning; see `DependencyParser`."""
-
-    trainer: str = "likelihood"
-    iterations: int = 10
-    rate: float = 0.1
-    l2: float = 0.0
-    batch: int = 16
-    seed: int = 0
 
 
 class TreeModel(Model):
@@ -198,29 +182,15 @@ def known_sentences(heads: NDArray[np.int32], lengths: NDArray[np.int64]) -> Ite
     return np.flatnonzero(run_sums((heads >= 0).astype(np.float64), offsets) > 0)
 
 
-def learner_of(
+def tree_learner(
     model: Model,
     known: KnownHeads,
-    settings: Settings,
+    settings: PassSettings,
     within: Callable[[float], object] | None = None,
     rates: tuple[tuple[int, float], ...] = (),
 ) -> Any:
-    """The learner that `settings.trainer` names, for `isogloss.learners.runner.run`.
+    """The learner that `settings.trainer` names (`isogloss.learners.passes.learner_of`).
 
-    The first of several passes is far from where the others are, and does not count for the mean. `rates` are lengths
-    of steps of weights from some number on, where they are others.
+    `rates` are lengths of steps of weights from some number on, where they are others.
     """
-    passing: dict[str, Any] = {
-        "batch": settings.batch, "seed": settings.seed, "average_from": int(settings.iterations > 1),
-        "in_place": True, "within": within,
-    }  # fmt: skip
-    if settings.trainer == "perceptron":
-        return Perceptron(model, known, **passing)
-    if settings.trainer == "mira":
-        return Mira(model, known, augmentation=(1.0, 1.0), cap=settings.rate, **passing)
-    stepping = {"rate": settings.rate, "rates": rates, "l2": settings.l2, "damping": 0.0, "floor": FLOOR, **passing}
-    likely = AdaGrad(Likelihood(model, target=known, least=LEAST), **stepping)
-    if settings.trainer == "likelihood":
-        return likely
-    first = min(int(np.ceil(FIRST_BY_LIKELIHOOD * settings.iterations)), settings.iterations - 1)
-    return Stages([(first, likely), (settings.iterations, AdaGrad(Risk(model, known, least=LEAST), **stepping))])
+    return learner_of(model, known, settings, within, least=LEAST, rates=rates, damping=0.0, floor=FLOOR)

@@ -5,9 +5,11 @@ Help is made of them, so this module imports nothing that is heavy.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
-from isogloss.estimator import THREADS, Estimator, option
+from isogloss.estimator import option
+from isogloss.pass_options import TrainerOptions
 
 __all__ = ["DECODERS", "MODELS", "RATES", "THRESHOLDS", "ConstituencyOptions"]
 
@@ -20,8 +22,10 @@ THRESHOLDS = {"span": 0.3, "grammar": 0.4, "both": 0.4}
 _SPAN, _GRAMMAR = {"model": ("span", "both")}, {"model": ("grammar", "both")}
 
 
-class ConstituencyOptions(Estimator):
+class ConstituencyOptions(TrainerOptions):
     """Options of `ConstituencyParser`."""
+
+    _rates: ClassVar[Mapping[str, float]] = RATES
 
     model: str = option(
         default="span", choices=MODELS,
@@ -98,4 +102,3 @@ class ConstituencyOptions(Estimator):
         help="What spans are seen by; see isogloss.tasks.parse.constituency.features.",
     )
     seed: int = option(default=0, least=0, help="Seed of the order of sentences, and of noise in grammars.")
-    threads: int | None = option(default=None, kind=int, least=1, kept=False, effect=False, help=THREADS)
