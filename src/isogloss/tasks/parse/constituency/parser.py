@@ -39,6 +39,7 @@ from isogloss.tasks.parse.constituency.filtering import SpanFilter
 from isogloss.tasks.parse.constituency.grammar import GrammarModel
 from isogloss.tasks.parse.constituency.model import GoldBrackets, TreeFeatures, gold_spans, model_of
 from isogloss.tasks.parse.constituency.options import RATES, THRESHOLDS, ConstituencyOptions
+from isogloss.tasks.parse.constituency.pruning import Within
 from isogloss.tasks.parse.constituency.trees import Labels, Spans, as_spans, check_tops, column_of, plain, trees_of
 from isogloss.tasks.parse.constituency.words import Known, Sentences, span_parts
 from isogloss.tasks.parse.cutting import LONGEST, cut
@@ -567,8 +568,10 @@ class ConstituencyParser(ConstituencyOptions):
             if learnt.grammar is not None:
                 bounds = list(pairwise(offsets[start : stop + 1].tolist()))
                 given = None if tags is None else [tags[a:b] for a, b in bounds]
-                own = learnt.grammar.posteriors([words[a:b] for a, b in bounds], given)
-                found = own if found is None else own.mixed(_posteriors(found), float(self.share))
+                beside = None if found is None else _posteriors(found)
+                within = None if beside is None else Within(learnt.labels, beside)
+                own = learnt.grammar.posteriors([words[a:b] for a, b in bounds], given, within=within)
+                found = own if beside is None else own.mixed(beside, float(self.share))
             yield found
             start = stop
 
