@@ -14,10 +14,13 @@ from isogloss.cli import main
 from isogloss.data import Constituents, Text, Treebank
 from isogloss.data.constituent_forms import binarised
 from isogloss.errors import ModelError, ParameterError, TreebankError, UsageError
+from isogloss.structures.batch import Stack
 from isogloss.structures.latent_cfg import LatentGrammar
+from isogloss.structures.spans import span_number
 from isogloss.tasks.parse.constituency import ConstituencyParser
 from isogloss.tasks.parse.constituency.derivations import Derivations
-from isogloss.tasks.parse.constituency.trees import Labels
+from isogloss.tasks.parse.constituency.pruning import Within
+from isogloss.tasks.parse.constituency.trees import Labels, as_spans
 from isogloss.testing import check_estimator
 
 SMALL: dict[str, Any] = {"model": "grammar", "cycles": 1, "grammars": 2}
@@ -104,10 +107,76 @@ def test_both_models_are_averaged(trees: Constituents) -> None:
         ("both", {"iterations": 2, "cycles": 1, "grammars": 1, "share": 0.25}),
     )}  # fmt: skip
     each = {model: parser.predict_proba(text) for model, parser in made.items()}
-    for one, other, both in zip(each["span"], each["grammar"], each["both"], strict=True):
+    within = Within(made["span"].labels_, Stack.of(each["span"], "posteriors", 2))
+    words, tags = [text.words(k) for k in range(6)], [text.tags(k) for k in range(6)]
+    learnt = made["grammar"]._learnt.grammar
+    assert learnt is not None
+    pruned = learnt.posteriors(words, tags, within=within).stack
+    for one, other, both, whole in zip(each["span"], pruned, each["both"], each["grammar"], strict=True):
         assert both == pytest.approx(0.75 * one + 0.25 * other, abs=1e-12)
+        assert other == pytest.approx(whole, abs=0.02)
     with pytest.raises(UsageError, match="model='both'"):
         made["both"].k_best(text, 2)
+
+
+def indicator(spans: Any, n: int, n_labels: int) -> np.ndarray:
+    """1 for each labelled span of a tree."""
+    out = np.zeros((n * (n + 1) // 2, n_labels))
+    for begin, end, label in spans:
+        out[span_number(begin, end, n), label] = 1.0
+    return out
+
+
+def test_within_the_spans_of_one_tree_grammars_have_that_tree_alone(parser: ConstituencyParser) -> None:
+    trees, learnt = samples.constituents("en-de", "source")[:12], parser._learnt.grammar
+    assert learnt is not None
+    labels, flat = Labels.of(trees)
+    words = [flat.words(k) for k in range(len(flat))]
+    known = Labels(parser.labels_, labels.root)
+    sure = [indicator(spans, len(own), len(known.names)) for spans, own in
+            zip(as_spans(flat, known), words, strict=True)]  # fmt: skip
+    found = learnt.posteriors(words, within=Within(known.names, Stack.of(sure, "posteriors", 2), 0.5)).stack
+    for one, other in zip(found, sure, strict=True):
+        assert one == pytest.approx(other, abs=1e-9)
+
+
+def test_cells_of_every_tree_that_is_likely_enough_are_left(trees: Constituents) -> None:
+    """A mixture of two trees over the same words: both derivations are within, and nothing with other brackets."""
+    pair = Constituents.of(["(S (A (X x) (Y y)) (B (X x) (Y y) (Z z)))", "(S (X x) (A (Y y) (X x)) (Y y) (A (Z z)))"])
+    labels, flat = Labels.of(pair)
+    derived = Derivations.of(flat, labels)
+    n, shares = 5, (0.9, 0.1)
+    mixture = sum(share * indicator(spans, n, len(labels.names))
+                  for share, spans in zip(shares, as_spans(flat, labels), strict=True))  # fmt: skip
+    for least, within in ((0.05, (0, 1)), (0.5, (0,)), (0.95, ())):
+        given = Within(labels.names, Stack.of([mixture], "posteriors", 2), least)
+        tags = np.ones((1, len(derived.symbols.tags)), bool)
+        cells = given.cells(derived.symbols, np.array([n]), np.zeros(n, np.int64), tags)
+        made, seen = (layer.placed(np.ones(len(layer.symbols)), len(derived.symbols)) > 0 for layer in cells)
+        for number in range(2):
+            spans = {}
+            rows = derived.trees.nodes[derived.trees.starts[number] : derived.trees.starts[number + 1]]
+            for at, row in enumerate(rows.tolist()):
+                spans[at] = (at, at + 1) if row[4] < 0 else (spans[row[4]][0], spans[row[5]][1])
+            there = all(
+                made[span_number(*spans[at], n), row[0]] and seen[span_number(*spans[at], n), row[1]]
+                for at, row in enumerate(rows.tolist())
+            )
+            assert there == (number in within)
+
+
+def test_where_spans_leave_no_tree_grammars_look_at_everything(parser: ConstituencyParser) -> None:
+    learnt = parser._learnt.grammar
+    assert learnt is not None
+    words = [("The", "woman", "reads", "a", "book", "."), (), ("Hello",), ("The", "man", "reads", ".")]
+    free = learnt.posteriors(words)
+    some = [np.array(one) for one in free.stack]
+    some[0][:], some[3][:] = 0.0, 0.0
+    within = Within(parser.labels_, Stack.of(some, "posteriors", 2))
+    found = learnt.posteriors(words, within=within)
+    assert found.tags == free.tags
+    for one, other, share in zip(found.stack, free.stack, (1e-12, 1e-12, 0.05, 1e-12), strict=True):
+        assert one == pytest.approx(other, abs=share)
 
 
 def test_a_grammar_of_subtrees_and_of_one_word() -> None:

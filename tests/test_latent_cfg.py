@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -13,10 +14,11 @@ from isogloss.errors import ParameterError
 from isogloss.learners.runner import run
 from isogloss.learners.split_merge import SplitMerge
 from isogloss.structures import Grammar
+from isogloss.structures.latent_cells import Cells, Columns
 from isogloss.structures.latent_cfg import LatentGrammar, LatentTrees
 from isogloss.testing import derivations
 
-RULES = Grammar(3, [(0, 1, 2), (0, 2, 0), (1, 2, 2), (2, 2, 1)], [(0, 1), (1, 2)])  # symbol 2 is the only tag
+RULES = Grammar(3, [(0, 1, 2), (0, 2, 0), (1, 2, 2), (2, 2, 1)], [(1, 2), (0, 1)])  # symbol 2 is the only tag
 TAGS = np.array([2, 2, 2])
 
 
@@ -133,6 +135,16 @@ def test_merging_what_was_split_without_noise_changes_nothing():
     assert twice.annotated(trees).values == pytest.approx(grammar.annotated(trees).values)
 
 
+class Found(NamedTuple):
+    """Posteriors as tables, float64[n_spans, …]."""
+
+    values: Any
+    made: Any
+    seen: Any
+    stays: Any
+    changes: Any
+
+
 def charts(grammar, words, made=None, seen=None):
     n = len(words)
     spans = n * (n + 1) // 2
@@ -141,9 +153,11 @@ def charts(grammar, words, made=None, seen=None):
     for entry in range(len(TAGS)):
         table[entry, first : first + size] = grammar.words[grammar.of_words[entry] :][:size]
     every = np.ones((spans, 3), bool)
-    return grammar.posteriors(
-        np.array([n]), np.array(words), table, every if made is None else made, every if seen is None else seen
-    ), table
+    cells = Cells.of(every if made is None else made, every if seen is None else seen)
+    onto = Columns(np.arange(3), np.array([3, 4]), np.zeros((spans, 5)))
+    found = grammar.posteriors(np.array([n]), np.array(words, np.int64), table, cells, onto)
+    placed = cells.made.placed(found.made, 3), cells.seen.placed(found.seen, 3)
+    return Found(found.values, *placed, onto.totals[:, :3], onto.totals[:, 3:]), table
 
 
 @pytest.mark.parametrize("words", [(1,), (0, 2), (0, 1, 2), (2, 1, 0, 0)])
@@ -168,6 +182,9 @@ def test_charts_sum_over_trees_and_annotations(words):
     assert found.made == pytest.approx(made / total, abs=1e-9)
     assert found.stays == pytest.approx(stays / total, abs=1e-9)
     assert found.changes == pytest.approx(changes / total, abs=1e-9)
+    above = stays.copy()
+    np.add.at(above.T, RULES.unary[:, 0], changes.T)
+    assert found.seen == pytest.approx(above / total, abs=1e-9)
 
 
 def test_one_state_a_symbol_is_an_ordinary_grammar():

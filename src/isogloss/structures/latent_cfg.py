@@ -15,8 +15,9 @@ from isogloss.errors import ParameterError
 from isogloss.structures.base import Array
 from isogloss.structures.batch import Stack, run_sentences
 from isogloss.structures.cfg import NEGLIGIBLE, Cfgs, Grammar
+from isogloss.structures.latent_cells import CellPosteriors, Cells, Columns
 
-__all__ = ["Annotated", "ChartPosteriors", "LatentGrammar", "LatentTrees"]
+__all__ = ["Annotated", "LatentGrammar", "LatentTrees"]
 
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -37,23 +38,6 @@ class LatentTrees(NamedTuple):
 
     starts: Ints
     nodes: Ints
-
-
-class ChartPosteriors(NamedTuple):
-    """Posteriors over the spans of many sentences, one sentence after the other, summed over states.
-
-    values : float64[n_sentences]
-        log Z; −∞ where the cells that were left make no tree.
-    made, stays : float64[n_spans, S]
-        A symbol was made over the span; it was made, and is seen from above.
-    changes : float64[n_spans, U]
-        A unary rule is used over the span.
-    """
-
-    values: Array
-    made: Array
-    stays: Array
-    changes: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -303,32 +287,50 @@ class LatentGrammar:
         table[pairs[:, 0] * self.rules.n_symbols + pairs[:, 1]] = np.arange(len(pairs))
         return table, starts, parents, order
 
-    def posteriors(self, lengths: Ints, tokens: Ints, table: Array, made: Bools, seen: Bools) -> ChartPosteriors:
+    @cached_property
+    def _by_upper(self) -> tuple[Ints, Ints, Ints, Ints]:
+        """Unary rules by their left-hand sides: their order, where those of each symbol begin, and what is below."""
+        order = np.argsort(self.rules.unary[:, 0], kind="stable").astype(np.int64)
+        upper, lower = self.rules.unary[order].T
+        starts = np.searchsorted(upper, np.arange(self.rules.n_symbols + 1)).astype(np.int64)
+        return order, starts, np.ascontiguousarray(lower), self.of_unary[:-1][order]
+
+    def posteriors(
+        self, lengths: Ints, tokens: Ints, table: Array, cells: Cells, onto: Columns | None = None
+    ) -> CellPosteriors:
         """Posteriors of sentences over the cells that are left.
 
         Parameters
         ----------
         lengths, tokens, table
             As for `coarse`.
-        made, seen : bool[n_spans, S]
+        cells : Cells
             Which symbols may be made, and be seen from above, over each span, one sentence after the other.
+        onto : Columns, optional
+            A table to which posteriors of symbols that are made and seen, and of unary rules, are added.
         """
         from isogloss.structures._numba.latent_charts import latent_posteriors
 
         spans = lengths * (lengths + 1) // 2
-        total, symbols, unary = int(spans.sum()), self.rules.n_symbols, np.ascontiguousarray(self.rules.unary.T)
-        if made.shape != (total, symbols) or seen.shape != (total, symbols):
-            raise ParameterError(f"{self!r}: {list(made.shape)} cells are given; they should be {[total, symbols]}")
-        found = ChartPosteriors(
-            np.empty(len(lengths)),
-            np.empty((total, symbols)),
-            np.empty((total, symbols)),
-            np.empty((total, len(unary[0]))),
+        total, symbols = int(spans.sum()), self.rules.n_symbols
+        for layer in cells:
+            if len(layer.bounds) != total + 1 or not layer.holds(symbols):
+                raise ParameterError(
+                    f"{self!r}: cells are given for {len(layer.bounds) - 1} spans; they should be symbols below "
+                    f"{symbols} over {total}"
+                )
+        if onto is None:
+            none = np.full(symbols, -1, np.int64)
+            onto = Columns(none, np.zeros(len(self.rules.unary), np.int64), np.zeros((total, 0)))
+        order, *by_upper = self._by_upper
+        found = CellPosteriors(
+            np.empty(len(lengths)), np.empty(len(cells.made.symbols)), np.empty(len(cells.seen.symbols))
         )
         run_sentences(
             latent_posteriors, len(lengths), lengths, _starts(lengths), _starts(spans), tokens, table, self.sizes,
-            self.states, *self._by_pairs, self.of_binary, self.binary, unary[0], unary[1], self.of_unary, self.unary,
-            self.stay, self.root, made, seen, found.made, found.stays, found.changes, found.values,
+            self.states, *self._by_pairs, self.of_binary, self.binary, *by_upper, self.unary, self.stay, self.root,
+            *cells.made, *cells.seen, onto.of_symbol, onto.of_unary[order], float(onto.share), found.made, found.seen,
+            onto.totals, found.values,
         )  # fmt: skip
         return found
 

@@ -11,23 +11,25 @@ from numpy.typing import NDArray
 
 from isogloss import store
 from isogloss.data.constituents import Constituents, unescaped
+from isogloss.data.rows import gathered
 from isogloss.layout import Layout, Numbers, Strings, check, collect
 from isogloss.learners.runner import Keeping, run
 from isogloss.learners.split_merge import Several, SplitMerge
 from isogloss.progress import Progress
 from isogloss.structures.batch import Stack
 from isogloss.structures.cfg import Grammar
+from isogloss.structures.latent_cells import Cells, Columns, Layer
 from isogloss.structures.latent_cfg import LatentGrammar, LatentTrees
 from isogloss.structures.span_tree import LabelledSpans, SpanTrees
 from isogloss.tasks.parse.constituency.derivations import Derivations, Symbols
 from isogloss.tasks.parse.constituency.lexicon import Lexicon, WordCounts
+from isogloss.tasks.parse.constituency.pruning import Within, kept_cells, replaced_cells
 from isogloss.tasks.parse.constituency.trees import Labels
 
 __all__ = ["GrammarModel", "Posteriors", "lexicon_of"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Bools = NDArray[np.bool_]
 _LAST = 1e-9
 """What a word alone counts for when tags are chosen: it decides where the grammars have no tree."""
 STEPS = (25, 10)
@@ -36,6 +38,8 @@ SMOOTHING = 0.01
 """How much of the probabilities of a state is those of its symbol's states on the average."""
 MIDDLE = 2
 """Cycles of the grammar that stands between the one without states and those with many."""
+UNLIKELY = 1e-5
+"""Tags to which a word alone gives less are not looked at beside a model of labelled spans."""
 PRUNE = (1e-4, 1e-3)
 """What the grammar without states, and the one with few, must give to a symbol over a span for others to look at it."""
 
@@ -141,8 +145,20 @@ class GrammarModel:
         tags: Sequence[Sequence[str]] | None = None,
         *,
         prune: tuple[float, float] = PRUNE,
+        within: Within | None = None,
     ) -> Posteriors:
-        """Posteriors of labels over the spans of sentences; with `tags`, words have these if the grammar knows them."""
+        """Posteriors of labels over the spans of sentences.
+
+        Parameters
+        ----------
+        words : sequence of sequences of str
+        tags : sequence of sequences of str, optional
+            Words have these if the grammar knows them.
+        prune : tuple of float
+            What the grammars without states and with few must give to a symbol over a span.
+        within : Within, optional
+            What another model says of labelled spans: others are not looked at.
+        """
         lengths = np.array([len(sentence) for sentence in words], np.int64)
         spans = lengths * (lengths + 1) // 2
         types: dict[tuple[str, str | None], int] = {}
@@ -155,54 +171,64 @@ class GrammarModel:
             ],
             np.int64,
         )
-        made, seen = self._left(lengths, tokens, types, prune)
+        tables = self._tables(types)
+        text = _Read(lengths, tokens, tables)
+        cells = self._left(text, prune, within)
         total = np.zeros((int(spans.sum()), self.n_labels))
-        alone = self._table(self.base, types) * self.base.known.totals
-        chances = _LAST * (alone / alone.sum(axis=1, keepdims=True))[tokens, : len(self.symbols.tags)]
-        word_rows = _word_rows(lengths, spans)
-        ok = self.symbols.labels >= 0
-        for one in self.fine:
-            found = one.grammar.posteriors(lengths, tokens, self._table(one, types), made, seen)
-            np.add.at(total.T, self.symbols.labels[ok], found.stays[:, ok].T / len(self.fine))
-            np.add.at(total.T, self.symbols.changes, found.changes.T / len(self.fine))
-            chances += found.made[word_rows, : len(self.symbols.tags)]
+        chances = _LAST * _chances(self.base, tables[0], len(self.symbols.tags))[tokens]
+        tagged = _tag_cells(cells.made, lengths, spans, len(self.symbols.tags))
+        onto = Columns(self.symbols.labels, self.symbols.changes, total, 1.0 / len(self.fine))
+        for one, table in zip(self.fine, tables[2:], strict=True):
+            found = one.grammar.posteriors(lengths, tokens, table, cells, onto)
+            chances[tagged[1], tagged[2]] += found.made[tagged[0]]
         offsets = np.concatenate([[0], np.cumsum(spans * self.n_labels)]).astype(np.int64)
         shapes = np.stack([spans, np.full(len(spans), self.n_labels)], axis=1).astype(np.int64)
         stack = Stack(np.minimum(total, 1.0).reshape(-1), offsets, shapes)
         return Posteriors(stack, self._tags(chances, lengths, given))
 
-    def _left(
-        self, lengths: Ints, tokens: Ints, types: Mapping[tuple[str, str | None], int], prune: tuple[float, float]
-    ) -> tuple[Bools, Bools]:
-        """Which symbols may be made and be seen over each span, by the grammars without states and with few."""
-        first = self.base.grammar.coarse(lengths, tokens, self._table(self.base, types), least=prune[0] / 100)
+    def _left(self, text: _Read, prune: tuple[float, float], within: Within | None) -> Cells:
+        """The cells that the grammars without states and with few leave, beginning with those of another model."""
+        if within is None:
+            cells = self._coarse(text, prune[0])
+        else:
+            likely = _chances(self.base, text.tables[0], len(self.symbols.tags)) > UNLIKELY
+            cells = within.cells(self.symbols, text.lengths, text.tokens, likely)
+            found = self.base.grammar.posteriors(text.lengths, text.tokens, text.tables[0], cells)
+            lost = np.flatnonzero(found.values == -np.inf)
+            cells = kept_cells(cells, found, prune[0])
+            if len(lost):
+                cells = replaced_cells(cells, lost, self._coarse(text.take(lost), prune[0]), text.lengths)
+        found = self.middle.grammar.posteriors(text.lengths, text.tokens, text.tables[1], cells)
+        fallen = np.repeat(found.values == -np.inf, text.lengths * (text.lengths + 1) // 2)
+        return kept_cells(cells, found, prune[1], fallen)
+
+    def _coarse(self, text: _Read, least: float) -> Cells:
+        """The cells to which the grammar without states gives more than `least`; all where it has no tree."""
+        first = self.base.grammar.coarse(text.lengths, text.tokens, text.tables[0], least=least / 100)
         made, seen = [np.zeros((0, len(self.symbols)), np.bool_)], [np.zeros((0, len(self.symbols)), np.bool_)]
         for value, one in zip(*first._solve(), strict=True):
             parts, every = first.grammar.split(one), value == -np.inf
-            made.append((parts.inner > prune[0]) | every)
-            seen.append(((parts.outer if len(first.grammar.unary) else parts.inner) > prune[0]) | every)
-        wide = np.concatenate(made), np.concatenate(seen)
-        found = self.middle.grammar.posteriors(lengths, tokens, self._table(self.middle, types), *wide)
-        upper = self.base.grammar.rules.unary[:, 0]
-        above = found.stays.copy()
-        np.add.at(above.T, upper, found.changes.T)
-        fallen = np.repeat(found.values == -np.inf, lengths * (lengths + 1) // 2)[:, None]
-        return wide[0] & ((found.made > prune[1]) | fallen), wide[1] & ((above > prune[1]) | fallen)
+            made.append((parts.inner > least) | every)
+            seen.append(((parts.outer if len(first.grammar.unary) else parts.inner) > least) | every)
+        return Cells.of(np.concatenate(made), np.concatenate(seen))
 
-    def _table(self, one: Annotation, types: Mapping[tuple[str, str | None], int]) -> Array:
-        """float64[n_types, n_states]: how well each word goes with each state of its tags."""
+    def _tables(self, types: Mapping[tuple[str, str | None], int]) -> list[Array]:
+        """float64[n_types, n_states] for each grammar: how well each word goes with each state of its tags."""
         names = list(dict.fromkeys(word for word, _ in types))
         row = {word: number for number, word in enumerate(names)}
-        table = self.lexicon.table(one.known, names)[[row[word] for word, _ in types]]
+        seen, rows = self.lexicon.seen(names), [row[word] for word, _ in types]
         number = {tag: at for at, tag in enumerate(self.symbols.tags)}
-        states = one.grammar.states
-        for at, (_, tag) in enumerate(types):
-            if tag is not None and tag in number:
-                first, last = states[number[tag]], states[number[tag] + 1]
-                own = table[at, first:last].copy()
+        given = [(at, number[tag]) for at, (_, tag) in enumerate(types) if tag is not None and tag in number]
+        tables = []
+        for one in (self.base, self.middle, *self.fine):
+            table = self.lexicon.table(one.known, seen)[rows]
+            states = one.grammar.states
+            for at, tag in given:
+                own = table[at, states[tag] : states[tag + 1]].copy()
                 table[at] = 0.0
-                table[at, first:last] = own if own.any() else 1.0
-        return table
+                table[at, states[tag] : states[tag + 1]] = own if own.any() else 1.0
+            tables.append(table)
+        return tables
 
     def _tags(
         self, chances: Array, lengths: Ints, given: Sequence[Sequence[str | None]]
@@ -253,6 +279,19 @@ class GrammarModel:
         return cls(symbols, lexicon, made[0], made[1], tuple(made[2:]), n_labels)
 
 
+class _Read(NamedTuple):
+    """Sentences as grammars see them: the row of each word in the table of each grammar."""
+
+    lengths: Ints
+    tokens: Ints
+    tables: list[Array]
+
+    def take(self, items: Ints) -> _Read:
+        """Some of the sentences."""
+        _, places = gathered(np.concatenate([[0], np.cumsum(self.lengths)]).astype(np.int64), items)
+        return self._replace(lengths=self.lengths[items], tokens=self.tokens[places])
+
+
 class _Held(NamedTuple):
     """Attributes under the names of `LAYOUT`."""
 
@@ -287,10 +326,22 @@ def _annotation(grammar: LatentGrammar, trees: LatentTrees, lexicon: Lexicon) ->
     return Annotation.of(grammar, grammar.annotated(trees).word_uses(), lexicon)
 
 
-def _word_rows(lengths: Ints, spans: Ints) -> Ints:
-    """The spans of single words among all spans of all sentences."""
+def _chances(plain: Annotation, table: Array, n_tags: int) -> Array:
+    """float64[n_types, n_tags]: the probabilities of the tags of words by themselves."""
+    alone = (table * plain.known.totals)[:, :n_tags]
+    found: Array = alone / alone.sum(axis=1, keepdims=True)
+    return found
+
+
+def _tag_cells(made: Layer, lengths: Ints, spans: Ints, n_tags: int) -> tuple[Ints, Ints, Ints]:
+    """The cells of tags over single words, with their words among all and their tags."""
+    word = np.full(int(spans.sum()), -1, np.int64)
     first = np.repeat(np.cumsum(spans) - spans, lengths)
-    return first + np.arange(len(first)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    numbers = np.arange(len(first))
+    word[first + numbers - np.repeat(np.cumsum(lengths) - lengths, lengths)] = numbers
+    where = word[made.spans]
+    cells = np.flatnonzero((where >= 0) & (made.symbols < n_tags))
+    return cells, where[cells], made.symbols[cells]
 
 
 def _numbers(one: Annotation) -> dict[str, NDArray[Any]]:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isogloss.data.rows import gathered
 from isogloss.structures.latent_cfg import LatentGrammar
 from isogloss.tasks.parse.constituency.words import shape_of, signature_of
 
-__all__ = ["Lexicon", "WordCounts"]
+__all__ = ["Lexicon", "SeenWords", "WordCounts"]
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -99,7 +101,9 @@ class Lexicon:
             chances = (seen + CLASS * above) / (seen.sum(axis=1, keepdims=True) + CLASS)
             if kind == 1:
                 wider = chances
-        return WordCounts(entry, state, uses, totals, chances, wider, general / general.sum())
+        return WordCounts(
+            entry, self.forms[entry], state, uses, totals, chances, wider, general / general.sum(), len(self.words)
+        )
 
     @cached_property
     def _wider(self) -> Ints:
@@ -112,38 +116,59 @@ class Lexicon:
     def weights(self, grammar: LatentGrammar, uses: Array, totals: Array) -> Array:
         """Weights of entries for `LatentGrammar.estimated`."""
         known = self.estimated(grammar, uses)
-        own = known.chances[self._classes[1][self.forms[known.entry], 0], known.state]
-        given = (uses + OWN * own) / (self.counts[self.forms[known.entry]] + OWN)
+        own = known.chances[self._classes[1][known.form, 0], known.state]
+        given = (uses + OWN * own) / (self.counts[known.form] + OWN)
         found: Array = given / _safe(known.totals / known.totals.sum())[known.state]
         return found
 
-    def table(self, known: WordCounts, words: Sequence[str]) -> Array:
-        """float64[len(words), n_states]: how well each word goes with each state of a tag; 0 for other symbols."""
-        out = np.empty((len(words), len(known.totals)))
-        classes, members = self._classes
-        order = np.argsort(self.forms[known.entry], kind="stable")
-        bounds = np.searchsorted(self.forms[known.entry][order], np.arange(len(self.words) + 1))
+    def seen(self, words: Sequence[str]) -> SeenWords:
+        """Words as numbers, and their classes of spelling."""
+        known, members = self._classes
+        numbers = np.array([self._number.get(word, -1) for word in words], np.int64)
+        classes = np.full((len(words), 2), -1, np.int64)
+        classes[numbers >= 0] = members[numbers[numbers >= 0]]
+        for row in np.flatnonzero(numbers < 0).tolist():
+            classes[row] = [own.get(name, -1) for own, name in zip(known, classes_of(words[row]), strict=True)]
+        return SeenWords(numbers, classes)
+
+    def table(self, known: WordCounts, words: SeenWords) -> Array:
+        """float64[n_words, n_states]: how well each word goes with each state of a tag; 0 for other symbols."""
+        narrow, wide = words.classes.T
+        out = np.where(
+            (narrow >= 0)[:, None], known.chances[narrow], np.where((wide >= 0)[:, None], known.wider[wide],
+                                                                    known.general),
+        )  # fmt: skip
+        rows = np.flatnonzero(words.numbers >= 0)
+        numbers = words.numbers[rows]
+        order, bounds = known.by_form
+        starts, places = gathered(bounds, numbers)
+        here, own = order[places], np.repeat(rows, np.diff(starts))
+        out[rows] *= OWN
+        out[own, known.state[here]] += known.uses[here]
+        out[rows] /= (self.counts[numbers] + OWN)[:, None]
         shares = _safe(known.totals / known.totals.sum())
-        for row, word in enumerate(words):
-            number = self._number.get(word)
-            if number is None:
-                narrow, wide = (own.get(name, -1) for own, name in zip(classes, classes_of(word), strict=True))
-                given = known.chances[narrow] if narrow >= 0 else known.wider[wide] if wide >= 0 else known.general
-            else:
-                here = order[bounds[number] : bounds[number + 1]]
-                given = OWN * known.chances[members[number, 0]]
-                given[known.state[here]] += known.uses[here]
-                given /= self.counts[number] + OWN
-            out[row] = np.where(known.totals > 0, given / shares, 0.0)
-        return out
+        return np.where(known.totals > 0, out / shares, 0.0)
+
+
+class SeenWords(NamedTuple):
+    """Words of a text, as a lexicon sees them.
+
+    numbers : int64[n_words]
+        −1 for words that it has not.
+    classes : int64[n_words, 2]
+        The narrower and the wider class of spelling, −1 where no word that it has is of it.
+    """
+
+    numbers: Ints
+    classes: Ints
 
 
 @dataclass(frozen=True, eq=False)
 class WordCounts:
     """Expected uses of words with states of tags, and what classes of spellings make probable.
 
-    entry, state : int64[n]
-        The entry and the state of each number of `uses`.
+    entry, form, state : int64[n]
+        The entry of each number of `uses`, its word and its state.
     totals, general : float64[n_states]
         Uses of each state; its probability for a rare word of any spelling.
     chances, wider : float64[n_classes, n_states]
@@ -151,12 +176,20 @@ class WordCounts:
     """
 
     entry: Ints
+    form: Ints
     state: Ints
     uses: Array
     totals: Array
     chances: Array
     wider: Array
     general: Array
+    n_words: int
+
+    @cached_property
+    def by_form(self) -> tuple[Ints, Ints]:
+        """Numbers of `uses` sorted by their words, and where those of each word begin."""
+        order = np.argsort(self.form, kind="stable").astype(np.int64)
+        return order, np.searchsorted(self.form[order], np.arange(self.n_words + 1)).astype(np.int64)
 
 
 def _safe(totals: Array) -> Array:

@@ -15,6 +15,7 @@ from isogloss.structures.span_tree import SpanTrees
 from isogloss.structures.spans import span_number
 from isogloss.tasks.parse.constituency.fitted import FittedSpans
 from isogloss.tasks.parse.constituency.model import model_of
+from isogloss.tasks.parse.constituency.pruning import Within
 from isogloss.tasks.parse.constituency.seen import Seen
 from isogloss.tasks.parse.constituency.trees import Labels, Spans, trees_of
 from isogloss.tasks.parse.constituency.words import span_parts
@@ -61,8 +62,10 @@ def distributions(seen: Seen, learnt: FittedSpans, share: float = 0.0) -> Iterat
         if learnt.grammar is not None:
             bounds = list(pairwise(offsets[start : stop + 1].tolist()))
             given = None if tags is None else [tags[a:b] for a, b in bounds]
-            own = learnt.grammar.posteriors([words[a:b] for a, b in bounds], given)
-            found = own if found is None else own.mixed(posteriors(found), share)
+            beside = None if found is None else posteriors(found)
+            within = None if beside is None else Within(learnt.labels, beside)
+            own = learnt.grammar.posteriors([words[a:b] for a, b in bounds], given, within=within)
+            found = own if beside is None else own.mixed(beside, share)
         yield found
         start = stop
 
