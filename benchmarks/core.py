@@ -291,10 +291,19 @@ def checkout(wanted: str) -> Iterator[Checkout]:
             subprocess.run(["git", "worktree", "remove", "--force", str(place)], check=True)
 
 
-def run_item(item: Item, sides: dict[str, Checkout], times: int, threads: int, *, quick: bool) -> list[dict[str, Any]]:
-    """The rows of an item: both checkouts take turns."""
+def run_item(
+    item: Item,
+    sides: dict[str, Checkout],
+    times: int,
+    threads: int,
+    *,
+    quick: bool,
+    keep: Callable[[list[dict[str, Any]]], object] = lambda made: None,
+) -> list[dict[str, Any]]:
+    """The rows of an item: both checkouts take turns. `keep` is handed those of the tries so far, turn by turn."""
     least: dict[str, dict[str, float]] = {}
     outputs: dict[str, Path] = {}
+    made: list[dict[str, Any]] = []
     shown = ""
     for number in range(times):
         for side, sources in sides.items():
@@ -310,13 +319,15 @@ def run_item(item: Item, sides: dict[str, Checkout], times: int, threads: int, *
                 f"{item.name} {number + 1}/{times} {side:6} {cost['cpu_seconds']:8.1f} CPU s {cost['seconds']:8.1f} s "
                 f"{cost['peak_mb']:6.0f} MB"
             )
-    same = len({hashlib.sha256(path.read_bytes()).hexdigest() for path in outputs.values()}) == 1
-    common: dict[str, Any] = {
-        "date": rows.today(), "machine": rows.machine(), "item": item.name, "same_output": "yes" if same else "no",
-        "tries": times, "threads": threads, "command": shown,
-    } | {side: sources.commit for side, sources in sides.items()}  # fmt: skip
-    common |= {f"{name}_{side}": least[side][name] for name in COSTS for side in sides}
-    return [common | _row(judged) for judged in item.judge(outputs[BEFORE], outputs[AFTER])]
+        same = len({hashlib.sha256(path.read_bytes()).hexdigest() for path in outputs.values()}) == 1
+        common: dict[str, Any] = {
+            "date": rows.today(), "machine": rows.machine(), "item": item.name, "same_output": "yes" if same else "no",
+            "tries": number + 1, "threads": threads, "command": shown,
+        } | {side: sources.commit for side, sources in sides.items()}  # fmt: skip
+        common |= {f"{name}_{side}": least[side][name] for name in COSTS for side in sides}
+        made = [common | _row(judged) for judged in item.judge(outputs[BEFORE], outputs[AFTER])]
+        keep(made)
+    return made
 
 
 def _clocked(commands: list[Command], sources: Checkout, threads: int, log: Path) -> dict[str, float]:
@@ -516,7 +527,7 @@ def _run(chosen: Sequence[Item], before: str, times: int, threads: int, *, quick
         file = results(folder)
         for item in chosen:
             if again or quick or not is_done(file, item, sides, times):
-                file.put(run_item(item, sides, times, threads, quick=quick))
+                run_item(item, sides, times, threads, quick=quick, keep=file.put)
 
 
 if __name__ == "__main__":

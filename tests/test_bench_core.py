@@ -63,6 +63,21 @@ def test_checkouts_take_turns_and_the_least_of_the_tries_counts(sides: Sides, mo
     assert set(row) == set(core.COLUMNS)
 
 
+def test_rows_are_written_turn_by_turn(sides: Sides, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever stops a run keeps the tries that are done, and the item is not yet done."""
+    machine = Machine(monkeypatch, {BEFORE: "80.0", AFTER: "80.5"})
+    file = core.results(tmp_path)
+    written: list[tuple[int, str]] = []
+
+    def keep(made: list[dict[str, object]]) -> None:
+        file.put(made)
+        written.append((len(machine.order), file.read()[0]["tries"]))
+
+    core.run_item(ITEM, sides, 2, 1, quick=False, keep=keep)
+    assert written == [(2, "1"), (4, "2")] and len(file.read()) == 1
+    assert core.is_done(file, ITEM, sides, 2) and not core.is_done(file, ITEM, sides, 3)
+
+
 def test_an_item_is_run_once_for_two_commits(sides: Sides, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = core.results(tmp_path)
     Machine(monkeypatch, {BEFORE: "80.0", AFTER: "80.0"})

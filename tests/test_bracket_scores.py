@@ -196,3 +196,13 @@ def test_nothing_is_not_scored() -> None:
         score_brackets(Constituents.of([""]), Constituents.of([""]))
     with pytest.raises(ParameterError, match="give Constituents"):
         score_brackets("found.mrg", Constituents.of(["(S (A a))"]))  # type: ignore[arg-type]
+
+
+def test_files_of_unequal_length_are_refused_with_the_first_tree_that_differs() -> None:
+    gold = Constituents.of(GOLD)
+    with pytest.raises(TreebankError, match=r"has 3 trees but .* has 4\. .* the first 3 are of the same words: was"):
+        score_brackets(Constituents.of(FOUND[:3]), gold)
+    with pytest.raises(TreebankError, match=r"part at tree 2 .*: word 1 is '``' in .* but 'I' in"):
+        score_brackets(Constituents.of([FOUND[0], *FOUND[2:]]), gold)
+    with pytest.raises(TreebankError, match=r"part at tree 4 .*, line 4\): word 1 is 'The' in .* but 'a' in"):
+        score_brackets(Constituents.of([*FOUND[:3], FOUND[0], FOUND[3]]), gold)

@@ -9,7 +9,7 @@ import pytest
 
 from isogloss import samples, store
 from isogloss.cli import COMMANDS, main
-from isogloss.cli._models import USES
+from isogloss.cli._models import OWN_COMMANDS, USES
 from isogloss.engine import cache
 
 SOURCE, TARGET, LINKS = (str(samples.path("en-de", what)) for what in ("source", "target", "gold"))
@@ -22,6 +22,8 @@ CALLS = {
     "lexicon": ("align", ["lexicon", "MODEL"]),
     "tag": ("tag", ["tag", "apply", "MODEL", SOURCE]),
     "parse": ("parse", ["parse", "apply", "MODEL", SOURCE]),
+    "constituency": ("constituency", ["constituency", "apply", "MODEL", SOURCE]),
+    "extract": ("extract", ["extract", "apply", "MODEL", SOURCE]),
 }
 """Command -> the task of its models, and how it is called."""
 WRONG = [(name, kind) for name, (task, _) in CALLS.items() for kind in store.KINDS if not kind.startswith(f"{task}.")]
@@ -42,8 +44,8 @@ def test_a_model_of_another_task(
     found, wanted = USES[kind.partition(".")[0]], USES[CALLS[name][0]]
     status, said = call(name, tmp_path / "m", capsys)
     assert status == 2
-    place = f"isogloss: {tmp_path / 'm'}"
-    assert said == f"{place}: this is {found.noun} ({kind}), where {wanted.noun} is wanted. Use `{found.command}`"
+    place, command = f"isogloss: {tmp_path / 'm'}", OWN_COMMANDS.get(kind, found.command)
+    assert said == f"{place}: this is {found.noun} ({kind}), where {wanted.noun} is wanted. Use `{command}`"
 
 
 @pytest.mark.parametrize("name", CALLS)
@@ -60,6 +62,8 @@ def test_checkpoints(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[st
 def test_every_kind_has_a_use() -> None:
     assert {kind.partition(".")[0] for kind in store.KINDS} == set(USES)
     assert {use.command.split()[1] for use in USES.values()} <= set(COMMANDS)
+    assert OWN_COMMANDS["parse.transferred"] == "isogloss transfer apply"
+    assert set(OWN_COMMANDS) <= set(store.KINDS) and {c.split()[1] for c in OWN_COMMANDS.values()} <= set(COMMANDS)
 
 
 def test_nobody_else_loads_models() -> None:

@@ -548,7 +548,11 @@ def test_view_refuses_models_that_cannot_explain(isogloss: Call, place: Path, li
     plain = tmp_path / "plain"
     assert isogloss("align", *files(place, "source", "target"), "--save", plain, "-o", tmp_path / "l", "-q").status == 0
     answer = isogloss(*arguments, *more, plain)
-    assert answer.status == 2 and "no features" in answer.err
+    said = " ".join(answer.err.split())
+    assert answer.status == 2 and "the HMMAligner that is kept here has no features" in said
+    assert (
+        "auto` keeps one like it" in said and "Name a kind that has features: `isogloss train-aligner matching`" in said
+    )
 
 
 def test_reasons_are_checked_and_escaped() -> None:

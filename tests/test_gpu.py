@@ -24,7 +24,8 @@ from isogloss.tasks.align import HMMAligner, decode
 from isogloss.tasks.align._numba.expect import no_evidence
 from isogloss.tasks.align.corpus import Corpus, Encoder
 from isogloss.tasks.align.device import DeviceText, DeviceTraining, Encoded, host_bytes, obstacle, trained
-from isogloss.tasks.align.training import _LEAST, Training, expect_shard
+from isogloss.tasks.align.expectation import LEAST, expect_shard
+from isogloss.tasks.align.training import Training
 
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 UNITS = 64  # of 65535: how far posteriors of the whole training may drift apart; 23 was seen on the sample
@@ -185,7 +186,7 @@ def test_a_step_that_is_left_out_of_the_next_counts_no_cells_that_are_nearly_0(b
     known, found = state.evidence.shard(0)[1].astype(int), there.fetch_evidence().posterior
     assert np.abs(known - found).max() <= UNITS
     most = found.max(axis=1)
-    assert (most == 0).any() and most[most > 0].min() >= _LEAST
+    assert (most == 0).any() and most[most > 0].min() >= LEAST
     assert int(there.learnt.counts.sum()) == int(found[:, 0].sum(dtype=np.int64))  # of both directions, which agree
 
 

@@ -15,7 +15,7 @@ from isogloss.structures._numba import jumps as kernels
 from isogloss.structures._numba.jumps import BAND, BUCKETS, FIRST, ROWS
 from isogloss.structures._numba.lanes import WIDTH
 from isogloss.tasks.align._numba.expect import _diagonal_counts, _diagonal_prior
-from isogloss.tasks.align.training import _maximised
+from isogloss.tasks.align.maximisation import maximised
 from isogloss.testing import brute_force_alignments
 
 LAWS = settings(max_examples=100, deadline=None, derandomize=True)
@@ -392,7 +392,7 @@ def test_the_m_step_of_jumps_never_lowers_the_expected_log_likelihood(seed, size
     jumps /= jumps.sum()
     value = expected_log_likelihood(jumps, moved)
     for _ in range(5):
-        jumps = _maximised(*counted(jumps, moved), jumps[None])[0]
+        jumps = maximised(*counted(jumps, moved), jumps[None])[0]
         assert jumps.sum() == pytest.approx(1.0) and (jumps > 0).all()
         after = expected_log_likelihood(jumps, moved)
         assert after >= value - 1e-9 * abs(value)
@@ -406,15 +406,15 @@ def test_the_m_step_of_jumps_finds_the_weights_that_made_the_counts():
     for m in (3, 8, 30):
         moves, _ = Direction(np.ones((1, m)), np.ones(1), truth, np.ones(FIRST), 0.1).moves
         moved.append(rng.uniform(50, 100, (m, 1)) * moves)
-    assert _maximised(*counted(truth, moved), truth[None])[0] == pytest.approx(truth, rel=1e-12)  # a fixed point
+    assert maximised(*counted(truth, moved), truth[None])[0] == pytest.approx(truth, rel=1e-12)  # a fixed point
     jumps = np.full(BUCKETS, 1 / BUCKETS)
     for _ in range(60):
-        jumps = _maximised(*counted(jumps, moved), jumps[None])[0]
+        jumps = maximised(*counted(jumps, moved), jumps[None])[0]
     assert jumps == pytest.approx(truth, rel=1e-4)
 
 
 def test_jumps_that_no_sentence_allows_keep_their_weight():
     """With one word there is one move; the others are not unlearnt."""
     before = np.full((1, BUCKETS), 1 / BUCKETS)
-    after = _maximised(*counted(before[0], [np.full((1, 1), 1e6)]), before)
+    after = maximised(*counted(before[0], [np.full((1, 1), 1e6)]), before)
     assert after == pytest.approx(before)

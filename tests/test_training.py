@@ -13,7 +13,7 @@ from isogloss.engine.threads import using_threads
 from isogloss.learners.runner import run
 from isogloss.structures import AlignmentChain
 from isogloss.structures._numba.jumps import BAND, BUCKETS, FIRST
-from isogloss.tasks.align import training as training_module
+from isogloss.tasks.align import expectation, maximisation
 from isogloss.tasks.align._numba.expect import UNIT
 from isogloss.tasks.align.corpus import Corpus
 from isogloss.tasks.align.hmm import HMMAligner
@@ -183,7 +183,7 @@ SENTENCES = [
 @pytest.mark.parametrize(("null", "final"), [(0.2, False), ("length", True)])
 def test_an_iteration_of_the_hmm_equals_chains_pair_by_pair(monkeypatch, null, final):
     """E-step and M-step of the forward direction, by general chains and the definition of the update."""
-    monkeypatch.setattr(training_module, "_LEAST", 1)  # the last step keeps evidence, here all of it
+    monkeypatch.setattr(expectation, "LEAST", 1)  # the last step keeps evidence, here all of it
     corpus = corpus_of(Bitext.of(SENTENCES))
     options = {"model1_iterations": 2, "iterations": 3, "null": null, "final": final, **PLAIN}
     training = Training(corpus, settings_of(model="hmm", constraint="none", **options))
@@ -300,7 +300,7 @@ def test_model_1_may_agree_from_its_second_iteration_on():
 
 @pytest.mark.parametrize("model", ["model1", "model2", "hmm"])
 def test_a_text_twice_gives_the_same_parameters(model, monkeypatch):
-    monkeypatch.setattr(training_module, "_PSEUDO", 1e-12)  # it weighs half as much when there is twice the text
+    monkeypatch.setattr(maximisation, "PSEUDO", 1e-12)  # it weighs half as much when there is twice the text
     rows = list(samples.bitext("en-de"))
     once, first = train(corpus_of(Bitext.of(rows)), model=model, constraint="none", iterations=3, **BARE)
     twice, second = train(corpus_of(Bitext.of(rows + rows)), model=model, constraint="none", iterations=3, **BARE)

@@ -1,4 +1,4 @@
-"""What `isogloss view` does with trees, whatever is drawn of them: a page, one picture, or characters."""
+"""What `isogloss view` does with sentences, whatever is drawn of them: a page, one picture, or characters."""
 
 from __future__ import annotations
 
@@ -7,16 +7,39 @@ import shutil
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from isogloss.cli._common import check_output, compiling, is_standard_output, write_result
+from isogloss.cli._common import check_output, compiling, is_standard_output, say, write_result
 from isogloss.cli._treebanks import read_treebank, standard_input_once
-from isogloss.errors import UsageError
+from isogloss.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     from isogloss.data.treebank import Treebank
 
-__all__ = ["Drawable", "Drawing", "Painters"]
+__all__ = ["Drawable", "Drawing", "Painters", "SideBySide", "first_lines", "short_names"]
+
+_LOOKED_AT = 1 << 16
+
+
+def first_lines(path: str) -> bytes:
+    """What a file begins with; nothing of a pipe, which could not be read again."""
+    if not os.path.isfile(path):
+        return b""
+    from isogloss.data.formats.files import pieces
+
+    data = b""
+    for piece in pieces(path, _LOOKED_AT):
+        data += piece
+        if len(data) >= _LOOKED_AT:
+            return data[: data.rfind(b"\n", 0, _LOOKED_AT) + 1]
+    return data
+
+
+def short_names(files: Sequence[str]) -> tuple[str, ...]:
+    """Names of files without their folders, unless they are the same."""
+    names = tuple(os.path.basename(path) for path in files)
+    return tuple(files) if len(set(names)) < len(names) else names
 
 
 class Painters(NamedTuple):
@@ -72,8 +95,59 @@ class Drawable(ABC):
         return self.painters().svg(self.as_dict(chosen[0])) + "\n"
 
 
+@dataclass(frozen=True)
+class SideBySide(Drawable):
+    """Sentences of one file, or of two over the same words, with what differs."""
+
+    most: ClassVar[tuple[int, int]] = (500, 10)
+    many: ClassVar[str] = "sentences"
+    """What a file has many of."""
+
+    first: Any
+    second: Any
+    names: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        return " – ".join(self.names)
+
+    @abstractmethod
+    def differences(self) -> Sequence[int]:
+        """How much of each sentence is another in the second file."""
+
+    def choose(self, sentences: Sequence[int] | None, limit: int, quiet: bool) -> list[int]:
+        """The sentences to show, counted from 0; of two files those that differ, the most different first."""
+        n = len(self.first)
+        for number in sentences or ():
+            if number > n:
+                raise UsageError(
+                    f"--line {number}: {self.first.name} has {n:,} {self.many}. Give a number from 1 to {n}"
+                )
+        if sentences:
+            return [number - 1 for number in sentences]
+        if n == 0:
+            raise DataError(
+                f"{self.first.name}: has no {self.many}, so there is nothing to draw. Is it the right file?"
+            )
+        if self.second is None:
+            if n > limit:
+                say(f"the first {limit:,} of {n:,} {self.many} are shown; --limit and --line choose others", quiet)
+            return list(range(min(limit, n)))
+        counts = self.differences()
+        order = sorted((k for k in range(n) if counts[k]), key=lambda k: -counts[k])
+        if not order:
+            say(f"all {n:,} {self.many} are the same in both; --line draws one", quiet)
+        else:
+            shown = "they are" if len(order) <= limit else f"the {limit:,} most different are"
+            say(
+                f"{len(order):,} of {n:,} {self.many} differ, and {shown} shown; --limit and --line choose others",
+                quiet,
+            )
+        return order[:limit]
+
+
 class Drawing(NamedTuple):
-    """How trees are to be read and drawn."""
+    """How sentences are to be read and drawn."""
 
     output: str | None
     limit: int | None

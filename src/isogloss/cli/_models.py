@@ -42,6 +42,8 @@ USES = {
     "constituency": Use("a constituency parser", "isogloss constituency apply"),
 }
 """By the first part of the kinds in `isogloss.store.KINDS`."""
+OWN_COMMANDS = {"parse.transferred": "isogloss transfer apply"}
+"""Commands that are for one kind alone."""
 
 
 def header_of(path: str, task: str) -> dict[str, Any]:
@@ -59,7 +61,8 @@ def header_of(path: str, task: str) -> dict[str, Any]:
     found = USES.get(kind.partition(".")[0]) if kind in store.KINDS else None
     if found is not None and found is not USES[task]:
         raise UsageError(
-            f"{path}: this is {found.noun} ({kind}), where {USES[task].noun} is wanted. Use `{found.command}`"
+            f"{path}: this is {found.noun} ({kind}), where {USES[task].noun} is wanted. Use "
+            f"`{OWN_COMMANDS.get(kind, found.command)}`"
         )
     return header
 

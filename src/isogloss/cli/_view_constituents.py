@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from isogloss.cli._common import say
 from isogloss.cli._constituents import read_trees, read_two
-from isogloss.cli._drawing import Drawable, Drawing, Painters
-from isogloss.errors import TreebankError, UsageError
+from isogloss.cli._drawing import Drawing, Painters, SideBySide, short_names
+from isogloss.errors import TreebankError
 
 if TYPE_CHECKING:
     from isogloss.data.constituents import Constituents
@@ -26,11 +24,11 @@ def view_constituents(files: Sequence[str], drawing: Drawing) -> None:
 
 
 @dataclass(frozen=True)
-class _Shown(Drawable):
+class _Shown(SideBySide):
     """Trees of one file, or of two, without traces where there are two."""
 
     noun: ClassVar[str] = "tree"
-    most: ClassVar[tuple[int, int]] = (500, 10)
+    many: ClassVar[str] = "trees"
 
     first: Constituents
     second: Constituents | None
@@ -38,10 +36,9 @@ class _Shown(Drawable):
 
     @classmethod
     def of(cls, files: Sequence[str], format: str, encoding: str, errors: str) -> _Shown:
-        names = tuple(os.path.basename(path) for path in files)
-        names = tuple(files) if len(set(names)) < len(names) else names
+        names = short_names(files)
         if len(files) == 1:
-            return cls(read_trees(files[0], format, encoding, errors), None, tuple(names))
+            return cls(read_trees(files[0], format, encoding, errors), None, names)
         import numpy as np
 
         from isogloss.data.constituent_forms import without_root
@@ -54,28 +51,9 @@ class _Shown(Drawable):
             raise TreebankError(f"{files[0]} has {len(first):,} trees, but {files[1]} has {len(second):,}")
         for sentence in np.flatnonzero((first.lengths > 0) & (second.lengths > 0)).tolist():  # some may have no tree
             check_same_words(first, second, sentence)
-        return cls(first, second, tuple(names))
+        return cls(first, second, names)
 
-    def choose(self, sentences: Sequence[int] | None, limit: int, quiet: bool) -> list[int]:
-        """The trees to show, counted from 0; of two files those that differ, the most different first."""
-        n = len(self.first)
-        for number in sentences or ():
-            if number > n:
-                raise UsageError(f"--line {number}: {self.first.name} has {n:,} trees. Give a number from 1 to {n}")
-        if sentences:
-            return [number - 1 for number in sentences]
-        if n == 0:
-            raise TreebankError(f"{self.first.name}: has no trees, so there is nothing to draw. Is it the right file?")
-        if self.second is None:
-            if n > limit:
-                say(f"the first {limit:,} of {n:,} trees are shown; --limit and --line choose others", quiet)
-            return list(range(min(limit, n)))
-        counts = self._differences()
-        order = sorted((k for k in range(n) if counts[k]), key=lambda k: -counts[k])
-        say(f"{len(order):,} of {n:,} trees differ; --line chooses others", quiet)
-        return order[:limit]
-
-    def _differences(self) -> list[int]:
+    def differences(self) -> list[int]:
         """Brackets of each tree that only one of both has, and words with another tag."""
         assert self.second is not None
         apart = []
@@ -95,10 +73,6 @@ class _Shown(Drawable):
         drawn = first.as_dict(sentence, second, self.names if second is not None else ())
         return drawn | {"number": sentence + 1}
 
-    @property
-    def title(self) -> str:
-        return " – ".join(self.names)
-
     def painters(self) -> Painters:
         from isogloss.show import constituents_svg, constituents_terminal, tree_page
 
@@ -111,6 +85,6 @@ class _Shown(Drawable):
             from isogloss.metrics.brackets import score_brackets
 
             score = score_brackets(self.first, self.second, bootstrap=0)
-            facts["trees that differ"] = sum(1 for count in self._differences() if count)
+            facts["trees that differ"] = sum(1 for count in self.differences() if count)
             facts |= {f"F1 against {self.names[1]}": score.f1, "signature": score.signature}
         return facts

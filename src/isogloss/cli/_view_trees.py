@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from isogloss.cli._common import say
-from isogloss.cli._drawing import Drawable, Drawing, Painters
-from isogloss.errors import TreebankError, UsageError
+from isogloss.cli._drawing import Drawing, Painters, SideBySide, first_lines, short_names
+from isogloss.errors import TreebankError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,7 +18,6 @@ if TYPE_CHECKING:
 __all__ = ["FORMATS", "is_treebank", "view_trees"]
 
 FORMATS = ("conllu", "conllx", "conll2009")
-_SNIFFED = 1 << 16
 
 
 def is_treebank(path: str, format: str) -> bool:
@@ -31,16 +28,7 @@ def is_treebank(path: str, format: str) -> bool:
 
     if layout_of_name(path) is not None:
         return True
-    if not os.path.isfile(path):  # what a pipe begins with could not be read again
-        return False
-    from isogloss.data.formats.files import pieces
-
-    data = b""
-    for piece in pieces(path, _SNIFFED):
-        data += piece
-        if len(data) >= _SNIFFED:
-            break
-    for line in data.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
+    for line in first_lines(path).removeprefix(b"\xef\xbb\xbf").split(b"\n"):
         if line.strip() and not line.startswith(b"#"):
             return line.count(b"\t") >= 9 and line.split(b"\t")[0].replace(b"-", b"").replace(b".", b"").isdigit()
     return False
@@ -53,11 +41,10 @@ def view_trees(files: Sequence[str], drawing: Drawing) -> None:
 
 
 @dataclass(frozen=True)
-class Shown(Drawable):
+class Shown(SideBySide):
     """One treebank, or two of the same words."""
 
     noun: ClassVar[str] = "tree"
-    most: ClassVar[tuple[int, int]] = (500, 10)
 
     first: Treebank
     second: Treebank | None
@@ -68,40 +55,9 @@ class Shown(Drawable):
         first, second = treebanks[0], treebanks[1] if len(treebanks) > 1 else None
         if second is not None:
             _check_same_words(first, second)
-        names = tuple(os.path.basename(treebank.name) for treebank in treebanks)
-        if len(set(names)) < len(names):  # runs of one name in two folders
-            names = tuple(treebank.name for treebank in treebanks)
-        return cls(first, second, names)
+        return cls(first, second, short_names([treebank.name for treebank in treebanks]))
 
-    def choose(self, sentences: Sequence[int] | None, limit: int, quiet: bool) -> list[int]:
-        """The sentences to show, counted from 0; of two treebanks those that differ, the most different first."""
-        n = len(self.first)
-        for number in sentences or ():
-            if number > n:
-                raise UsageError(f"--line {number}: {self.first.name} has {n:,} sentences. Give a number from 1 to {n}")
-        if sentences:
-            return [number - 1 for number in sentences]
-        if n == 0:
-            raise TreebankError(
-                f"{self.first.name}: has no sentences, so there is nothing to draw. Is it the right file?"
-            )
-        if self.second is None:
-            if n > limit:
-                say(f"the first {limit:,} of {n:,} sentences are shown; --limit and --line choose others", quiet)
-            return list(range(min(limit, n)))
-        import numpy as np
-
-        counts = self.differences()
-        order: list[int] = np.argsort(-counts, kind="stable").tolist()
-        n_differ = int(np.count_nonzero(counts))
-        if n_differ == 0:
-            say(f"all {n:,} sentences are the same in both; --line draws one", quiet)
-        else:
-            shown = "they are" if n_differ <= limit else f"the {limit:,} most different are"
-            say(f"{n_differ:,} of {n:,} sentences differ, and {shown} shown; --limit and --line choose others", quiet)
-        return order[: min(limit, n_differ)]
-
-    def differences(self) -> NDArray[np.int64]:
+    def differences(self) -> list[int]:
         """Words of each sentence whose head, relation or tag is another in the second treebank."""
         import numpy as np
 
@@ -111,7 +67,7 @@ class Shown(Drawable):
             apart |= _unequal(self.first.columns[column], self.second.columns[column])
         sums = np.zeros(len(apart) + 1, np.int64)
         np.cumsum(apart, out=sums[1:])
-        counts: NDArray[np.int64] = np.diff(sums[self.first.offsets])
+        counts: list[int] = np.diff(sums[self.first.offsets]).tolist()
         return counts
 
     def as_dict(self, sentence: int) -> dict[str, Any]:
@@ -125,10 +81,6 @@ class Shown(Drawable):
         drawn["title"] = number if drawn["title"] == number else f"{number}, {drawn['title']}"
         return drawn | {"number": sentence + 1}
 
-    @property
-    def title(self) -> str:
-        return " – ".join(self.names)
-
     def painters(self) -> Painters:
         from isogloss.show import tree_page, tree_svg, tree_terminal
 
@@ -138,10 +90,8 @@ class Shown(Drawable):
         """What stands at the top of the page."""
         facts: dict[str, Any] = {"sentences": len(self.first), "words": self.first.n_words}
         if self.second is not None:
-            import numpy as np
-
             counts = self.differences()
-            facts |= {"sentences that differ": int(np.count_nonzero(counts)), "words that differ": int(counts.sum())}
+            facts |= {"sentences that differ": sum(count > 0 for count in counts), "words that differ": sum(counts)}
             facts |= self._scores()
         return facts
 

@@ -431,11 +431,14 @@ def _read(files: _Files, reading: dict[str, Any]) -> _Shown:
 
 def _supervised(path: str, named: dict[str, str]) -> Any:
     """A model that can say what features add."""
+    from isogloss.cli.train_aligner import ALIGNERS
+
     aligner = load_aligner(path)
     if not aligner.supervised:
         raise UsageError(
-            f"--model {path}: a {type(aligner).__name__} has no features to speak of. Give a model of "
-            "`isogloss train-aligner`"
+            f"--model {path}: the {type(aligner).__name__} that is kept here has no features to speak of; "
+            "`isogloss train-aligner auto` keeps one like it where gold does not show that another is better. Name a "
+            f"kind that has features: `isogloss train-aligner {next(iter(ALIGNERS))}`"
         )
     check_needed(aligner, named, path)
     return aligner

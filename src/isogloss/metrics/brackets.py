@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from isogloss.data.constituent_forms import ROOTS
+from isogloss.data.constituent_forms import ROOTS, stripped
 from isogloss.data.constituents import EMPTY_TAG, Constituents, unescaped
-from isogloss.data.formats.brackets import check_same_words
+from isogloss.data.formats.brackets import check_same_words, difference_of_words
 from isogloss.data.treebank import Column
 from isogloss.errors import ParameterError, TreebankError
 from isogloss.metrics._resampling import Difference, paired
@@ -239,10 +239,7 @@ def _brackets(trees: Constituents, kept: NDArray[np.bool_], labels: Ids) -> _Bra
 def _lines_up(predicted: Constituents, gold: Constituents) -> tuple[Ids, Ids, NDArray[np.bool_]]:
     """Words of both that are the same, without traces, and which sentences have a prediction."""
     if len(predicted) != len(gold):
-        raise TreebankError(
-            f"{predicted.name} has {len(predicted)} trees but {gold.name} has {len(gold)}. Scores are of the same "
-            "sentences: was the output cut short?"
-        )
+        raise _unequal(predicted, gold)
     ours, theirs = np.flatnonzero(_real_words(predicted)), np.flatnonzero(_real_words(gold))
     sizes = [
         np.bincount(np.searchsorted(trees.offsets, words, side="right") - 1, minlength=len(gold))
@@ -258,12 +255,26 @@ def _lines_up(predicted: Constituents, gold: Constituents) -> tuple[Ids, Ids, ND
     if not np.array_equal(np.where(there, sizes[0], 0), np.where(there, sizes[1], 0)) or not np.array_equal(
         both[0], both[1]
     ):
-        from isogloss.data.constituent_forms import stripped
-
         plain = [stripped(trees, functions=False) for trees in (predicted, gold)]
         for number in np.flatnonzero(there).tolist():
             check_same_words(plain[0], plain[1], number)
     return ours, theirs, there
+
+
+def _unequal(predicted: Constituents, gold: Constituents) -> TreebankError:
+    """To be raised where there are more trees on one side, with the first tree whose words are others."""
+    ours, theirs = (stripped(trees, functions=False) for trees in (predicted, gold))
+    both = range(min(len(ours), len(theirs)))
+    there = (n for n in both if ours.lengths[n])  # a sentence may have no prediction
+    apart = next(filter(None, (difference_of_words(ours, theirs, number) for number in there)), None)
+    short = min(predicted, gold, key=len).name
+    where = f"the first {len(both):,} are of the same words: was {short} cut short?"
+    if apart is not None:
+        where = f"they part at {apart}"
+    return TreebankError(
+        f"{predicted.name} has {len(predicted):,} trees but {gold.name} has {len(gold):,}. Scores are of the same "
+        f"sentences, and {where}"
+    )
 
 
 def _counts(predicted: Constituents, gold: Constituents, rules: BracketRules) -> tuple[NDArray[np.int64], Ids]:

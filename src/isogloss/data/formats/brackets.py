@@ -20,8 +20,8 @@ from isogloss.data.vocabulary import Vocabulary
 from isogloss.errors import ParameterError, TreebankError
 
 __all__ = [
-    "FORMATS", "BracketSource", "bracketed", "check_same_words", "format_constituents", "parse_constituents",
-    "read_constituents",
+    "FORMATS", "BracketSource", "bracketed", "check_same_words", "difference_of_words", "format_constituents",
+    "parse_constituents", "read_constituents",
 ]  # fmt: skip
 
 FORMATS = ("brackets", "discbracket", "export")
@@ -302,20 +302,26 @@ def _indented(part: int | Nested, tree: ConstituentTree, depth: int) -> Iterator
 # Comparing -----------------------------------------------------------------------------------------------------------
 
 
-def check_same_words(ours: Constituents, theirs: Constituents, sentence: int) -> None:
-    """Refuse two trees that are not over the same words; ``(`` and ``-LRB-`` are the same word."""
+def difference_of_words(ours: Constituents, theirs: Constituents, sentence: int) -> str | None:
+    """How the words of two trees differ, in words, with the place; ``(`` and ``-LRB-`` are the same word."""
     first, second = ours.words(sentence), theirs.words(sentence)
     if first == second:
-        return
+        return None
     pairs = enumerate(zip(map(unescaped, first), map(unescaped, second), strict=False))
     at = next((k for k, (a, b) in pairs if a != b), None)
     if at is None and len(first) == len(second):
-        return
+        return None
     if at is None:
         finding = f"{len(first)} words in {ours.name} but {len(second)} in {theirs.name}"
     else:
         finding = f"word {at + 1} is {first[at]!r} in {ours.name} but {second[at]!r} in {theirs.name}"
-    raise TreebankError(
-        f"tree {sentence + 1} ({theirs.name}, line {theirs.line_of(sentence)}): {finding}. Two trees are compared over "
-        "the same words: apply the model to the words of the gold trees, without traces"
-    )
+    return f"tree {sentence + 1} ({theirs.name}, line {theirs.line_of(sentence)}): {finding}"
+
+
+def check_same_words(ours: Constituents, theirs: Constituents, sentence: int) -> None:
+    """Refuse two trees that are not over the same words."""
+    if (finding := difference_of_words(ours, theirs, sentence)) is not None:
+        raise TreebankError(
+            f"{finding}. Two trees are compared over the same words: apply the model to the words of the gold trees, "
+            "without traces"
+        )

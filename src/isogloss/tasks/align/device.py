@@ -22,11 +22,13 @@ from isogloss.engine.shards import shards
 from isogloss.errors import ParameterError
 from isogloss.progress import Progress
 from isogloss.tasks.align.corpus import Corpus, Encoder
+from isogloss.tasks.align.evidence import Evidence
+from isogloss.tasks.align.expectation import LEAST
+from isogloss.tasks.align.maximisation import START, maximised, shares_of
 from isogloss.tasks.align.memory import PER_FORM
 from isogloss.tasks.align.model import Model
 from isogloss.tasks.align.priors import Cut, _classes, compared
 from isogloss.tasks.align.settings import Settings
-from isogloss.tasks.align.training import _LEAST, _START, Evidence, _maximised, _shares
 
 __all__ = ["DeviceText", "DeviceTraining", "Encoded", "host_bytes", "obstacle", "trained"]
 
@@ -221,12 +223,12 @@ class DeviceTraining:
             "hmm" if own_stage else "model1", settings.constraint if own_stage else "none", self.text, parameters,
             self.groups, self.posterior, self.nulls, self.scores,
             leave_out=settings.leave_out if number > settings.model1_iterations else 0.0, learn=True,
-            least=_LEAST if self._keeps(number) else 1,
+            least=LEAST if self._keeps(number) else 1,
         )  # fmt: skip
         if own_stage:
             jumped = self.learnt.jumps
-            self.jumps = _maximised(jumped[:, 0], jumped[:, 1], self.jumps)
-            self.first = _maximised(jumped[:, 2, :-1], jumped[:, 3, :-1], self.first)
+            self.jumps = maximised(jumped[:, 0], jumped[:, 1], self.jumps)
+            self.first = maximised(jumped[:, 2, :-1], jumped[:, 3, :-1], self.first)
         self.trace.append(self.learnt.objective / self.n_pairs)
 
     def _keeps(self, number: int) -> bool:
@@ -264,7 +266,7 @@ class DeviceTraining:
         stems = self._stems(own) if learnt is not None and settings.stems else None
         weights, mass, columns = blend(
             self.table, learnt.counts if learnt is not None else None, self.prior, stems, self.n_targets, 1.0 / UNIT,
-            settings.smoothing if learnt is not None else 1.0, 1.0 if learnt is not None else _START,
+            settings.smoothing if learnt is not None else 1.0, 1.0 if learnt is not None else START,
         )  # fmt: skip
         if learnt is not None:  # the words a type has not met have the smoothing too
             mass += settings.smoothing * (self.n_targets - torch.diff(self.table.rows))
@@ -324,7 +326,7 @@ class DeviceTraining:
         for kind, frequency in zip(classes, self.frequency, strict=True):
             share = np.zeros(len(kind) + 1, np.float32)
             if self.settings.stems and len(kind):
-                share[:-1] = _shares(kind, frequency.cpu().numpy())
+                share[:-1] = shares_of(kind, frequency.cpu().numpy())
             shares.append(self._put(share))
         return shares[0], shares[1]
 

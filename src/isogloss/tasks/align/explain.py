@@ -10,8 +10,8 @@ from isogloss.data import Bitext
 from isogloss.errors import UsageError
 from isogloss.tasks.align.corpus import Corpus
 from isogloss.tasks.align.decode import UNIT
+from isogloss.tasks.align.evidence import Evidence
 from isogloss.tasks.align.model import Model
-from isogloss.tasks.align.training import Evidence
 
 __all__ = ["explain"]
 

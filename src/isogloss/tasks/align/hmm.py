@@ -29,6 +29,8 @@ from isogloss.progress import Progress, QuietProgress
 from isogloss.tasks.align import decode as decoding
 from isogloss.tasks.align.corpus import SHARD, Corpus, Encoder, Room, Stay
 from isogloss.tasks.align.device import DeviceText, trained
+from isogloss.tasks.align.evidence import Evidence
+from isogloss.tasks.align.expectation import expect
 from isogloss.tasks.align.explain import explain
 from isogloss.tasks.align.judged import JudgedText
 from isogloss.tasks.align.languages import KnownWords, text_for
@@ -39,7 +41,7 @@ from isogloss.tasks.align.options import HMMOptions
 from isogloss.tasks.align.priors import Spellings
 from isogloss.tasks.align.settings import Settings
 from isogloss.tasks.align.symmetrise import symmetrise_links
-from isogloss.tasks.align.training import Evidence, Training, expect
+from isogloss.tasks.align.training import Training
 
 __all__ = ["HMMAligner", "Model1Aligner", "Model2Aligner"]
 

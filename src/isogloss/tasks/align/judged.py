@@ -13,10 +13,11 @@ from isogloss.data import Links
 from isogloss.engine.base import Engine, LocalEngine
 from isogloss.tasks.align import decode as decoding
 from isogloss.tasks.align.corpus import Corpus
+from isogloss.tasks.align.evidence import Evidence, Kept
+from isogloss.tasks.align.expectation import expect_shard
 from isogloss.tasks.align.model import Model
 from isogloss.tasks.align.priors import Stems
 from isogloss.tasks.align.settings import Settings
-from isogloss.tasks.align.training import Evidence, Kept, expect_shard
 
 if TYPE_CHECKING:
     from isogloss.tasks.align.remote import AlignedText, GatheredCells

@@ -16,9 +16,10 @@ from isogloss.errors import ModelError
 from isogloss.layout import Layout, Numbers, Offsets, check
 from isogloss.tasks.align import decode as decoding
 from isogloss.tasks.align.corpus import Corpus, Room, Words
+from isogloss.tasks.align.evidence import Kept, check_kept
+from isogloss.tasks.align.expectation import EStep, Others, expect_shard, no_counts
 from isogloss.tasks.align.priors import Stems
 from isogloss.tasks.align.settings import Settings
-from isogloss.tasks.align.training import EStep, Kept, Others, check_kept, expect_shard, no_counts
 
 __all__ = ["AlignWorker", "AlignedText", "GatheredCells", "GatheredCounts", "written_step"]
 
@@ -66,7 +67,7 @@ def written_step(parameters: Any, settings: Settings, **more: Any) -> tuple[Arra
 
 
 class GatheredCounts(NamedTuple):
-    """What workers counted in some shards: like `training.Expected`."""
+    """What workers counted in some shards: like `expectation.Expected`."""
 
     step: EStep
     shards: Sequence[int]

@@ -165,7 +165,9 @@ class RelationExtractor(RelationOptions, PairLabeller):
             labels = Labels.of(given)
             if not len(labels):
                 raise MentionsError(
-                    f"{mentions.name}: no two names are related, so there is nothing to learn. Is it the right file?"
+                    f"{mentions.name}: has no relations between its names, so there is nothing to learn. Files of "
+                    "SemEval 2010 task 8 (semeval) and of CoNLL 2004 (conll04) have them; columns of words and tags "
+                    "(columns) have names alone"
                 )
             self._tagger, self._parser = tagger, parser
             self._learn(given, other, labels, course)

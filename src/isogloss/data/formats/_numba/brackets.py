@@ -10,6 +10,7 @@ __all__ = ["EMPTY_NODE", "FINE", "NOT_OPEN", "OUTSIDE", "SEVERAL_WORDS", "UNCLOS
 FINE, OUTSIDE, NOT_OPEN, UNCLOSED, EMPTY_NODE, WORD_WITHOUT_TAG, SEVERAL_WORDS = range(7)
 
 _LINE_FEED, _SPACE, _OPEN, _CLOSE = 10, 32, 40, 41
+_NODE, _WORD = -1, -2
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -29,6 +30,47 @@ def _past_atom(data, at):
     while at < data.size and not _is_space(data[at]) and data[at] != _OPEN and data[at] != _CLOSE:
         at += 1
     return at
+
+
+@njit(cache=True, nogil=True)
+def _past_line(data, at):
+    """Behind the end of the line, if only spaces stand before it; otherwise where something else begins."""
+    while at < data.size and _is_space(data[at]) and data[at] != _LINE_FEED:
+        at += 1
+    return at + 1 if at < data.size and data[at] == _LINE_FEED else at
+
+
+@njit(cache=True, nogil=True)
+def _bracket(data, at):
+    """What an opening bracket begins.
+
+    Returns
+    -------
+    what : int
+        `_NODE`, `_WORD`, or a problem.
+    begin, end, follows, stop : int
+        Where the label or tag begins and ends, and the word behind it.
+    then : int
+        Where to go on, or what is wrong.
+    """
+    begin = at + 1
+    end = _past_atom(data, begin)
+    follows = _past_space(data, end)
+    if follows >= data.size:
+        return UNCLOSED, begin, end, follows, follows, at
+    if data[follows] == _CLOSE and end > begin:
+        return EMPTY_NODE, begin, end, follows, follows, begin
+    if data[follows] == _OPEN or data[follows] == _CLOSE:
+        return _NODE, begin, end, follows, follows, follows
+    stop = _past_atom(data, follows)
+    closing = _past_space(data, stop)
+    if closing >= data.size:
+        return UNCLOSED, begin, end, follows, stop, at
+    if data[closing] != _CLOSE:
+        return WORD_WITHOUT_TAG if data[closing] == _OPEN else SEVERAL_WORDS, begin, end, follows, stop, begin
+    if end == begin:
+        return WORD_WITHOUT_TAG, begin, end, follows, stop, follows
+    return _WORD, begin, end, follows, stop, closing + 1
 
 
 @njit(cache=True, nogil=True)
@@ -59,11 +101,8 @@ def scan_trees(data, empty_lines):
     for byte in data:
         opened += byte == _OPEN
         lines += byte == _LINE_FEED
-    tags, words, labels = (
-        np.empty((opened, 2), np.int64),
-        np.empty((opened, 2), np.int64),
-        np.empty((opened, 2), np.int64),
-    )
+    tags, words = np.empty((opened, 2), np.int64), np.empty((opened, 2), np.int64)
+    labels = np.empty((opened, 2), np.int64)
     attached, parents, firsts = np.empty(opened, np.int32), np.empty(opened, np.int32), np.empty(opened, np.int64)
     most = opened + (lines if empty_lines else 0)
     offsets, node_offsets = np.zeros(most + 1, np.int64), np.zeros(most + 1, np.int64)
@@ -99,50 +138,30 @@ def scan_trees(data, empty_lines):
         else:
             if depth == 0:
                 started, fresh = at, False
-            begin = at + 1
-            end = _past_atom(data, begin)
-            follows = _past_space(data, end)
-            if follows >= data.size:
-                code, place = UNCLOSED, started
+            what, begin, end, follows, stop, then = _bracket(data, at)
+            if what >= 0:
+                code, place = what, started if what == UNCLOSED else then
                 break
-            if data[follows] == _CLOSE and end > begin:
-                code, place = EMPTY_NODE, begin
-                break
-            if data[follows] == _OPEN or data[follows] == _CLOSE:
+            at = then
+            if what == _NODE:
                 labels[n_nodes] = begin, end
                 parents[n_nodes] = current
                 firsts[n_nodes] = n_words
                 current = n_nodes - node_offsets[n_trees]
                 n_nodes += 1
                 depth += 1
-                at = follows
                 continue
-            stop = _past_atom(data, follows)
-            closing = _past_space(data, stop)
-            if closing >= data.size:
-                code, place = UNCLOSED, started
-                break
-            if data[closing] != _CLOSE:
-                code, place = WORD_WITHOUT_TAG if data[closing] == _OPEN else SEVERAL_WORDS, begin
-                break
-            if end == begin:
-                code, place = WORD_WITHOUT_TAG, follows
-                break
             tags[n_words], words[n_words] = (begin, end), (follows, stop)
             attached[n_words] = current
             n_words += 1
-            at = closing + 1
         if depth == 0:  # the tree is whole
             if n_words == offsets[n_trees]:
                 n_nodes = node_offsets[n_trees]  # `()` and `(())` are trees of nothing
             elif hollow >= 0:
                 code, place = EMPTY_NODE, hollow
                 break
-            while at < data.size and _is_space(data[at]) and data[at] != _LINE_FEED:
-                at += 1
-            if at < data.size and data[at] == _LINE_FEED:
-                at += 1
-                fresh = True
+            at = _past_line(data, at)
+            fresh = fresh or data[at - 1] == _LINE_FEED
             blocks[n_trees] = block, at
             n_trees += 1
             offsets[n_trees], node_offsets[n_trees] = n_words, n_nodes
