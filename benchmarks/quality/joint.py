@@ -65,6 +65,7 @@ COLUMNS = (
     "all", "non_null", "n_non_null", "difference", "better", "worse", "p", "train_cpu_seconds", "predict_cpu_seconds",
 )  # fmt: skip
 KEY = ("text", "part", "model", "measure")
+SIGNIFICANT = 0.05
 PAGE = Path("docs/parse-joint.md")
 
 
@@ -170,7 +171,27 @@ def table(first: str, second: str, shown: tuple[str, ...]) -> str:
                 cells = [f"{float(row['all']):.2f}" for row in both]
             gap = float(both[1]["all"]) - float(both[0]["all"])
             lines.append(f"| {name} | {each} | {' | '.join(cells)} | {gap:+.2f} | {both[1]['p']} |")
-    return "\n".join([*lines, "", rows.commits(used)])
+    return "\n".join([*lines, "", verdict(first, second, shown), "", rows.commits(used)])
+
+
+def verdict(first: str, second: str, shown: tuple[str, ...]) -> str:
+    """In which measures the second model is above the first and in which below, by McNemar's test, in words."""
+    found, told = test_rows(), dict[str, list[str]](above=[], below=[], apart=[])
+    for name in TEXTS:
+        for each in shown:
+            row = found.get((name, second, each))
+            if row is not None and row["p"]:
+                way = (
+                    "apart" if float(row["p"]) >= SIGNIFICANT else "above" if float(row["difference"]) > 0 else "below"
+                )
+                told[way].append(f"{name} {each}")
+    if not any(told.values()):
+        return f"{second} and {first} were not run together yet."
+    said = [
+        f"{second} is {way} {first} (p < {SIGNIFICANT}) in {', '.join(told[way]) or 'nothing'}"
+        for way in ("above", "below")
+    ]
+    return "; ".join([*said, f"they cannot be told apart in {', '.join(told['apart']) or 'nothing'}"]) + "."
 
 
 def costs() -> str:
