@@ -147,6 +147,10 @@ def test_rows_that_decode_otherwise_borrow_a_model_and_keep_their_own_trees(
     for text, model in (("el", studies.TREE), ("hu", studies.constrained("not-2", training=True))):
         job = studies.Job(text, texts.GOLD, model)
         assert studies.learner_of(job) == job
+    straight = studies.STRAIGHT[0]
+    for order, model in enumerate(studies.OURS, 1):  # projective trees are what it learns there anyway
+        bound, free = (studies.Job(straight, texts.GOLD, studies.shaped(order, projective=p)) for p in (True, False))
+        assert studies.learner_of(bound).model == model and studies.learner_of(free) == free
     assert studies.learner_of(studies.Job("hu", texts.GOLD, studies.margins("mbr"))).model == studies.trained("mira")
     steps = list(studies.FACTORS.values())
     assert len({run.model_of(studies.Job("hu", texts.GOLD, model)) for model in steps}) == len(steps)
@@ -156,10 +160,13 @@ def test_links_cross_where_the_option_to_let_them_is_taken_for_granted() -> None
     from isogloss.tasks.parse.parser import CROSSING
 
     try:
-        shares = [100 * texts.gold(text, texts.TRAIN).crossing.mean() for text in studies.CROSSING]
+        shares, straight = (
+            [100 * texts.gold(text, texts.TRAIN).crossing.mean() for text in names]
+            for names in (studies.CROSSING, studies.STRAIGHT)
+        )
     except (SystemExit, OSError):
         pytest.skip("no treebanks here")
-    assert min(shares) > CROSSING
+    assert min(shares) > CROSSING >= max(straight)
 
 
 def test_kept_models_parse_in_other_ways(tmp_path: Path, trees: Treebank) -> None:
@@ -350,6 +357,9 @@ def test_search_errors_should_fall() -> None:
         "yes: after 1, 2, 3, 5, 10, 20 rounds hu"
     )
     assert orderings.searched(errors(rising), "grand", "", "exact", 0.4).startswith("**no**")
+    whole = [row | {"prune": "0"} for row in errors(falling)]  # over all links: runs of their own
+    both = orderings.searched(errors(rising) + whole, "grand", "", "exact", 0.4)
+    assert both.startswith("**no**") and "up to 30 words, all links: 2.00%" in both
     assert orderings.searched(errors(falling)[:3], "grand", "", "exact", 0.4) == orderings.NOT_YET
     assert orderings.searched(errors(falling), "grand,siblings", "", "exact", 2.4) == orderings.NOT_YET
 

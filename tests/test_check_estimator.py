@@ -203,6 +203,9 @@ READERS: dict[str, tuple[Callable[..., Any], Callable[[Any], Any], Callable[[Any
     ),
     "DependencyParser": (PARSER, lambda e: e.fit(TREES), lambda e: e.fit(TREES[:5]), TREES),
     "JointMorphologyParser": (JOINT, lambda e: e.fit(TREES), lambda e: e.fit(TREES[:5]), TREES),
+    "JointMorphologyParser, stacked": (
+        partial(JOINT, stack_links=1.0), lambda e: e.fit(TREES), lambda e: e.fit(TREES[:5]), TREES,
+    ),
     "StyleAdapter": (
         partial(StyleAdapter, iterations=5),
         lambda e: e.fit(convert(TREES, "chain", "head"), PARSER(order=1).fit(TREES)),

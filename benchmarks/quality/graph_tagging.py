@@ -3,6 +3,7 @@
 python -m benchmarks.quality.graph_tagging                  all rows that are missing: three sets of labelled sentences
 python -m benchmarks.quality.graph_tagging --full           ten sets
 python -m benchmarks.quality.graph_tagging --only bg,de     some languages
+python -m benchmarks.quality.graph_tagging --baselines 60   GP and GP->CRF alone, with another number of neighbours
 python -m benchmarks.quality.graph_tagging --again          replace rows that are there
 python -m benchmarks.quality.graph_tagging --table          run nothing: write the table of docs/tag-with-neighbours.md
 
@@ -47,6 +48,8 @@ TEXTS = {
 }
 PAGE = Path("docs/tag-with-neighbours.md")
 METHODS = ("GP", "GP->CRF", "CRF", "PR1", "PR")
+NEIGHBOURS = 60
+"""Those of the paper, with which its baselines are shown as well."""
 COLUMNS = (
     "date", "machine", "version", "commit", "command", "text", "labels", "method", "decoder", "options", "sentences",
     "words", "error", "unseen_words", "unseen_error", "rounds", "seconds", "cpu_seconds",
@@ -80,19 +83,27 @@ def split(trees: Treebank, number: int) -> tuple[Treebank, Treebank]:
     return trees.take(chosen), trees.take(~chosen)
 
 
-def measure(material: Material, note: Note) -> None:
-    """All methods on one set; `note` is told method, decoder, numbers of labels and rounds."""
+def named(method: str, neighbours: int | None) -> str:
+    """A baseline that has another number of neighbours than the tagger says so."""
+    return method if neighbours is None else f"{method}, {neighbours} neighbours"
+
+
+def measure(material: Material, note: Note, neighbours: int | None = None) -> None:
+    """All methods on one set, or the baselines alone; `note` is told method, decoder, numbers of labels and rounds."""
     spread, _ = material.propagated()
-    note("GP", "", spread, 0)
+    note(named("GP", neighbours), "", spread, 0)
     learner = material.regularised()
     with using_threads():
         state = learner.init()
-        note("CRF", "p", decoded(material.unlabelled.distributions(state.weights)), 0)
+        if neighbours is None:
+            note("CRF", "p", decoded(material.unlabelled.distributions(state.weights)), 0)
         guesses = np.split(spread, material.text.offsets[1:-1])
         both = Total([learner.supervised, Likelihood(material.unlabelled, gold=guesses)])
         climber = Lbfgs(both, l2=learner.l2)
         taught = run(climber, climber.init(state.weights), iterations=60, tolerance=1e-5).state.weights
-        note("GP->CRF", "p", decoded(material.unlabelled.distributions(taught)), 0)
+        note(named("GP->CRF", neighbours), "p", decoded(material.unlabelled.distributions(taught)), 0)
+        if neighbours is not None:
+            return
         for done in range(1, material.tagger.iterations + 1):
             before = state.objective
             state, info = learner.step(state)
@@ -110,10 +121,10 @@ def decoded(chains: Any) -> NDArray[Any]:
     return np.asarray(chains.marginals().values.reshape(-1, chains.k).argmax(axis=1))
 
 
-def measure_set(name: str, trees: Treebank, number: int, command: str) -> None:
+def measure_set(name: str, trees: Treebank, number: int, command: str, neighbours: int | None = None) -> None:
     labelled, rest = split(trees, number)
     clock, cpu = time.time(), time.process_time()
-    tagger = GraphTagger()
+    tagger = GraphTagger() if neighbours is None else GraphTagger(neighbours=neighbours)
     material = Material(tagger, labelled, rest)
     ids, vocabulary = rest.columns["upos"]
     gold = Vocabulary(material.labels).encode(vocabulary)[ids]
@@ -142,7 +153,7 @@ def measure_set(name: str, trees: Treebank, number: int, command: str) -> None:
             flush=True,
         )
 
-    measure(material, note)
+    measure(material, note, neighbours)
 
 
 def means(kept: list[rows.Row], text: str | None, method: str, decoder: str, column: str = "error") -> float:
@@ -154,7 +165,15 @@ def means(kept: list[rows.Row], text: str | None, method: str, decoder: str, col
     return float(np.mean(some)) if some else float("nan")
 
 
-SHOWN = (("GP", ""), ("GP->CRF", "p"), ("CRF", "p"), ("PR1", "q"), ("PR", "q"), ("PR", "p"))
+def shown(value: float) -> str:
+    """A mean; · where rows are missing."""
+    return "·" if np.isnan(value) else f"{value:.2f}"
+
+
+SHOWN = (
+    ("GP", ""), ("GP->CRF", "p"), (named("GP", NEIGHBOURS), ""), (named("GP->CRF", NEIGHBOURS), "p"), ("CRF", "p"),
+    ("PR1", "q"), ("PR", "q"), ("PR", "p"),
+)  # fmt: skip
 
 
 def table() -> str:
@@ -166,9 +185,9 @@ def table() -> str:
     lines = [f"| language | sets | {' | '.join(names)} |", "|---" * (len(names) + 2) + "|"]
     for text in [*sorted({row["text"] for row in kept}), None]:
         sets = len({row["labels"] for row in kept if row["text"] == text})
-        cells = [f"{means(kept, text, *each):.2f}" for each in SHOWN]
+        cells = [shown(means(kept, text, *each)) for each in SHOWN]
         lines.append(f"| {text or 'mean'} | {sets if text else ''} | {' | '.join(cells)} |")
-    cells = [f"{means(kept, None, *each, 'unseen_error'):.2f}" for each in SHOWN]
+    cells = [shown(means(kept, None, *each, "unseen_error")) for each in SHOWN]
     lines.append(f"| mean, unseen words | | {' | '.join(cells)} |")
     used = [(row["text"], f"set {row['labels']}", row) for row in kept if (row["method"], row["decoder"]) in SHOWN]
     return "\n".join([*lines, "", rows.commits(used)])
@@ -177,6 +196,8 @@ def table() -> str:
 def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="benchmarks.quality.graph_tagging", description=__doc__.split("\n")[0])
     parser.add_argument("--only", default="", help="languages, such as bg,de; default: all")
+    parser.add_argument("--baselines", type=int, metavar="N", help="GP and GP->CRF alone, with N neighbours")
+    parser.add_argument("--sets", type=int, default=3, help="sets of labelled sentences; default: 3")
     parser.add_argument("--full", action="store_true", help="ten sets of labelled sentences, not three")
     parser.add_argument("--again", action="store_true", help="replace rows that are there")
     parser.add_argument("--outdated", action="store_true", help="replace rows that another commit has made")
@@ -189,11 +210,14 @@ def main(argv: list[str] | None = None) -> None:
         print(f"graph_tagging: skipped, there is no {folder()}; see ISOGLOSS_DATA", file=sys.stderr)
         return
     command = "python -m benchmarks.quality.graph_tagging" + (" --full" if arguments.full else "")
-    for number in range(10 if arguments.full else 3):
+    neighbours, last = arguments.baselines, "PR"
+    if neighbours:
+        command, last = f"{command} --baselines {neighbours}", named("GP->CRF", neighbours)
+    for number in range(10 if arguments.full else arguments.sets):
         for name in arguments.only.split(",") if arguments.only else TEXTS:
-            same = {"text": name, "labels": number, "method": "PR", "decoder": "p"}  # the last that a set writes
+            same = {"text": name, "labels": number, "method": last, "decoder": "p"}  # the last that a set writes
             if arguments.again or not results().is_done(**same, outdated=arguments.outdated):
-                measure_set(name, read(TEXTS[name]), number, command)
+                measure_set(name, read(TEXTS[name]), number, command, neighbours or None)
 
 
 if __name__ == "__main__":

@@ -148,23 +148,25 @@ def weaker_is_worse(find: Finder, text: str, constraints: Sequence[str], *, trai
 def searched_place(row: rows.Row) -> tuple[str, str]:
     """What a row of the search study is of, in words."""
     what = (row["data"], row["factors"], f"{row['features'] or 'our'} features", row["learnt"])
+    what += ("all links",) if row["prune"] == "0" else ()
     return "/".join(what), f"{row['rounds']} rounds"
 
 
 def searched(searches: list[rows.Row], factors: str, features: str, learnt: str, reported: float) -> str:
     """Search errors by rounds; it holds if the error falls, up to a tenth of a point, to what was reported or less."""
-    by_run: dict[tuple[str, str], dict[int, float]] = {}
+    by_run: dict[tuple[str, str, str], dict[int, float]] = {}
     for row in searches:
         if (row["factors"], row["features"], row["learnt"]) == (factors, features, learnt):
-            by_run.setdefault((row["data"], row["longest"]), {})[int(row["rounds"])] = float(row["search_error"])
+            own = by_run.setdefault((row["data"], row["longest"], row.get("prune", "")), {})
+            own[int(row["rounds"])] = float(row["search_error"])
     shown, holds = [], []
-    for (text, longest), errors in by_run.items():
+    for (text, longest, prune), errors in by_run.items():
         if not set(search.ROUNDS) <= set(errors):
             continue
         values = [errors[rounds] for rounds in search.ROUNDS]
         falls = all(after <= before + 0.1 for before, after in pairwise(values))
         holds.append(falls and values[0] >= values[-1] and round(errors[REPORTED_ROUNDS], 1) <= reported)
-        where = f"{text}, {'all' if longest == '0' else f'up to {longest}'} words"
+        where = f"{text}, {'all' if longest == '0' else f'up to {longest}'} words{', all links' * (prune == '0')}"
         shown.append(f"{where}: {', '.join(f'{value:.2f}%' for value in values)}")
     if not shown:
         return NOT_YET

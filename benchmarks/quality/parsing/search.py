@@ -3,6 +3,7 @@
 python -m benchmarks.quality.parsing.search                        hu, up to 30 words, 1 to 20 rounds
 python -m benchmarks.quality.parsing.search --text hu,el --longest 0   two treebanks, sentences of any length
 python -m benchmarks.quality.parsing.search --features smith       with the features of the dissertation
+python -m benchmarks.quality.parsing.search --prune 0              over all links, not those that a quick parser leaves
 
 A projective second-order parser learns from the sentences without crossing links; on those of the test part, the tree
 with the most right heads in expectation is found by belief propagation and by the exact O(n⁴) program. Rows go to
@@ -70,7 +71,7 @@ PARTS_OF_SMITH = {
     ),
 }  # fmt: skip
 """Smith 2010, sections 2.8.1 and 2.8.2; all together with directions and lengths, as ours."""
-KEY = ("data", "factors", "features", "learnt", "longest", "rounds")
+KEY = ("data", "factors", "features", "learnt", "longest", "prune", "rounds")
 COLUMNS = (
     *("date", "machine", "version", "commit", "code", *KEY, "sentences", "words", "search_error", "same_trees"),
     *("belief_error", "UAS", "UAS_exact", "seconds", "seconds_exact", "threads", "command"),
@@ -80,9 +81,9 @@ Array = NDArray[np.float64]
 Heads = NDArray[np.int32]
 
 
-def command(text: str, features: str, way: str, longest: int) -> str:
+def command(text: str, features: str, way: str, longest: int, prune: str) -> str:
     """What makes a row."""
-    given = {"text": (text, TEXT), "features": (features, OURS), "longest": (longest, LONGEST)}
+    given = {"text": (text, TEXT), "features": (features, OURS), "longest": (longest, LONGEST), "prune": (prune, "")}
     flags = [f"--{name} {value}" for name, (value, usual) in given.items() if value != usual]
     return " ".join([COMMAND, *flags, f"--learnt {way}"])
 
@@ -154,11 +155,12 @@ def projective(treebank: Treebank, longest: int = 0) -> NDArray[np.int64]:
 
 
 def parser_of(
-    text: str, factors: Sequence[str], features: str, learnt: str, threads: int, *, again: bool
+    text: str, factors: Sequence[str], features: str, learnt: str, prune: str, threads: int, *, again: bool
 ) -> DependencyParser:  # fmt: skip
     """Learn from the sentences in which nothing crosses, or load what the same code has learnt from them."""
     files = given(text, GOLD)
-    place = KEPT / "search" / f"{text}-{'-'.join((*factors, learnt, *([features] if features else [])))}"
+    kind = [*factors, learnt, *([features] if features else []), *([f"prune{prune}"] if prune else [])]
+    place = KEPT / "search" / f"{text}-{'-'.join(kind)}"
     done = place / "trained.json"
     made = {"code": code_of(*run.PARSER_SOURCES), "text": files.digest, "labels": LABELS}
     if not again and done.exists() and json.loads(done.read_text()) == made:
@@ -171,11 +173,12 @@ def parser_of(
     assert train is not None
     with using_features(features) as links:
         made_parser = LEARNERS[learnt](
-            projective=True, order=2, factors=factors, templates=links, labels=LABELS, threads=threads
-        )
+            projective=True, order=2, factors=factors, templates=links, labels=LABELS, threads=threads,
+            **({"prune": float(prune)} if prune else {}),
+        )  # fmt: skip
         made_parser.fit(train, dev).save(place / "model")
     done.write_text(json.dumps(made))
-    return parser_of(text, factors, features, learnt, threads, again=False)
+    return parser_of(text, factors, features, learnt, prune, threads, again=False)
 
 
 def _straight(path: Path | None) -> Treebank | None:
@@ -186,11 +189,19 @@ def _straight(path: Path | None) -> Treebank | None:
 
 
 def measure(
-    text: str, factors: Sequence[str], features: str, way: str, longest: int, threads: int, *, again: bool = False
+    text: str,
+    factors: Sequence[str],
+    features: str,
+    way: str,
+    longest: int,
+    prune: str,
+    threads: int,
+    *,
+    again: bool = False,
 ) -> Iterator[dict[str, Any]]:
     """A row for each number of rounds."""
     with using_features(features):
-        parser = parser_of(text, factors, features, way, threads, again=again)
+        parser = parser_of(text, factors, features, way, prune, threads, again=again)
     right_trees = gold(text)
     chosen = projective(right_trees, longest)
     right_trees = right_trees.take(chosen)
@@ -207,9 +218,9 @@ def measure(
             found = by_beliefs(parts, values, rounds, single_root=single_root)
             yield {
                 "data": text, "factors": ",".join(factors), "features": features, "learnt": way, "longest": longest,
-                "rounds": rounds, "sentences": len(right_trees), "words": right_trees.n_words, "date": rows.today(),
-                "machine": rows.machine(), "version": __version__, "commit": run.commit(),
-                "command": command(text, features, way, longest),
+                "prune": prune, "rounds": rounds, "sentences": len(right_trees), "words": right_trees.n_words,
+                "date": rows.today(), "machine": rows.machine(), "version": __version__, "commit": run.commit(),
+                "command": command(text, features, way, longest, prune),
                 "code": code_of(*run.PARSER_SOURCES), "threads": threads,
             } | compared(found, reference, right_trees.heads, right_trees.lengths)  # fmt: skip
 
@@ -220,6 +231,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--longest", type=int, default=LONGEST, help="words of a sentence at most; 0 for any number")
     parser.add_argument("--learnt", default=",".join(LEARNERS), help="with exact sums, beliefs, or both (default)")
     parser.add_argument("--features", default=OURS, choices=[OURS, SMITH], help="of the dissertation; default: ours")
+    parser.add_argument("--prune", default="", help="as for the parser, 0 for all links; default: as it comes")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--factors", default="", help="one of grand and grand,siblings; default: both")
     parser.add_argument("--again", action="store_true", help="learn anew")
@@ -237,10 +249,11 @@ def main(argv: list[str] | None = None) -> None:
     run.commit()
     for text, factors, way in product(texts, chosen, ways):
         key = {"data": text, "factors": ",".join(factors), "features": arguments.features, "learnt": way}
+        key |= {"prune": arguments.prune}
         same = key | {"longest": arguments.longest, "rounds": ROUNDS[-1]}  # the last that is written
         if arguments.outdated and results().is_done(**same, outdated=True):
             continue
-        options = (arguments.features, way, arguments.longest, arguments.threads)
+        options = (arguments.features, way, arguments.longest, arguments.prune, arguments.threads)
         for row in measure(text, factors, *options, again=arguments.again):
             results().put([row])
             said = f"{text} {row['factors']:15} {way:7} {row['rounds']:2} rounds: error {row['search_error']:.2f}%"

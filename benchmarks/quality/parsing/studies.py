@@ -19,6 +19,10 @@ WITH_XPOS = ("en-ewt", "en-lines", "got", "en-partut", "fr-partut", "it-partut")
 OUR_TAGGER = Model(TAGGER)
 CROSSING = ("got", "hu", "grc", "la")
 """Treebanks with many crossing links."""
+STRAIGHT = ("fr-partut",)
+"""Treebanks in which hardly any link crosses another, for comparison."""
+SECOND_TRAINERS = {"hu": ("likelihood", "risk")}
+"""Trainers of second order, by treebanks: they take minutes."""
 CROSSING_PEERS = (Model(MALT, "-pp head"), Model(UDPIPE, "transition_system=swap;transition_oracle=static_lazy"))
 """The peers' own ways to links that cross; as they come, both make projective trees alone."""
 TRAINERS = ("likelihood", "risk", "mira", "perceptron")
@@ -77,22 +81,22 @@ def shaped(order: int, *, projective: bool) -> Model:
     return Model(ISOGLOSS, f"--order {order} --{'projective' if projective else 'nonprojective'}")
 
 
-def trained(trainer: str) -> Model:
-    """First order, relations in a second stage for all; margins are decoded by the best tree, which they are of."""
+def trained(trainer: str, order: int = 1) -> Model:
+    """Relations in a second stage for all; margins are decoded by the best tree, which they are of."""
     decoder = " --decoder map" if trainer in ("mira", "perceptron") else ""
-    return Model(
-        ISOGLOSS, "--order 1 --labels second" + ("" if trainer == "likelihood" else f" --trainer {trainer}{decoder}")
-    )
+    own = "" if trainer == "likelihood" else f" --trainer {trainer}{decoder}"
+    return Model(ISOGLOSS, f"--order {order} --labels second{own}")
 
 
 def learner_of(job: Job) -> Job:
     """The job whose model a job parses with: its own, unless it decodes otherwise or asks for what is so anyway.
 
-    Where many links cross, `--order` alone learns trees that may cross, and `--nonprojective` adds nothing.
+    Where many links cross, `--order` alone learns trees that may cross, and `--nonprojective` adds nothing; where
+    hardly any do, `--projective` adds nothing.
     """
     options = job.model.options
-    if job.model.kind == ISOGLOSS and job.text in CROSSING and options.endswith(" --nonprojective"):
-        options = options.removesuffix(" --nonprojective")
+    if job.model.kind == ISOGLOSS and job.text in (*CROSSING, *STRAIGHT):
+        options = options.removesuffix(" --nonprojective" if job.text in CROSSING else " --projective")
     return replace(job, model=replace(job.model, options=options, decode=""))
 
 
@@ -131,6 +135,8 @@ def _wanted() -> Iterator[tuple[str, Job]]:
             yield "decoders", Job(text, GOLD, margins(decoder))
         for trainer in TRAINERS:
             yield "trainers", Job(text, GOLD, trained(trainer))
+        for trainer in SECOND_TRAINERS.get(text, ()):
+            yield "trainers", Job(text, GOLD, trained(trainer, 2))
         for each in FACTORS.values():
             yield "factors", Job(text, GOLD, each)
         for constraint in WEAKER:
@@ -139,6 +145,10 @@ def _wanted() -> Iterator[tuple[str, Job]]:
         yield "constraints", Job(text, GOLD, TREE)
         for rounds in ROUNDS:
             yield "rounds", Job(text, GOLD, passed(rounds))
+    for text in STRAIGHT:
+        for order in (1, 2):
+            for projective in (True, False):
+                yield "crossing", Job(text, GOLD, shaped(order, projective=projective))
 
 
 def jobs() -> list[Job]:
@@ -191,11 +201,21 @@ def comparisons() -> Iterator[tuple[Job, Job]]:
         for order, ours in enumerate(OURS, 1):
             for peer in CROSSING_PEERS:
                 yield Job(text, GOLD, ours), Job(text, GOLD, peer)
-            free, bound = (shaped(order, projective=projective) for projective in (False, True))
-            yield Job(text, GOLD, free), Job(text, GOLD, bound)
+            yield _free_and_bound(text, order)
             yield Job(text, GOLD, decoded(order, "mbr")), Job(text, GOLD, decoded(order, "map"))
         for first, second in _within():
             yield Job(text, GOLD, first), Job(text, GOLD, second)
+        for trainer in SECOND_TRAINERS.get(text, ())[1:]:
+            yield Job(text, GOLD, trained(trainer, 2)), Job(text, GOLD, trained(TRAINERS[0], 2))
+    for text in STRAIGHT:
+        for order in (1, 2):
+            yield _free_and_bound(text, order)
+
+
+def _free_and_bound(text: str, order: int) -> tuple[Job, Job]:
+    """Trees that may cross against those that may not."""
+    free, bound = (shaped(order, projective=projective) for projective in (False, True))
+    return Job(text, GOLD, free), Job(text, GOLD, bound)
 
 
 def _within() -> Iterator[tuple[Model, Model]]:
@@ -217,4 +237,4 @@ def _within() -> Iterator[tuple[Model, Model]]:
             yield passed(USUAL_ROUNDS), passed(rounds)
 
 
-assert set(CROSSING) <= set(TEXTS)
+assert {*CROSSING, *STRAIGHT} <= set(TEXTS)

@@ -169,7 +169,7 @@ def _summary(parser: DependencyParser, text: Treebank) -> dict[str, Any]:
 
 
 @with_options(
-    JointOptions, "iterations", "seed", panel=LEARNING, first=("projective", "joint"),
+    JointOptions, "iterations", "seed", panel=LEARNING, first=("projective", "joint", "stack_links"),
     flags={"projective": "--projective/--nonprojective", "joint": "--joint/--pipeline"},
 )  # fmt: skip
 def train_joint(
@@ -194,7 +194,8 @@ def train_joint(
 ) -> None:
     """Learn tags, morphology and trees together, for languages in which they depend on each other.
 
-    Words are all that the parser then needs; relations are left open. See docs/parse-joint.md.
+    Words are all that the parser then needs. Relations are found with --stack-links, and left open without. See
+    docs/parse-joint.md.
     """
     training = Training(save, treebank, dev, quiet=quiet)
     with compiling("parse-train-joint", quiet, "90 s"):
@@ -205,7 +206,8 @@ def train_joint(
         text = read_treebank(treebank, encoding, errors)
         held_out = None if dev is None else read_treebank(dev, encoding, errors)
         parser.fit(text, held_out, progress_for(quiet), checkpoint=training.checkpoint, resume=resume)
-    line = f"{', '.join(parser.values_)} and trees, from {len(text):,} sentences, {text.n_words:,} words"
+    found = f"{', '.join(parser.values_)} and trees" + (f", {len(parser.labels_):,} relations" * bool(parser.labels_))
+    line = f"{found}, from {len(text):,} sentences, {text.n_words:,} words"
     training.keep(parser, line + passes_line(parser, "UAS", dev))
 
 

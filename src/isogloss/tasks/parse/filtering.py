@@ -15,6 +15,7 @@ from isogloss.structures.batch import run_sentences
 from isogloss.structures.tree_parts import Candidates, TreeParts
 from isogloss.tasks.parse.features import FILTER_TEMPLATES
 from isogloss.tasks.parse.inference import Shape, best_trees, pieces
+from isogloss.tasks.parse.quick import scores_of_links
 from isogloss.tasks.parse.scoring import FeatureSet, PartScorer, count_keys
 from isogloss.tasks.parse.training import KnownHeads, TreeModel, known_sentences, tree_learner
 from isogloss.tasks.parse.words import Columns, Words
@@ -92,7 +93,7 @@ class LinkFilter:
         for sentences in pieces(words.lengths):
             every = Candidates.all(words.lengths[sentences])
             parts = TreeParts.of(every)
-            trees = self.shape.trees(parts, self.scorer.scores(plain, sentences, parts))
+            trees = self.shape.trees(parts, scores_of_links(self.scorer, plain, sentences, parts))
             if given is not None:
                 trees = trees.having(given[offsets[sentences[0]] : offsets[sentences[-1] + 1]])
             best, beliefs = best_trees(trees, "mbr"), trees.marginals().values

@@ -123,6 +123,10 @@ class JointOptions(Estimator):
     reach: int = option(default=0, least=0, help="Features of words are also kept for wrong links up to this length.")
     government: bool = option(default=False, help="Whether links also look at a value that the child alone has.")
     stack: float = option(default=0.0, least=0, most=1e6, help="How much the joint model listens to the tagger.")
+    stack_links: float = option(
+        default=0.0, least=0, most=1e6,
+        help="How much it listens to a DependencyParser, which is learnt as well and also finds relations; 0 for none.",
+    )  # fmt: skip
     tags: str = option(default="predicted", choices=("predicted", "gold"), help="Whether tags are predicted, or given.")
     projective: bool = option(default=False, help="Whether no two links may cross.")
     single_root: bool = option(default=True, help="Whether the root has one child.")

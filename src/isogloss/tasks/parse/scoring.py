@@ -153,6 +153,11 @@ class PartScorer:
         """How many features have weights."""
         return int(np.count_nonzero(self.table.slots[::2]))
 
+    @property
+    def link_numbers(self) -> Any:
+        """Templates of links, and of what else is seen of them, as kernels take them."""
+        return self._numbers[0]
+
     def _given(self, words: Words, sentences: NDArray[np.int64]) -> tuple[Any, ...]:
         return sentences, words.starts, words.lengths, words.arrays, *self._numbers, self.table.slots
 

@@ -344,6 +344,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "parse.delexicalised/target": partial(_delexicalised, target=True),
     "parse.joint": partial(_joint, dictionary="train"),
     "parse.joint/pipeline": partial(_joint, joint=False, projective=False),
+    "parse.joint/stacked": partial(_joint, stack_links=1.0),
     "parse.restyled": partial(_restyled, carried=True),
     "parse.restyled/given": partial(_restyled, carried=False, l2=0.1, relations=False, decoder="map"),
 }

@@ -14,12 +14,16 @@ def choose(block, blocks, offsets, starts, heads, beliefs, best, gold, threshold
     for s in range(block, len(offsets) - 1, blocks):
         for w in range(offsets[s], offsets[s + 1]):
             low, high = starts[w], starts[w + 1]
-            order = np.argsort(-beliefs[low:high])
-            top = beliefs[low + order[0]] if high > low else 0.0
-            for rank in range(min(most, high - low)):
-                a = low + order[rank]
-                if beliefs[a] >= threshold * top:
-                    kept[a] = True
+            top, likely = 0.0, 0
+            for a in range(low, high):
+                top = max(top, beliefs[a])
+            for a in range(low, high):
+                kept[a] = beliefs[a] >= threshold * top
+                likely += kept[a]
+            if likely > most:
+                order = np.argsort(-beliefs[low:high])
+                for rank in range(most, high - low):
+                    kept[low + order[rank]] = False
             for a in range(low, high):
                 if heads[a] == best[w] or heads[a] == gold[w]:
                     kept[a] = True

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,9 @@ from isogloss import store
 from isogloss.data.bitext import Text
 from isogloss.data.formats import as_gold, as_treebank
 from isogloss.data.reading import Reading, check_reading
-from isogloss.data.treebank import Treebank
+from isogloss.data.treebank import Column, Treebank
 from isogloss.engine.threads import using_threads
-from isogloss.errors import ParameterError, TreebankError, UsageError
+from isogloss.errors import ModelError, ParameterError, TreebankError, UsageError
 from isogloss.estimator import option
 from isogloss.features import KeyTable
 from isogloss.layout import Layout, Numbers, check, vector
@@ -28,6 +28,15 @@ from isogloss.structures.batch import Stack
 from isogloss.tasks.parse.joint.analyses import AnalysisDictionary
 from isogloss.tasks.parse.joint.schema import Schema
 from isogloss.tasks.parse.joint.scoring import JointScore, joint_score
+from isogloss.tasks.parse.joint.stacking import (
+    OTHER_SHARE,
+    as_tagged,
+    fit_parser,
+    link_scores,
+    parser_from,
+    parser_parts,
+    relations,
+)
 from isogloss.tasks.parse.joint.tagging import TAGGING, Known, allowed_values, best_values, jackknifed, spread
 from isogloss.tasks.parse.joint.text import clamped, known_features, see, sentences_of
 from isogloss.tasks.parse.joint.training import (
@@ -40,6 +49,9 @@ from isogloss.tasks.parse.joint.training import (
     shape_of,
 )
 from isogloss.tasks.parse.options import JointOptions
+
+if TYPE_CHECKING:
+    from isogloss.tasks.parse.parser import DependencyParser
 
 __all__ = ["JointMorphologyParser", "Posteriors"]
 
@@ -73,6 +85,7 @@ class _Fitted:
     links: KeyTable
     weights: NDArray[np.float64]
     dictionary: AnalysisDictionary | None
+    parser: DependencyParser | None = None
 
 
 class JointMorphologyParser(JointOptions):
@@ -118,6 +131,10 @@ class JointMorphologyParser(JointOptions):
     stack : float
         How much the joint model listens to the tagger: this times the logarithm of what a tagger believes that has not
         seen the sentence is added to the score of each value; 0 lets it learn all anew, as in the paper.
+    stack_links : float
+        How much it listens to a `DependencyParser` of order 2, which is learnt from the tagger's tags: this times the
+        logarithm of what it believes is added to the score of each link when sentences are parsed. Trees are then the
+        best by the mean of what both believe, and there are relations. 0 goes without, as in the paper.
     tags : "predicted" or "gold"
         With ``joint=False`` only: "gold" takes the tags that are given instead of the tagger's.
     projective, single_root : bool
@@ -246,12 +263,15 @@ class JointMorphologyParser(JointOptions):
             tagger, chances = self._jackknifed
             allowed, context = self._candidates(chances, schema, gold if self.joint else None)
             prior = self._prior(chances)
+        parser = self._parser_of(
+            treebank, schema, gold if self.tags == "gold" else best_values(chances, schema), progress
+        )
         fixed = gold if self.joint or self.tags == "gold" else np.full_like(gold, -1)
         sentences = sentences_of(treebank, seen, features, schema, allowed, context, fixed, wanted, prior)
         progress.start("Collecting features", 1)
         links = link_table(sentences, len(schema.names), self.reach, self.government)
         shape, size = shape_of(schema, len(features), links, self.government)
-        self._fitted = _Fitted(schema, features, tagger, links, np.zeros(0), whole)
+        self._fitted = _Fitted(schema, features, tagger, links, np.zeros(0), whole, parser)
         settings = Settings(self.iterations, self.rate, self.variance, self.batch, self.seed)
         objective = JointLikelihood(sentences, shape, size, self._how)
         learner = Tuned(
@@ -266,6 +286,16 @@ class JointMorphologyParser(JointOptions):
         self._fitted = replace(self._fitted, weights=found.state.weights)
         self.trace_, self.tuning_ = found.trace / max(1, objective.n_words), np.array(found.state.scores)
         self.reading_ = Reading.of(treebank, frequent=True)
+
+    def _parser_of(
+        self, treebank: Treebank, schema: Schema, values: NDArray[np.int64], progress: Progress
+    ) -> DependencyParser | None:
+        """The full parser beside the joint model, if there is to be one."""
+        if not self.stack_links:
+            return None
+        options = {"single_root": self.single_root, "seed": self.seed, "threads": self.threads}
+        projective = self.projective or None  # where links may cross, as it is in the treebank
+        return fit_parser(as_tagged(treebank, schema, values), progress, projective=projective, **options)
 
     def _uas(self, dev: Treebank, weights: NDArray[np.float64]) -> float:
         """Right heads of other sentences with these weights, in percent."""
@@ -315,7 +345,7 @@ class JointMorphologyParser(JointOptions):
     # --- predicting
 
     def predict(self, treebank: Treebank | Text, *, confidence: bool = False) -> Treebank:
-        """The treebank with predicted tags, features and heads; relations are left open (``_``).
+        """The treebank with predicted tags, features and heads; without `stack_links`, relations are left open (``_``).
 
         With `confidence`, MISC gets ``Confidence``, the posterior of each link.
         """
@@ -326,8 +356,12 @@ class JointMorphologyParser(JointOptions):
             links, tags = self._infer(given)
             heads = self._decode(links)
         schema = self._learnt.schema
-        upos, feats = schema.columns(best_values(tags, schema))
+        best = best_values(tags, schema)
+        upos, feats = schema.columns(best)
         found = given.with_columns(deprel=["_"] * given.n_words).with_predictions(heads=heads)
+        labels = self._relations(given, best, heads)
+        if labels is not None:
+            found = found.with_predictions(deprel=labels)
         if self.tags != "gold":
             found = found.with_predictions(upos=upos, feats=feats)
         if confidence:
@@ -366,7 +400,12 @@ class JointMorphologyParser(JointOptions):
                 spread(treebank, s, plain[s], tags, schema, chances)
             allowed, context = self._candidates(chances, schema, None)
             prior = self._prior(chances)
-        sentences = sentences_of(treebank, seen, learnt.features, schema, allowed, context, none, None, prior)
+        beside = before = None
+        if learnt.parser is not None:
+            values = given if self.tags == "gold" else best_values(chances, schema)
+            beside = learnt.parser.predict_proba(as_tagged(treebank, schema, values))
+            before = link_scores(beside, self.stack_links)
+        sentences = sentences_of(treebank, seen, learnt.features, schema, allowed, context, none, None, prior, before)
         shape, _ = shape_of(schema, len(learnt.features), learnt.links, self.government)
         sizes = treebank.lengths + 1
         offsets = np.concatenate([[0], np.cumsum(sizes * sizes)]).astype(np.int64)
@@ -375,7 +414,17 @@ class JointMorphologyParser(JointOptions):
             links[offsets[s] : offsets[s + 1]] = link.ravel()
             if self.joint or self.tags == "gold":
                 spread(treebank, s, sentences[s], tags, schema, chances)
+        if beside is not None:
+            links = OTHER_SHARE * beside.values + (1 - OTHER_SHARE) * links
         return Stack(links, offsets, np.stack([sizes, sizes], axis=1)), chances
+
+    def _relations(self, treebank: Treebank, values: NDArray[np.int64], heads: NDArray[np.int32]) -> Column | None:
+        """The relation of each word to its head, where a parser beside this one has learnt any."""
+        learnt = self._learnt
+        if learnt.parser is None:
+            return None
+        with using_threads(self.threads):
+            return relations(learnt.parser, as_tagged(treebank, learnt.schema, values), heads)
 
     def _decode(self, links: Stack) -> NDArray[np.int32]:
         """Heads of the trees with the most right links in expectation."""
@@ -398,6 +447,12 @@ class JointMorphologyParser(JointOptions):
         return dict(zip(schema.names, schema.values, strict=True))
 
     @property
+    def labels_(self) -> tuple[str, ...]:
+        """The relations that can be predicted; none without `stack_links`."""
+        beside = self._learnt.parser
+        return () if beside is None else beside.labels_
+
+    @property
     def _learnt(self) -> _Fitted:
         if not hasattr(self, "_fitted"):
             raise self._has_not_learnt
@@ -411,9 +466,12 @@ class JointMorphologyParser(JointOptions):
         for name, weights in (("tagger", learnt.tagger), ("weights", learnt.weights)):
             places = np.flatnonzero(np.abs(weights) > LEAST)
             arrays |= {f"{name}.places": places, f"{name}.values": weights[places]}
+        more, parser = parser_parts(learnt.parser)
+        arrays |= more
         meta = {
             "schema": learnt.schema._asdict(),
             "dictionary": None if learnt.dictionary is None else learnt.dictionary.as_dict(),
+            "parser": parser,
             "sizes": [len(learnt.tagger), len(learnt.weights)],
             "trace": self.trace_.tolist(),
             "tuning": self.tuning_.tolist(),
@@ -433,7 +491,10 @@ class JointMorphologyParser(JointOptions):
             tagger = _spread(arrays, "tagger", shape_of(schema, len(features))[1])
             weights = _spread(arrays, "weights", shape_of(schema, len(features), links)[1])
             lexicon = None if meta["dictionary"] is None else AnalysisDictionary(meta["dictionary"])
-            parser._fitted = _Fitted(schema, features, tagger, links, weights, lexicon)
+            beside = parser_from(arrays, meta.get("parser"))
+            if (beside is None) != (parser.stack_links == 0):
+                raise ModelError("the saved parser lacks the parser that it listens to. Train it again")
+            parser._fitted = _Fitted(schema, features, tagger, links, weights, lexicon, beside)
             parser.trace_, parser.tuning_ = vector(meta["trace"], "trace"), vector(meta["tuning"], "tuning")
             parser.reading_ = Reading.from_meta(meta)
         return parser

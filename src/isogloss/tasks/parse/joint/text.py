@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isogloss.data.treebank import Treebank
+from isogloss.structures.batch import Stack
 from isogloss.tasks.parse.joint._numba.layout import Sentence
 from isogloss.tasks.parse.joint.schema import Schema
 
@@ -18,6 +19,7 @@ LONGEST_SUFFIX = 12
 LONGEST_PREFIX = 4
 LINK_PREFIX = 5
 _SALT = 0x2011
+_NO_SCORES = np.zeros((0, 0))
 _EDGES = ("\x02before", "\x02root", "\x02after")
 
 
@@ -126,6 +128,7 @@ def sentences_of(
     gold: NDArray[np.int64],
     numbers: Sequence[int] | None = None,
     prior: NDArray[np.float64] | None = None,
+    links: Stack | None = None,
 ) -> list[Sentence]:
     """Sentences for the kernels.
 
@@ -141,6 +144,8 @@ def sentences_of(
         Of the sentences that are wanted.
     prior : float64[n_words, n_values], optional
         Scores that values have beforehand.
+    links : Stack, optional
+        float64[n + 1, n + 1] for each sentence: scores that links have beforehand.
     """
     found = np.searchsorted(keys, seen.features)
     found[found == len(keys)] = 0
@@ -175,6 +180,7 @@ def sentences_of(
                 np.concatenate([np.zeros(n_attributes), known_scores[first[a] : first[b]]]),
                 np.concatenate([np.zeros(n_attributes, np.int64), places[a:b].ravel()]).astype(np.int64),
                 np.concatenate([[-1], treebank.heads[a:b]]).astype(np.int64),
+                _NO_SCORES if links is None else links[s],
             )
         )
     return out

@@ -99,6 +99,8 @@ def _links(sentence, shape, weights, graph):
             graph.fired_first[head, child] = k
             to = list_words(table, families, tried, work, fired, ends[k])
             static = _sum(weights, start, fired, ends[k], to)
+            if len(sentence.links):
+                static += sentence.links[head, child]
             k += 1
             ends[k] = to
             for a in range(n_attributes):

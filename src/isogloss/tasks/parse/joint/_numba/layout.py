@@ -30,6 +30,8 @@ class Sentence(NamedTuple):
     """int64[n_variables]: which of the allowed values is right."""
     heads: Any
     """int64[n + 1]: the right head of each word."""
+    links: Any
+    """float64[n + 1, n + 1]: a score that each link has beforehand; float64[0, 0] for none."""
 
 
 class Shape(NamedTuple):
