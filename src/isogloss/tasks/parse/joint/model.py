@@ -28,15 +28,7 @@ from isogloss.structures.batch import Stack
 from isogloss.tasks.parse.joint.analyses import AnalysisDictionary
 from isogloss.tasks.parse.joint.schema import Schema
 from isogloss.tasks.parse.joint.scoring import JointScore, joint_score
-from isogloss.tasks.parse.joint.stacking import (
-    OTHER_SHARE,
-    as_tagged,
-    fit_parser,
-    link_scores,
-    parser_from,
-    parser_parts,
-    relations,
-)
+from isogloss.tasks.parse.joint.stacking import OTHER_SHARE, as_tagged, fit_parser, link_scores, relations
 from isogloss.tasks.parse.joint.tagging import TAGGING, Known, allowed_values, best_values, jackknifed, spread
 from isogloss.tasks.parse.joint.text import clamped, known_features, see, sentences_of
 from isogloss.tasks.parse.joint.training import (
@@ -466,7 +458,7 @@ class JointMorphologyParser(JointOptions):
         for name, weights in (("tagger", learnt.tagger), ("weights", learnt.weights)):
             places = np.flatnonzero(np.abs(weights) > LEAST)
             arrays |= {f"{name}.places": places, f"{name}.values": weights[places]}
-        more, parser = parser_parts(learnt.parser)
+        more, parser = store.hold("parser", learnt.parser)
         arrays |= more
         meta = {
             "schema": learnt.schema._asdict(),
@@ -481,6 +473,8 @@ class JointMorphologyParser(JointOptions):
 
     @classmethod
     def _from_saved(cls, saved: store.Saved) -> Self:
+        from isogloss.tasks.parse.parser import DependencyParser
+
         meta, arrays = saved.meta, saved.arrays
         with store.reading("the saved parser"):
             parser = cls.of_options(saved.options)
@@ -491,7 +485,7 @@ class JointMorphologyParser(JointOptions):
             tagger = _spread(arrays, "tagger", shape_of(schema, len(features))[1])
             weights = _spread(arrays, "weights", shape_of(schema, len(features), links)[1])
             lexicon = None if meta["dictionary"] is None else AnalysisDictionary(meta["dictionary"])
-            beside = parser_from(arrays, meta.get("parser"))
+            beside = meta.get("parser") and store.held("parser", arrays, meta["parser"], DependencyParser)
             if (beside is None) != (parser.stack_links == 0):
                 raise ModelError("the saved parser lacks the parser that it listens to. Train it again")
             parser._fitted = _Fitted(schema, features, tagger, links, weights, lexicon, beside)

@@ -18,13 +18,11 @@ Parser combination by reparsing, NAACL 2006 (where trees are the best by votes).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isogloss import store
 from isogloss.data.treebank import Column, Treebank
 from isogloss.errors import TreebankError
 from isogloss.progress import Progress
@@ -34,12 +32,11 @@ from isogloss.tasks.parse.joint.schema import Schema
 if TYPE_CHECKING:
     from isogloss.tasks.parse.parser import DependencyParser
 
-__all__ = ["OTHER_SHARE", "as_tagged", "fit_parser", "link_scores", "parser_from", "parser_parts", "relations"]
+__all__ = ["OTHER_SHARE", "as_tagged", "fit_parser", "link_scores", "relations"]
 
 LEAST_BELIEF = 1e-5
 OTHER_SHARE = 0.5
 """Of the full parser in the posteriors of links."""
-_PREFIX = "parser."
 
 
 def as_tagged(treebank: Treebank, schema: Schema, values: NDArray[np.int64]) -> Treebank:
@@ -78,20 +75,3 @@ def relations(parser: DependencyParser, tagged: Treebank, heads: NDArray[np.int3
         return None
     words = encode(tagged, learnt.columns)
     return learnt.labeller.predict(words, heads, tagged.offsets)[0]
-
-
-def parser_parts(parser: DependencyParser | None) -> tuple[dict[str, NDArray[Any]], dict[str, Any] | None]:
-    """Arrays and a header for `isogloss.store`."""
-    if parser is None:
-        return {}, None
-    arrays, meta = parser._learnt.to_parts()
-    return store.prefixed(_PREFIX, arrays), {"options": parser.options_, "meta": meta}
-
-
-def parser_from(arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any] | None) -> DependencyParser | None:
-    """The inverse of `parser_parts`."""
-    from isogloss.tasks.parse.parser import DependencyParser
-
-    if meta is None:
-        return None
-    return DependencyParser.from_parts(meta["options"], store.unprefixed(_PREFIX, arrays), meta["meta"])
