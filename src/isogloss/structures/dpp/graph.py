@@ -19,6 +19,8 @@ from isogloss.structures.semiring import DRAW, LOG, MAX, Semiring
 __all__ = ["PathGraph", "Paths"]
 
 Path = tuple[int, ...]
+TOLERANCE = 1e-6
+"""How far above 1 rounding may bring probabilities before they are refused."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,6 +189,11 @@ class Paths:
         into, masses = np.zeros((length - 1, len(edges))), np.zeros((length, n))
         if value > -np.inf:
             path_steps(nodes, edges, starts, sources, alpha, value, into, masses)
+            if not (into.max(initial=0.0) < 1 + TOLERANCE and masses.max() < 1 + TOLERANCE):
+                largest = np.abs(self.scores[self.scores > -np.inf]).max()
+                raise ParameterError(
+                    f"{self!r}: scores of {largest:.3g} are too large for sums over paths in float64. Scale them down"
+                )
         return value, into, masses
 
     def log_partition(self) -> float:
