@@ -268,7 +268,7 @@ CASES: dict[str, Case] = {
             "successors": [{"successors": 1, "links": "similar"}],
             "revisit": [{"revisit": True, "links": "given"}],
             "shorter": [{"shorter": True, "beta": 0.0, "length": 6}],
-            "disjoint": [{"disjoint": True, "beta": 3.0}],
+            "disjoint": [{"disjoint": True, "beta": 6.0}],
         },
     ),
     "tag.several": Case(

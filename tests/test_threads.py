@@ -183,7 +183,7 @@ def test_beta_makes_threads_better_and_the_constant_makes_them_differ() -> None:
 
 def test_planted_stories_are_found_and_alone_the_strongest_is_told_again() -> None:
     documents, story = planted()
-    threads = Threads(4, 4, min_documents=1, neighbours=8, samples=1, beta=8.0).fit(documents)
+    threads = Threads(4, 4, min_documents=1, neighbours=8, node_weight=0.5, beta=8.0, constant=0.0).fit(documents)
     rng = np.random.default_rng(0)
 
     def told(sets: list[Any]) -> tuple[float, float]:

@@ -32,9 +32,9 @@ class ThreadOptions(Estimator):
         default=30, least=1, needs={"links": ("auto", "similar")},
         help="Where similar documents are followed: how many, the most similar, each may lead to.",
     )  # fmt: skip
-    beta: float = option(default=1.5, least=0, most=10_000, help="Weight of quality against diversity.")
+    beta: float = option(default=4.0, least=0, most=10_000, help="Weight of quality against diversity.")
     node_weight: float = option(
-        default=0.5, least=0, most=100, help="Weight of how central documents are (LexRank, the largest is 1)."
+        default=0.05, least=0, most=100, help="Weight of how central documents are (LexRank, the largest is 1)."
     )
     edge_weight: float = option(
         default=1.0, least=0, most=100, help="Weight of how similar neighbours in a thread are."
@@ -49,7 +49,7 @@ class ThreadOptions(Estimator):
     )  # fmt: skip
     dimensions: int = option(default=50, least=1, most=5000, help="Dimensions that features are projected to.")
     constant: float = option(
-        default=0.0, least=0, most=10_000,
+        default=1.0, least=0, most=10_000,
         help="A feature that all documents share, of this size: the larger it is, the more threads avoid each other.",
     )  # fmt: skip
     min_documents: int = option(default=3, least=1, help="Words that fewer documents have are left out.")
