@@ -77,6 +77,11 @@ def ambiguous() -> tuple[Bitext, Treebank, Links]:
 AMBIGUOUS = ambiguous()
 
 
+ARCHIVE = samples.archive()
+ARCHIVE = ARCHIVE.linked([*((ARCHIVE.id_of(a), ARCHIVE.id_of(b)) for a, b in ARCHIVE.links), ("wind-8", "wind-9")])
+ARCHIVE = replace(ARCHIVE, dates=None)  # links that go in a circle
+
+
 class Case(NamedTuple):
     """How an estimator is tried: options beside the defaults, what it learns from, and what is special."""
 
@@ -253,6 +258,19 @@ CASES: dict[str, Case] = {
         },
     ),
     "tag.crf": Case({"iterations": 2}, lambda e: e.fit(TREES), new_treebank(), trials={"templates": [("word",)]}),
+    "threads.paths": Case(
+        {"k": 3, "length": 3, "samples": 2, "dimensions": 8, "min_documents": 2},
+        lambda e: e.fit(ARCHIVE),
+        [0, 1],
+        trials={
+            "links": ["similar"],  # auto is given here
+            "least_similarity": [0.3],
+            "successors": [{"successors": 1, "links": "similar"}],
+            "revisit": [{"revisit": True, "links": "given"}],
+            "shorter": [{"shorter": True, "beta": 0.0, "length": 6}],
+            "disjoint": [{"disjoint": True, "beta": 6.0}],
+        },
+    ),
     "tag.several": Case(
         {"iterations": 2},
         lambda e: e.fit(TREES),

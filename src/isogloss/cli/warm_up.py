@@ -120,6 +120,8 @@ LINES = (
     "extract apply roles en-de.en.up.conllu -o roles.conllu",
     "extract score relations.txt en-de.en.relations.txt -o relations.score",
     "extract score roles.conllu en-de.en.up.conllu -o roles.score",
+    "threads archive.jsonl -k 2 --length 4 --save threads -o threads.json",
+    "threads --model threads -k 2 --length 3 --shorter -o threads.json",
     "constituency score en-de.en.mrg en-de.en.mrg --breakdown -o brackets.txt",
 )
 """Command lines that use every kernel, on the bundled sample; each may use what those before it wrote."""
@@ -141,6 +143,7 @@ def command(quiet: Quiet = False) -> None:
     with tempfile.TemporaryDirectory(prefix="isogloss-") as folder, chdir(folder):
         for sample in samples.names():
             samples.write(sample, ".")
+        samples.write("archive", ".")
         _write_others()
         progress.start("Compiling")  # without a total: how long the rest takes cannot be told from what is done
         for number, line in enumerate(LINES, 1):

@@ -14,13 +14,14 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
-from isogloss.data import Bitext, Constituents, Links, Mentions, Propositions
+from isogloss.data import Bitext, Constituents, Documents, Links, Mentions, Propositions
 from isogloss.errors import ParameterError, UsageError
 from isogloss.samples.synthetic import SyntheticBitext, SyntheticGrammar, synthetic
 
 __all__ = [
     "SyntheticBitext",
     "SyntheticGrammar",
+    "archive",
     "bitext",
     "constituents",
     "gold",
@@ -35,11 +36,13 @@ __all__ = [
 ]
 
 _LANGUAGES = {"en-de": ("en", "de"), "en-tr": ("en", "tr")}
+_DOCUMENTS = {"archive": "archive.jsonl"}
+"""Collections of documents, each one file."""
 _SOME = {"constituents": ("en-de",), "names": ("en-de",), "relations": ("en-de",), "roles": ("en-de",)}
 """The corpora that have what only some have."""
 What = Literal[
     "source", "target", "gold", "source-trees", "target-trees", "source-constituents", "target-constituents",
-    "source-names", "source-relations", "source-roles",
+    "source-names", "source-relations", "source-roles", "documents",
 ]  # fmt: skip
 _FILES: dict[What, str] = {
     "source": "{name}.{source}.txt",
@@ -73,8 +76,12 @@ def path(name: str, what: What) -> Path:
     >>> path("en-tr", "target").name
     'en-tr.tr.txt'
     """
+    if name in _DOCUMENTS:
+        if what != "documents":
+            raise ParameterError(f"samples: {name} has no {what!r}; ask for documents")
+        return Path(str(files(__name__) / _DOCUMENTS[name]))
     if name not in _LANGUAGES:
-        raise ParameterError(f"samples: no corpus {name!r}; there are {', '.join(_LANGUAGES)}")
+        raise ParameterError(f"samples: no corpus {name!r}; there are {', '.join([*_LANGUAGES, *_DOCUMENTS])}")
     if what not in _files(name):
         raise ParameterError(f"samples: {name} has no {what!r}; ask for one of {', '.join(_files(name))}")
     source, target = _LANGUAGES[name]
@@ -95,7 +102,8 @@ def write(name: str, folder: str | Path, *, force: bool = False) -> list[Path]:
     from isogloss.data.formats import atomic_write
     from isogloss.places import refusal
 
-    whole = {Path(folder) / file.name: file.read_bytes() for file in (path(name, what) for what in _files(name))}
+    kinds: list[What] = ["documents"] if name in _DOCUMENTS else _files(name)
+    whole = {Path(folder) / file.name: file.read_bytes() for file in (path(name, what) for what in kinds)}
     for goal, text in whole.items():
         if goal.exists() and not force and goal.read_bytes() != text:
             raise UsageError(f"{goal}: is there already and differs. Write to another folder with -o, or use --force")
@@ -107,6 +115,17 @@ def write(name: str, folder: str | Path, *, force: bool = False) -> list[Path]:
         with atomic_write(goal) as file:
             file.write(text)
     return list(whole)
+
+
+def archive() -> Documents:
+    """Forty-eight short news items of seven years, dated and linked: four stories, and what else was in the paper.
+
+    Examples
+    --------
+    >>> archive()[2].id, archive()[2].date.isoformat(), archive()[24].links
+    ('fever-1', '2004-04-17', ('museum-3', 'museum-4'))
+    """
+    return Documents.read(path("archive", "documents"))
 
 
 def bitext(name: str = "en-de") -> Bitext:

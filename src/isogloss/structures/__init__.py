@@ -12,6 +12,7 @@ from isogloss.structures.batch import Stack
 from isogloss.structures.brackets import Bracketings, Brackets
 from isogloss.structures.cfg import Cfg, Cfgs, Grammar
 from isogloss.structures.chain import Chain, Chains
+from isogloss.structures.dpp import Dpp, PathDpp, PathGraph, Paths
 from isogloss.structures.factored_chain import FactoredChain, FactoredChains
 from isogloss.structures.factorgraph import FactorGraph, FactorGraphs
 from isogloss.structures.family_tree import FamilyTrees
@@ -44,6 +45,7 @@ __all__ = [
     "Chain",
     "Chains",
     "Couplings",
+    "Dpp",
     "FactorGraph",
     "FactorGraphs",
     "FactoredChain",
@@ -65,6 +67,9 @@ __all__ = [
     "Matching",
     "Matchings",
     "Pairs",
+    "PathDpp",
+    "PathGraph",
+    "Paths",
     "ProjectiveTree",
     "ProjectiveTrees",
     "SemiMarkov",

@@ -79,15 +79,18 @@ def check_structure(
         check_batch(structure, batch, tried)
 
 
-def check_laws(dist: Any, truth: BruteForce, *, rng: np.random.Generator, samples: int = 400) -> None:
-    """The laws that need one set of scores."""
+def check_laws(
+    dist: Any, truth: BruteForce, *, rng: np.random.Generator, samples: int = 400, best: bool = True
+) -> None:
+    """The laws that need one set of scores; `best=False` where `argmax` gives a good structure, not always the best."""
     marginals = dist.marginals()
     assert np.isfinite(dist.log_partition()), "log Z is not a number although something is allowed"
     _close(dist.log_partition(), truth.log_partition, "log Z")
     assert marginals.shape == dist.scores.shape, "marginals are not shaped like the scores"
     _close(marginals, truth.marginals, "marginals")
     assert not marginals[dist.scores == -np.inf].any(), "a forbidden part has probability"
-    _check_best(dist, truth)
+    if best:
+        _check_best(dist, truth)
     _check_views(dist, truth)
     _check_gradient(dist)
     if hasattr(dist, "entropy"):

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from isogloss.data.bitext import Text
 from isogloss.data.documents import Documents
+from isogloss.data.formats.document_records import is_json_lines, read_json_documents
 from isogloss.data.formats.files import PathOrName, name_of, read_bytes
 from isogloss.errors import ParameterError
 
@@ -24,7 +25,8 @@ def read_documents(
     Parameters
     ----------
     *paths : str or path
-        An empty line is a document that this language lacks.
+        An empty line is a document that this language lacks. One file whose name ends in `.jsonl` has documents as
+        `read_json_documents` reads them.
     languages : sequence of str, optional
         Names of the languages, one for each file; what is last in the names of files otherwise (`speeches.de.txt.gz`
         is of `de`).
@@ -33,6 +35,8 @@ def read_documents(
     """
     if not paths:
         raise ParameterError("read_documents: give the path of a file for each language")
+    if len(paths) == 1 and is_json_lines(paths[0]):
+        return read_json_documents(paths[0], encoding=encoding, errors=errors)
     if languages is not None and len(languages) != len(paths):
         raise ParameterError(f"read_documents: {len(paths)} files, but {len(languages)} languages")
     names = tuple(map(language_of, paths)) if languages is None else tuple(languages)

@@ -14,6 +14,7 @@ from isogloss.testing.enumerate.alignments import (
 from isogloss.testing.enumerate.base import BruteForce, brute_force
 from isogloss.testing.enumerate.brackets import all_spans, bracketings, brute_force_brackets, brute_force_spans
 from isogloss.testing.enumerate.chains import brute_force_chain, brute_force_factored, chain_parts, chains
+from isogloss.testing.enumerate.dpp import all_paths, brute_force_dpp, brute_force_path_dpp, brute_force_paths
 from isogloss.testing.enumerate.factors import assignments, brute_force_factors, brute_force_messages, having
 from isogloss.testing.enumerate.grammars import brute_force_cfg, derivations
 from isogloss.testing.enumerate.hidden import brute_force_hidden
@@ -40,6 +41,7 @@ __all__ = [
     "JointAgreement",
     "alignment_score",
     "alignments",
+    "all_paths",
     "all_spans",
     "assignments",
     "bracketings",
@@ -48,6 +50,7 @@ __all__ = [
     "brute_force_brackets",
     "brute_force_cfg",
     "brute_force_chain",
+    "brute_force_dpp",
     "brute_force_factored",
     "brute_force_factored_lattice",
     "brute_force_factors",
@@ -56,6 +59,8 @@ __all__ = [
     "brute_force_lattice",
     "brute_force_matching",
     "brute_force_messages",
+    "brute_force_path_dpp",
+    "brute_force_paths",
     "brute_force_segments",
     "brute_force_senses",
     "brute_force_spans",

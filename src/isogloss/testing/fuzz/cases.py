@@ -136,6 +136,8 @@ def exercise(loaded: Any, scratch: Path | None = None) -> None:
         use = _use_brackets
     elif type(loaded).__module__.startswith("isogloss.tasks.extract"):
         use = _use_extractor
+    elif type(loaded).__module__.startswith("isogloss.tasks.documents.threads"):
+        use = _use_threads
     use(loaded)
     if scratch is not None:
         folder = scratch / "again.model"
@@ -251,6 +253,20 @@ def _use_pairs(extractor: Any) -> None:
     extractor.score(gold)
     for name in ("labels_", "roles_", "options_", "n_features_"):
         getattr(extractor, name, None)
+
+
+def _use_threads(threads: Any) -> None:
+    """Graphs that threads are drawn from."""
+    for found in threads.predict([0, 1]):
+        _check(len(found) == threads.k, "there are more or fewer threads than were asked for")
+        for path, names in zip(found.threads, found.ids, strict=True):
+            _check(len(path) == len(names) <= threads.length, "a thread has another length")
+            _check(all(0 <= row < len(threads.ids_) for row in path), "a thread has a document that is not there")
+        repr(found.as_dict())
+    threads.independent(np.random.default_rng(0))
+    threads.subset(1)
+    for name in ("left_out_", "options_"):
+        getattr(threads, name)
 
 
 def _check_columns(found: Treebank, given: Treebank) -> None:

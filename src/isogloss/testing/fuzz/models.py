@@ -279,6 +279,12 @@ def _roles(**options: Any) -> Any:
     return RoleLabeller(iterations=2, **options).fit(proposed())
 
 
+def _threads(**options: Any) -> Any:
+    from isogloss.tasks.documents.threads import Threads
+
+    return Threads(2, 3, samples=2, min_documents=2, **options).fit(samples.archive()[:24])
+
+
 MODELS: dict[str, Callable[[], Any]] = {
     "align.hmm": partial(_aligner, "HMMAligner"),
     "align.hmm/viterbi": partial(_aligner, "HMMAligner", symmetrise="grow-diag-final-and", decode="viterbi"),
@@ -335,6 +341,8 @@ MODELS: dict[str, Callable[[], Any]] = {
     "extract.roles/joint": partial(_roles, syntax="joint", features="pairs"),
     "extract.roles/hidden": partial(_roles, syntax="hidden-dependency"),
     "extract.entities/mira": partial(_entities, model="segments", trainer="mira"),
+    "threads.paths": partial(_threads, dimensions=6),
+    "threads.paths/similar": partial(_threads, links="similar", shorter=True, constant=0.5, features="words"),
     "parse.transferred": _transferred,
     "parse.transferred/delexicalised": partial(_transferred, method="delexicalised"),
     "parse.transferred/quasi": partial(_transferred, method="quasi"),

@@ -4,6 +4,7 @@ from isogloss.testing.strategies.alignments import AlignmentInputs, alignment_in
 from isogloss.testing.strategies.base import numbers, pair_sizes
 from isogloss.testing.strategies.brackets import bracket_scores, span_scores
 from isogloss.testing.strategies.chains import FactoredInputs, chain_scores, factored_inputs
+from isogloss.testing.strategies.dpp import PathInputs, path_inputs
 from isogloss.testing.strategies.factors import FactorTree, factor_trees, log_odds, log_weights
 from isogloss.testing.strategies.grammars import CfgInputs, cfg_inputs
 from isogloss.testing.strategies.itg import ItgInputs, itg_inputs
@@ -20,6 +21,7 @@ __all__ = [
     "ItgInputs",
     "LatticeInputs",
     "MatchingInputs",
+    "PathInputs",
     "ValenceInputs",
     "alignment_inputs",
     "alignment_pairs",
@@ -35,6 +37,7 @@ __all__ = [
     "matching_inputs",
     "numbers",
     "pair_sizes",
+    "path_inputs",
     "span_scores",
     "tree_scores",
     "valence_inputs",
