@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isogloss.data.formats.files import name_of, read_bytes
-from isogloss.errors import DataError
+from isogloss.errors import DataError, ParameterError
 from isogloss.metrics.overlap import lcs_length
 from isogloss.tasks.documents.index import Encoded, Index
 from isogloss.tasks.documents.vectors import unit_rows
@@ -47,7 +47,7 @@ def read_translations(lexicon: str | PathLike[str] | Iterable[tuple[Any, ...]]) 
     passed over. Without probabilities, all translations of a word count in full.
     """
     if not isinstance(lexicon, str | PathLike):
-        return [(str(row[0]), str(row[1]), float(row[2]) if len(row) > 2 else _SURE) for row in lexicon]
+        return [_entry(row) for row in lexicon]
     found: list[Entry] = []
     for number, line in enumerate(read_bytes(lexicon).decode().split("\n"), 1):
         fields = [cell.strip() for cell in line.removesuffix("\r").split("\t")]
@@ -65,6 +65,17 @@ def read_translations(lexicon: str | PathLike[str] | Iterable[tuple[Any, ...]]) 
             ) from None
         found.append((source, target, chance))
     return found
+
+
+def _entry(row: Any) -> Entry:
+    """A word pair that was given in memory."""
+    pair = not isinstance(row, str) and isinstance(row, Sequence) and len(row) > 1
+    if not pair or not all(isinstance(word, str) for word in row[:2]):
+        raise ParameterError(f"a lexicon has (source word, target word) and perhaps a probability, not {row!r}")
+    chance = row[2] if len(row) > 2 else _SURE
+    if not isinstance(chance, int | float) or not 0 <= chance <= 1:
+        raise ParameterError(f"a lexicon has probabilities from 0 to 1, not {chance!r}")
+    return row[0], row[1], float(chance)
 
 
 class Similarities(NamedTuple):

@@ -156,6 +156,11 @@ class Extractor:
     ) -> Extractor:
         """Learnt from groups; `kinds` that are asked for and cannot be had are refused."""
         there = _possible(groups, bilingual, lexicon is not None)
+        if lexicon is not None and not there.keys() & set(_BY_DICTIONARY):
+            raise ParameterError(
+                "BilingualRanker: a lexicon says nothing without texts in another language to pair documents with: in "
+                f'{groups.name}, none is marked by "other": true, or constraints is 0. Leave it out'
+            )
         if kinds is not None:
             for kind in kinds:
                 if kind not in there:

@@ -5,7 +5,8 @@ Help is made of them, so this module imports nothing that is heavy.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from os import PathLike
 from typing import Any, ClassVar
 
 from isogloss.estimator import THREADS, Estimator, option
@@ -45,7 +46,7 @@ class RankerOptions(Estimator):
         help=f"Kinds of features, of {', '.join(FEATURES)}; all that the data allow if not given.",
     )  # fmt: skip
     lexicon: Any = option(
-        default=None, kind=(str, list, tuple), kept=False,
+        default=None, kind=(str, PathLike, Iterable), kept=False,
         help="Words of the language that is ranked, and their translations: a table of `isogloss lexicon`.",
     )  # fmt: skip
     least: float = option(
