@@ -12,17 +12,18 @@ import numpy as np
 import pytest
 
 from isogloss import samples, store
-from isogloss.data import Bitext, TagDictionary, Text, Treebank
+from isogloss.data import Bitext, Groups, TagDictionary, Text, Treebank
 from isogloss.errors import UsageError
 from isogloss.estimator import Estimator, option
 from isogloss.metrics import score_tags
 from isogloss.tasks.align import HMMAligner, ItgAligner, MatchingAligner, Model1Aligner, Model2Aligner, QuadraticAligner
+from isogloss.tasks.documents.ranking import BilingualRanker
 from isogloss.tasks.parse import DependencyParser, JointMorphologyParser, StyleAdapter
 from isogloss.tasks.parse.styles import convert
 from isogloss.tasks.tag import CrfTagger, DictionaryTagger, GraphTagger, ProjectedTagger, Tagger
 from isogloss.tasks.transfer import DelexicalisedParser
 from isogloss.testing import check_effects, check_estimator
-from isogloss.testing.fuzz.models import bitext, links, treebank
+from isogloss.testing.fuzz.models import DICTIONARY, bitext, compared, links, new_ranked, ranked, treebank
 
 
 class Toy(Estimator):
@@ -253,4 +254,14 @@ def test_aligners_with_gold(kind: type) -> None:
     check_estimator(
         partial(kind, tune=False, iterations=2), lambda e: e.fit(bitext(), links()), NEW_PAIRS, empty=Bitext.of([]),
         other_fit=lambda e: e.fit(bitext()[:5], links()[:5]), score=lambda e: e.score(bitext(), links()),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "options", [{"lexicon": DICTIONARY, "constraints": 2}, {"constraints": 0, "trainer": "pegasos"}]
+)
+def test_rankers(options: dict[str, Any]) -> None:
+    check_estimator(
+        partial(BilingualRanker, **options, iterations=4), lambda e: e.fit(ranked()), new_ranked(), empty=Groups(()),
+        training=ranked(), other_fit=lambda e: e.fit(compared()), score=lambda e: e.score(ranked()),
     )  # fmt: skip

@@ -21,6 +21,8 @@ from isogloss.learners.passes import TRAINERS
 from isogloss.structures.loopy import CONSTRAINTS
 from isogloss.tasks import align, parse, tag, transfer
 from isogloss.tasks.align import symmetrise
+from isogloss.tasks.documents.ranking import BilingualRanker
+from isogloss.tasks.documents.threads import Threads
 from isogloss.tasks.extract import EntityTagger, RelationExtractor, RoleLabeller
 from isogloss.tasks.parse.constituency import ConstituencyParser
 from isogloss.tasks.parse.options import CONSTRAINTS as NAMED
@@ -37,6 +39,8 @@ USED: dict[str, tuple[type[Estimator], ...]] = {
     "extract train": (EntityTagger, RelationExtractor, RoleLabeller),
     "transfer combine": (transfer.DelexicalisedParser,),
     "transfer train": (transfer.TransferredParser,),
+    "threads": (Threads,),
+    "rank train": (BilingualRanker,),
 }
 """Commands, and the estimators that they train."""
 OWN = {
@@ -46,6 +50,7 @@ OWN = {
     "extract train": {"syntax"},  # of every task, names among them
     "parse train-joint": {"dictionary"},  # a file
     "transfer train": {"dictionary"},
+    "threads": {"links"},  # a file
 }
 """Options of commands that only have the name of an estimator's: they take something else."""
 

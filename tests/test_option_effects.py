@@ -16,6 +16,7 @@ from isogloss.tasks.parse.options import CONSTRAINTS
 from isogloss.tasks.parse.styles import convert
 from isogloss.testing import check_effects
 from isogloss.testing.fuzz.models import (
+    DICTIONARY,
     bitext,
     constituents,
     links,
@@ -23,6 +24,7 @@ from isogloss.testing.fuzz.models import (
     new_mentions,
     new_treebank,
     proposed,
+    ranked,
     related,
     treebank,
 )
@@ -255,6 +257,25 @@ CASES: dict[str, Case] = {
             "folds": [],
             "seed": [],
             "decoder": [{"decoder": "map", "l2": l2} for l2 in (0.01, 10.0, 100.0)],
+        },
+    ),
+    "rank.pairs": Case(
+        {"regularisation": 0.02, "iterations": 3, "constraints": 3, "lexicon": DICTIONARY},
+        lambda e: e.fit(ranked()),
+        ranked(),
+        ways=[{"trainer": "dual"}, {"trainer": "pegasos"}],
+        trials={
+            "features": [("index", "url")],
+            "lexicon": [DICTIONARY[1:]],
+            "least": [0.5],
+            "regularisation": [0.5],
+            "folds": [{"folds": 2, "regularisation": None}],
+            "most_pairs": [3],
+            "tolerance": [{"tolerance": 0.9, "trainer": "dual"}],
+            "iterations": [
+                {"iterations": 1, "tolerance": 0.0, "trainer": "dual"},
+                {"iterations": 1, "trainer": "pegasos"},
+            ],
         },
     ),
     "tag.crf": Case({"iterations": 2}, lambda e: e.fit(TREES), new_treebank(), trials={"templates": [("word",)]}),

@@ -59,6 +59,7 @@ KINDS = {
     "parse.joint": "isogloss.tasks.parse:JointMorphologyParser",
     "parse.transferred": "isogloss.tasks.transfer:TransferredParser",
     "parse.restyled": "isogloss.tasks.parse:StyleAdapter",
+    "rank.pairs": "isogloss.tasks.documents.ranking:BilingualRanker",
     "tag.crf": "isogloss.tasks.tag:CrfTagger",
     "tag.dictionary": "isogloss.tasks.tag:DictionaryTagger",
     "tag.graph": "isogloss.tasks.tag:GraphTagger",

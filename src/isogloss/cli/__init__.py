@@ -59,6 +59,9 @@ COMMANDS = {
     "threads": Command(
         "isogloss.cli.threads", "Draw threads through documents: story lines that are coherent and unlike each other."
     ),
+    "rank": Command(
+        "isogloss.cli.rank", "Rank documents or translations: train on graded groups, apply to new ones, score."
+    ),
     "split": Command("isogloss.cli.split", "Split contractions as trees do: Italian `della` is `di la`."),
     "doctor": Command("isogloss.cli.doctor", "Say what is odd about a corpus, what to do, and what it will cost."),
     "transfer": Command(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from isogloss.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
+    from isogloss.tasks.documents.ranking import BilingualRanker
     from isogloss.tasks.documents.threads import Threads
     from isogloss.tasks.parse import DependencyParser, GrammarInducer, JointMorphologyParser, StyleAdapter
     from isogloss.tasks.parse.constituency import ConstituencyParser
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "USES", "Use", "check_dependency_parser", "header_of", "load_aligner", "load_constituency_parser",
-    "load_crf_tagger", "load_dependency_parser", "load_extractor", "load_parser", "load_tagger", "load_threads",
+    "load_crf_tagger", "load_dependency_parser", "load_extractor", "load_parser", "load_ranker", "load_tagger",
+    "load_threads",
 ]  # fmt: skip
 
 
@@ -42,6 +44,7 @@ USES = {
     "extract": Use("an extractor of names or relations", "isogloss extract apply"),
     "constituency": Use("a constituency parser", "isogloss constituency apply"),
     "threads": Use("a graph of documents", "isogloss threads --model"),
+    "rank": Use("a ranker", "isogloss rank apply"),
 }
 """By the first part of the kinds in `isogloss.store.KINDS`."""
 OWN_COMMANDS = {"parse.transferred": "isogloss transfer apply"}
@@ -112,6 +115,13 @@ def load_threads(path: str) -> Threads:
     """A saved graph that threads are drawn from."""
     threads: Threads = _load(path, "threads")
     return threads
+
+
+def load_ranker(path: str, threads: int | None = None) -> BilingualRanker:
+    """A saved ranker."""
+    ranker: BilingualRanker = _load(path, "rank")
+    ranker.threads = threads
+    return ranker
 
 
 def check_dependency_parser(path: str) -> None:

@@ -122,6 +122,11 @@ LINES = (
     "extract score roles.conllu en-de.en.up.conllu -o roles.score",
     "threads archive.jsonl -k 2 --length 4 --save threads -o threads.json",
     "threads --model threads -k 2 --length 3 --shorter -o threads.json",
+    "rank train groups.jsonl --lexicon words.tsv --iterations 2 --save ranker",
+    "rank train outputs.txt --trainer pegasos --iterations 2 --save outputs",
+    "rank apply ranker groups.jsonl -o ranking.tsv",
+    "rank apply outputs outputs.txt -o outputs.tsv",
+    "rank score ranking.tsv groups.jsonl --against ranking.tsv -o ranking.txt",
     "constituency score en-de.en.mrg en-de.en.mrg --breakdown -o brackets.txt",
 )
 """Command lines that use every kernel, on the bundled sample; each may use what those before it wrote."""
@@ -166,3 +171,16 @@ def _write_others() -> None:
     tags = sorted({f"{row[1].lower()}\t{row[3]}\n" for row in rows})
     Path("tags.tsv").write_text("".join(tags), encoding="utf-8")
     Path("words.tsv").write_text("woman\tFrau\n", encoding="utf-8")
+    for name, lines in _groups().items():
+        Path(name).write_text("".join(lines), encoding="utf-8")
+
+
+def _groups() -> dict[str, list[str]]:
+    """Two groups of documents in two languages, and two of translations."""
+    ours = '{{"group": "{0}", "id": "{1}", "grade": {1}, "query": "woman", "text": "the {2} woman reads {1}"}}\n'
+    theirs = '{{"group": "{0}", "id": "{1}", "grade": {1}, "query": "Frau", "text": "eine Frau {2}", "other": true}}\n'
+    cells = [(group, grade, word) for group in "ab" for grade, word in enumerate(("old", "young", "tall"))]
+    return {
+        "groups.jsonl": [line.format(*cell) for line in (ours, theirs) for cell in cells],
+        "outputs.txt": [f"{group} ||| {grade} ||| a tall woman ||| a {word} man\n" for group, grade, word in cells],
+    }

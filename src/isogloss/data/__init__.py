@@ -3,6 +3,7 @@
 from isogloss.data.bitext import Bitext, Text
 from isogloss.data.constituents import Constituents, ConstituentTree
 from isogloss.data.documents import Document, Documents
+from isogloss.data.groups import Candidate, Group, Groups
 from isogloss.data.links import Alignment, Links
 from isogloss.data.mentions import Mentioned, Mentions
 from isogloss.data.propositions import Proposed, Propositions
@@ -14,11 +15,14 @@ from isogloss.data.vocabulary import Vocabulary
 __all__ = [
     "Alignment",
     "Bitext",
+    "Candidate",
     "Column",
     "ConstituentTree",
     "Constituents",
     "Document",
     "Documents",
+    "Group",
+    "Groups",
     "Links",
     "Mentioned",
     "Mentions",

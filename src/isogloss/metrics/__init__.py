@@ -35,6 +35,7 @@ from isogloss.metrics.parsing import (
     confusion,
     score_trees,
 )
+from isogloss.metrics.ranking import RankComparison, RankScore, compare_rankings, kendall_tau, score_ranking
 from isogloss.metrics.relations import RelationComparison, RelationScore, compare_relations, score_relations
 from isogloss.metrics.roles import RoleComparison, RoleScore, compare_roles, score_roles
 from isogloss.metrics.scores import Score
@@ -53,6 +54,8 @@ __all__ = [
     "EntityScore",
     "ParseComparison",
     "ParseScore",
+    "RankComparison",
+    "RankScore",
     "RelationComparison",
     "RelationScore",
     "RoleComparison",
@@ -67,15 +70,18 @@ __all__ = [
     "compare",
     "compare_brackets",
     "compare_entities",
+    "compare_rankings",
     "compare_relations",
     "compare_roles",
     "compare_trees",
     "confusion",
     "curve",
+    "kendall_tau",
     "score_brackets",
     "score_by_frequency",
     "score_entities",
     "score_links",
+    "score_ranking",
     "score_relations",
     "score_roles",
     "score_tags",

@@ -218,10 +218,14 @@ class Threads(ThreadOptions):
 
     # --- drawing
 
-    def predict(self, seeds: Iterable[int] = (0,)) -> list[ThreadSet]:
-        """For each seed, a set of threads: the one with the largest determinant of `samples` draws."""
+    def predict(self, seeds: Iterable[int] | None = None) -> list[ThreadSet]:
+        """For each seed, a set of threads: the one with the largest determinant of `samples` draws.
+
+        Without seeds there is one set, with the option `seed`.
+        """
         process = self.process
-        return [self._best(process, np.random.default_rng(seed)) for seed in _checked_seeds(seeds)]
+        chosen = _checked_seeds([self.seed] if seeds is None else seeds)
+        return [self._best(process, np.random.default_rng(seed)) for seed in chosen]
 
     def sample(self, rng: np.random.Generator) -> ThreadSet:
         """One draw from the distribution over sets of threads."""

@@ -138,6 +138,8 @@ def exercise(loaded: Any, scratch: Path | None = None) -> None:
         use = _use_extractor
     elif type(loaded).__module__.startswith("isogloss.tasks.documents.threads"):
         use = _use_threads
+    elif type(loaded).__module__ == "isogloss.tasks.documents.ranking":
+        use = _use_ranker
     use(loaded)
     if scratch is not None:
         folder = scratch / "again.model"
@@ -234,6 +236,17 @@ def _use_extractor(extractor: Any) -> None:
     extractor.score(models.mentions())
     for name in ("types_", "options_", "n_features_"):
         getattr(extractor, name, None)
+
+
+def _use_ranker(ranker: Any) -> None:
+    """Rankers of documents and of outputs."""
+    for groups in (models.new_ranked(), models.compared()):
+        for group, own in zip(groups, ranker.predict(groups), strict=True):
+            _check(own.shape == (len(group.candidates),), f"{own.shape} scores for {len(group.candidates)} candidates")
+            _check(not np.isnan(own).any(), "a score is not a number")
+        ranker.pair_scores(groups)
+    ranker.score(models.ranked())
+    _check(all(isinstance(name, str) for name in ranker.feature_weights()), "a feature has no name")
 
 
 def _use_pairs(extractor: Any) -> None:

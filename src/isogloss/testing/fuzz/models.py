@@ -8,12 +8,15 @@ from functools import cache, partial
 from typing import Any
 
 from isogloss import samples
-from isogloss.data import Bitext, Constituents, Links, Mentions, Propositions, Text
+from isogloss.data import Bitext, Candidate, Constituents, Group, Groups, Links, Mentions, Propositions, Text
 from isogloss.data.tag_dictionary import TagDictionary
 from isogloss.data.treebank import Column, Treebank
 from isogloss.errors import ParameterError
 
-__all__ = ["MODELS", "bitext", "constituents", "kind_of", "links", "mentions", "proposed", "related", "treebank"]
+__all__ = [
+    "DICTIONARY", "MODELS", "bitext", "constituents", "kind_of", "links", "mentions", "new_ranked", "proposed",
+    "ranked", "related", "treebank",
+]  # fmt: skip
 
 _PAIRS = 12
 _LONG, _SHORTER = 60, 15
@@ -90,6 +93,56 @@ def new_treebank() -> Treebank:
     )
 
 
+DICTIONARY = [("the", "die"), ("the", "der", 0.3), ("woman", "frau"), ("book", "buch"), ("children", "kinder")]
+
+
+@cache
+def ranked() -> Groups:
+    """Queries, with graded sentences of two languages in the place of documents."""
+    text, made = bitext(), []
+    for k in range(6):
+        sides = []
+        for side, words in enumerate(zip(*(text[(k + step) % _PAIRS] for step in (0, 1, 3, 6)), strict=True)):
+            sides.append(
+                tuple(
+                    Candidate(
+                        f"{side}{n}", " ".join(own), title=" ".join(own[:2]) if n % 2 else "", url=f"http://{k}.{n}/{side}",
+                        grade=float((0, 2, 1, 0)[(n + k) % 4]), features={"length": float(len(own) + side * n)},
+                    )
+                    for n, own in enumerate(words)
+                )
+            )  # fmt: skip
+        queries = [" ".join(words[1:4]) for words in text[k]]
+        made.append(Group(f"q{k}", sides[0], queries[0], "", sides[1], queries[1]))
+    return Groups(tuple(made))
+
+
+@cache
+def compared() -> Groups:
+    """References, with outputs of several systems."""
+    text = bitext().source
+    made = []
+    for k in range(6):
+        words = text.tokens(k)
+        outputs = (words, words[1:], words[::-1], ("nothing", "of", "that"), text.tokens(k + 1))
+        members = (Candidate(str(n), " ".join(own), grade=float(-(n + k) % 4)) for n, own in enumerate(outputs))
+        made.append(Group(str(k), tuple(members), reference=" ".join(words)))
+    return Groups(tuple(made))
+
+
+@cache
+def new_ranked() -> Groups:
+    """Groups to apply rankers to: without documents, with one, with unknown words, without help, and known ones."""
+    known = ranked()[2]
+    strange = Candidate("x", "qqq zzz", url="x")
+    return Groups(
+        (
+            Group("none", ()), Group("one", (strange,), "qqq", "qqq"), replace(known, id="bare", others=()),
+            replace(known, id="strange", others=(strange, Candidate("y"))), known,
+        )
+    )  # fmt: skip
+
+
 # --- models
 
 
@@ -114,6 +167,12 @@ def _crf(adapted: bool = False, **options: Any) -> Any:
     if adapted:
         correspondence = Correspondence(h=2, threshold=2, min_count=1).fit(treebank(), Text.of(_text() * 2))
     return CrfTagger(iterations=2, **options).fit(treebank(), correspondence=correspondence)
+
+
+def _ranker(outputs: bool = False, **options: Any) -> Any:
+    from isogloss.tasks.documents.ranking import BilingualRanker
+
+    return BilingualRanker(regularisation=0.01, iterations=2, **options).fit(compared() if outputs else ranked())
 
 
 def _several() -> Any:
@@ -343,6 +402,9 @@ MODELS: dict[str, Callable[[], Any]] = {
     "extract.entities/mira": partial(_entities, model="segments", trainer="mira"),
     "threads.paths": partial(_threads, dimensions=6),
     "threads.paths/similar": partial(_threads, links="similar", shorter=True, constant=0.5, features="words"),
+    "rank.pairs/two": partial(_ranker, lexicon=DICTIONARY, constraints=2, scale="all"),
+    "rank.pairs/one": partial(_ranker, constraints=0, aggregator="max"),
+    "rank.pairs/outputs": partial(_ranker, outputs=True, trainer="pegasos"),
     "parse.transferred": _transferred,
     "parse.transferred/delexicalised": partial(_transferred, method="delexicalised"),
     "parse.transferred/quasi": partial(_transferred, method="quasi"),
