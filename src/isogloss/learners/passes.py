@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from isogloss import store
 from isogloss.data.reading import Reading
+from isogloss.errors import ParameterError
 from isogloss.layout import vector
 from isogloss.learners.loglinear import Likelihood
 from isogloss.learners.margin import Mira, Perceptron
@@ -67,6 +68,8 @@ def learner_of(
     **stepping
         Further arguments of `AdaGrad`.
     """
+    if settings.trainer not in TRAINERS:
+        raise ParameterError(f"trainer should be one of {', '.join(TRAINERS)}, not {settings.trainer!r}")
     passing: dict[str, Any] = {
         "batch": settings.batch, "seed": settings.seed, "average_from": int(settings.iterations > 1),
         "in_place": True, "within": within,

@@ -15,7 +15,7 @@ from isogloss.data.formats.brackets import check_same_words, difference_of_words
 from isogloss.data.treebank import Column
 from isogloss.errors import ParameterError, TreebankError
 from isogloss.metrics._resampling import Difference, paired
-from isogloss.metrics.scores import Sample, Score
+from isogloss.metrics.scores import F1Score, Sample
 
 __all__ = [
     "COLLINS", "MEASURES", "BracketComparison", "BracketRules", "BracketScore", "breakdown_brackets",
@@ -55,7 +55,7 @@ punctuation of the Penn treebank alone; here every outer bracket is a root, and 
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class BracketScore(Score):
+class BracketScore(F1Score):
     """Labelled brackets that are right, in percent.
 
     Parameters
@@ -74,26 +74,17 @@ class BracketScore(Score):
         Brackets of gold, brackets that were found, and words that count.
     """
 
-    precision: float
-    recall: float
-    f1: float
     exact: float
     tags: float
     crossing: float
     no_crossing: float
     brackets: int
-    found: int
     words: int
 
     @property
     def measures(self) -> tuple[str, ...]:
         """All of them."""
         return MEASURES
-
-    @property
-    def headline(self) -> str:
-        """`f1`."""
-        return "f1"
 
     def _shown(self) -> tuple[str, ...]:
         return ("f1", "precision", "recall", "exact", "tags")

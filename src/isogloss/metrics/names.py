@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from isogloss.data.mentions import Mentions
 from isogloss.errors import MentionsError, ParameterError
 from isogloss.metrics._resampling import Difference, paired
-from isogloss.metrics.scores import Sample, Score
+from isogloss.metrics.scores import F1Score, Sample, precision_recall
 
 __all__ = ["MEASURES", "EntityComparison", "EntityScore", "check_same_sentences", "compare_entities", "score_entities"]
 
@@ -20,7 +20,7 @@ MEASURES = ("precision", "recall", "f1")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class EntityScore(Score):
+class EntityScore(F1Score):
     """Names that are right, in percent: the same words and the same type.
 
     Parameters
@@ -33,11 +33,7 @@ class EntityScore(Score):
         `precision`, `recall` and `f1` of each type, and its `entities` and `found`.
     """
 
-    precision: float
-    recall: float
-    f1: float
     entities: int
-    found: int
     right: int
     types: Mapping[str, Mapping[str, float]] = field(hash=False)
 
@@ -45,14 +41,6 @@ class EntityScore(Score):
     def measures(self) -> tuple[str, ...]:
         """All of them."""
         return MEASURES
-
-    @property
-    def headline(self) -> str:
-        """`f1`."""
-        return "f1"
-
-    def _shown(self) -> tuple[str, ...]:
-        return ("f1", "precision", "recall")
 
     def _further(self) -> dict[str, Any]:
         counts = {name: self[name] for name in ("entities", "found", "right")}
@@ -96,13 +84,13 @@ def score_entities(predicted: Mentions, gold: Mentions, *, bootstrap: int = 1000
     """
     check_same_sentences(predicted, gold)
     by_type = _counts(predicted, gold)
-    sample = Sample(np.sum([*by_type.values(), _nothing(gold)], axis=0), _rates, bootstrap, seed)
+    sample = Sample(np.sum([*by_type.values(), _nothing(gold)], axis=0), precision_recall, bootstrap, seed)
     measures = sample.percent()
     right, found, wanted = sample.counts.sum(axis=0).tolist()
     types = {}
     for kind, counts in sorted(by_type.items()):
         total = counts.sum(axis=0)
-        rates = {name: 100 * float(rate) for name, rate in _rates(total).items()}
+        rates = {name: 100 * float(rate) for name, rate in precision_recall(total).items()}
         types[kind] = {**rates, "entities": int(total[2]), "found": int(total[1])}
     signature = sample.signed("names:exact", "average:micro", f"n:{len(gold)}", f"names:{wanted}")
     return EntityScore(
@@ -120,7 +108,9 @@ def compare_entities(
         check_same_sentences(system, gold)
         counts.append(np.sum([*_counts(system, gold).values(), _nothing(gold)], axis=0))
     both = np.stack(counts, axis=1)
-    return EntityComparison(**paired(both, lambda sums: _rates(sums)["f1"], resamples, seed, "compare_entities"))
+    return EntityComparison(
+        **paired(both, lambda sums: precision_recall(sums)["f1"], resamples, seed, "compare_entities")
+    )
 
 
 def check_same_sentences(predicted: Mentions, gold: Mentions) -> None:
@@ -164,12 +154,3 @@ def _counts(predicted: Mentions, gold: Mentions) -> dict[str, NDArray[np.int64]]
                     counts[kind] = _nothing(gold)
                 counts[kind][s, column] += 1
     return counts
-
-
-def _rates(counts: NDArray[Any]) -> dict[str, NDArray[np.float64]]:
-    right, found, wanted = np.moveaxis(np.asarray(counts, np.float64), -1, 0)
-    return {
-        "precision": right / np.maximum(found, 1),
-        "recall": right / np.maximum(wanted, 1),
-        "f1": 2 * right / np.maximum(found + wanted, 1),
-    }

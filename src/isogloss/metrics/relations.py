@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from isogloss.data.mentions import Mentions
 from isogloss.errors import MentionsError, ParameterError
 from isogloss.metrics._resampling import Difference, paired
-from isogloss.metrics.scores import Sample, Score
+from isogloss.metrics.scores import F1Score, Sample, precision_recall
 
 __all__ = ["AVERAGES", "RelationComparison", "RelationScore", "average_for", "compare_relations", "score_relations"]
 
@@ -21,7 +21,7 @@ AVERAGES = ("micro", "macro")
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class RelationScore(Score):
+class RelationScore(F1Score):
     """Relations that are right, in percent: the same two names, in the same direction, with the same label.
 
     Parameters
@@ -38,13 +38,9 @@ class RelationScore(Score):
         `precision`, `recall` and `f1` of each label, whose direction has to be right.
     """
 
-    precision: float
-    recall: float
-    f1: float
     unlabelled: float
     average: str
     relations: int
-    found: int
     right: int
     labels: Mapping[str, Mapping[str, float]] = field(hash=False)
 
@@ -52,14 +48,6 @@ class RelationScore(Score):
     def measures(self) -> tuple[str, ...]:
         """All of them."""
         return ("precision", "recall", "f1", "unlabelled")
-
-    @property
-    def headline(self) -> str:
-        """`f1`."""
-        return "f1"
-
-    def _shown(self) -> tuple[str, ...]:
-        return ("f1", "precision", "recall")
 
     def _further(self) -> dict[str, Any]:
         counts = {name: self[name] for name in ("relations", "found", "right")}
@@ -120,7 +108,7 @@ def score_relations(
     totals = counts.sum(axis=0).reshape(-1, 3)
     labels = {}
     for label, row in zip(names, totals[2:], strict=True):
-        rates = {name: 100 * float(rate) for name, rate in _prf(row).items()}
+        rates = {name: 100 * float(rate) for name, rate in precision_recall(row).items()}
         labels[label] = {**rates, "relations": int(row[2]), "found": int(row[1])}
     right, found, wanted = totals[0].tolist()
     signature = sample.signed("relations:directed", f"average:{average}", f"n:{len(gold)}", f"relations:{wanted}")
@@ -155,23 +143,14 @@ class _Rates:
 
     def __call__(self, counts: NDArray[Any]) -> dict[str, NDArray[np.float64]]:
         table = np.asarray(counts, np.float64).reshape(*np.shape(counts)[:-1], 2 + self.n_labels, 3)
-        unlabelled = _prf(table[..., 1, :])["f1"]
+        unlabelled = precision_recall(table[..., 1, :])["f1"]
         if self.average == "micro":
-            return {**_prf(table[..., 0, :]), "unlabelled": unlabelled}
+            return {**precision_recall(table[..., 0, :]), "unlabelled": unlabelled}
         each = table[..., 2:, :]
         there = each[..., 2] > 0
         many = np.maximum(1, there.sum(axis=-1))
-        means = {name: np.where(there, rate, 0.0).sum(axis=-1) / many for name, rate in _prf(each).items()}
+        means = {name: np.where(there, rate, 0.0).sum(axis=-1) / many for name, rate in precision_recall(each).items()}
         return {**means, "unlabelled": unlabelled}
-
-
-def _prf(counts: NDArray[Any]) -> dict[str, NDArray[np.float64]]:
-    right, found, wanted = np.moveaxis(np.asarray(counts, np.float64), -1, 0)
-    return {
-        "precision": right / np.maximum(found, 1),
-        "recall": right / np.maximum(wanted, 1),
-        "f1": 2 * right / np.maximum(found + wanted, 1),
-    }
 
 
 def _counts(

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from isogloss.data.propositions import Propositions
 from isogloss.errors import TreebankError
 from isogloss.metrics._resampling import Difference, paired
-from isogloss.metrics.scores import Sample, Score
+from isogloss.metrics.scores import F1Score, Sample, precision_recall
 
 __all__ = ["RoleComparison", "RoleScore", "compare_roles", "score_roles"]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class RoleScore(Score):
+class RoleScore(F1Score):
     """Arguments that are right, in percent.
 
     Parameters
@@ -33,25 +33,16 @@ class RoleScore(Score):
     arguments, found, right : int
     """
 
-    precision: float
-    recall: float
-    f1: float
     unlabelled: float
     senses: float
     semantic: float
     arguments: int
-    found: int
     right: int
 
     @property
     def measures(self) -> tuple[str, ...]:
         """All of them."""
         return ("precision", "recall", "f1", "unlabelled", "senses", "semantic")
-
-    @property
-    def headline(self) -> str:
-        """`f1`."""
-        return "f1"
 
     def _shown(self) -> tuple[str, ...]:
         return ("f1", "unlabelled", "senses")
@@ -137,9 +128,7 @@ def _rates(counts: NDArray[Any]) -> dict[str, NDArray[np.float64]]:
     right, bare, found, wanted, senses, predicates = np.moveaxis(np.asarray(counts, np.float64), -1, 0)
     whole = np.maximum(found + wanted, 1)
     return {
-        "precision": right / np.maximum(found, 1),
-        "recall": right / np.maximum(wanted, 1),
-        "f1": 2 * right / whole,
+        **precision_recall(np.stack([right, found, wanted], axis=-1)),
         "unlabelled": 2 * bare / whole,
         "senses": senses / np.maximum(predicates, 1),
         "semantic": 2 * (right + senses) / np.maximum(found + wanted + 2 * predicates, 1),

@@ -16,7 +16,7 @@ from isogloss._version import __version__
 from isogloss.errors import ParameterError
 from isogloss.metrics._resampling import interval_of, resampled
 
-__all__ = ["Sample", "Score"]
+__all__ = ["F1Score", "Sample", "Score", "precision_recall"]
 
 
 @dataclass(frozen=True)
@@ -142,3 +142,44 @@ class Score(ABC):
         return f"{', '.join(parts)} | {self.signature}"
 
     __repr__ = __str__
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class F1Score(Score):
+    """Things that are to be found, such as names or brackets: precision, recall and F1, which stands for all.
+
+    Parameters
+    ----------
+    precision, recall, f1 : float
+    found : int
+        Things that were found, be they right or wrong.
+    """
+
+    precision: float
+    recall: float
+    f1: float
+    found: int
+
+    @property
+    def headline(self) -> str:
+        """`f1`."""
+        return "f1"
+
+    def _shown(self) -> tuple[str, ...]:
+        return ("f1", "precision", "recall")
+
+
+def precision_recall(counts: NDArray[Any]) -> dict[str, NDArray[np.float64]]:
+    """Precision, recall and F1 of counts[..., 3]: right, found and wanted. Where there is nothing, they are 0.
+
+    Examples
+    --------
+    >>> {name: round(float(rate), 2) for name, rate in precision_recall(np.array([1, 2, 4])).items()}
+    {'precision': 0.5, 'recall': 0.25, 'f1': 0.33}
+    """
+    right, found, wanted = np.moveaxis(np.asarray(counts, np.float64), -1, 0)
+    return {
+        "precision": right / np.maximum(found, 1),
+        "recall": right / np.maximum(wanted, 1),
+        "f1": 2 * right / np.maximum(found + wanted, 1),
+    }

@@ -20,12 +20,12 @@ from typing import Any, NamedTuple
 
 from isogloss.errors import ParameterError
 from isogloss.show._console import _BIDI_CONTROLS, _wrapped
-from isogloss.show._figure import _COLUMN, _FONT, _LINK, _MISSED, _WRONG
-from isogloss.show._measure import clip, display_width, printable, runs_right_to_left
+from isogloss.show._figure import _LINK, _MISSED, _WRONG
+from isogloss.show._measure import clip, printable, runs_right_to_left
+from isogloss.show._tree_svg import EDGE, LONGEST, SIZE, STYLE, Layout, closing, opening, text_width, word_texts
 
 __all__ = ["Bracketing", "constituents_svg", "constituents_terminal"]
 
-_LONGEST = 28
 Span = tuple[int, int, str]
 
 
@@ -189,26 +189,9 @@ def _rows(picture: Bracketing, node: int, before: str, alone: set[int], width: i
 
 # SVG -----------------------------------------------------------------------------------------------------------------
 
-_SIZE, _SMALL = 15, 12
+_SMALL = 12
 _STEP = 34
 _GAP = 18
-_EDGE = 12
-_STYLE = (
-    "<style>.isogloss-tree{color:#1d1f22;background:#fff}"
-    ".isogloss-tree text{paint-order:stroke;stroke:#fff;stroke-width:3px}"
-    "@media (prefers-color-scheme:dark){.isogloss-tree{color:#e9e9e6;background:#1c1f23}"
-    ".isogloss-tree text{stroke:#1c1f23}}</style>"
-)
-
-
-class _Layout(NamedTuple):
-    """Pixels: the middle of each word, and where trees begin above and below the words."""
-
-    middles: list[float]
-    width: float
-    height: float
-    above: float
-    below: float
 
 
 def constituents_svg(tree: Mapping[str, Any], *, standalone: bool = True) -> str:
@@ -225,50 +208,35 @@ def constituents_svg(tree: Mapping[str, Any], *, standalone: bool = True) -> str
     picture = Bracketing.of(tree)
     layout = _layout(picture)
     name = escape(", ".join(picture.caption()))
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" class="isogloss-tree" width="{layout.width:.0f}" '
-        f'height="{layout.height:.0f}" viewBox="0 0 {layout.width:.0f} {layout.height:.0f}" font-family="{_FONT}" '
-        f'font-size="{_SIZE}" fill="currentColor" aria-label="{name}">{_STYLE if standalone else ""}'
-    ]
+    parts = [opening(layout.width, layout.height, name, STYLE if standalone else "")]
     for word, x in enumerate(layout.middles):
-        shown, full = clip(picture.words[word], _LONGEST), picture.words[word]
-        title = f"<title>{escape(full)}</title>" if shown != full else ""
-        direction = ' direction="rtl"' if runs_right_to_left([full]) else ""
-        y = layout.above + _SIZE
-        parts.append(f'<text x="{x:.5g}" y="{y:.5g}" text-anchor="middle"{direction}>{escape(shown)}{title}</text>')
-        if tag := picture.tag(word):
-            parts.append(
-                f'<text x="{x:.5g}" y="{y + _SMALL + 4:.5g}" text-anchor="middle" font-size="{_SMALL}" '
-                f'fill-opacity="0.7">{escape(tag)}</text>'
-            )
+        parts += word_texts(picture.words[word], picture.tag(word), x, layout.above + SIZE, _SMALL)
     for number in range(len(picture.sides)):
         lines, texts = _drawn(picture, layout, number)
         parts += [*lines, *texts]
-    parts.append(
-        f'<text x="{_EDGE}" y="{layout.height - 8:.0f}" font-size="{_SMALL}" fill-opacity="0.7">{name}</text></svg>'
-    )
+    parts.append(closing(layout.height, name, _SMALL))
     return "".join(parts)
 
 
-def _layout(picture: Bracketing) -> _Layout:
+def _layout(picture: Bracketing) -> Layout:
     widths = [
-        max(_text_width(clip(word, _LONGEST), _SIZE), _text_width(picture.tag(k), _SMALL), 24)
+        max(text_width(clip(word, LONGEST), SIZE), text_width(picture.tag(k), _SMALL), 24)
         for k, word in enumerate(picture.words)
     ]
-    middles, at = [], float(_EDGE)
+    middles, at = [], float(EDGE)
     for own in widths:
         middles.append(at + own / 2)
         at += own + _GAP
-    width = max(at - _GAP + _EDGE, 2 * _EDGE + _text_width(", ".join(picture.caption()), _SMALL))
+    width = max(at - _GAP + EDGE, 2 * EDGE + text_width(", ".join(picture.caption()), _SMALL))
     if runs_right_to_left(picture.words):
         middles = [width - middle for middle in middles]
     heights = [_STEP * max(side.heights(), default=0) + _SMALL for side in picture.sides]
-    above = heights[0] + _EDGE
-    below = above + 2 * _SIZE + _SMALL
-    return _Layout(middles, width, below + (heights[1] if len(heights) > 1 else 0) + 30, above, below)
+    above = heights[0] + EDGE
+    below = above + 2 * SIZE + _SMALL
+    return Layout(middles, width, below + (heights[1] if len(heights) > 1 else 0) + 30, above, below)
 
 
-def _drawn(picture: Bracketing, layout: _Layout, number: int) -> tuple[list[str], list[str]]:
+def _drawn(picture: Bracketing, layout: Layout, number: int) -> tuple[list[str], list[str]]:
     """Lines and labels of one tree."""
     side, alone = picture.sides[number], picture.alone(number)
     base, sign = (layout.above, -1) if number == 0 else (layout.below, 1)
@@ -292,13 +260,9 @@ def _drawn(picture: Bracketing, layout: _Layout, number: int) -> tuple[list[str]
                 f'fill="none" stroke="{colour}" stroke-opacity="{opacity:.2f}" '
                 f'stroke-width="{2.4 if node in alone else 1.3}">{title}</path>'
             )
-        label = ("≠ " if node in alone else "") + (clip(side.labels[node], _LONGEST) or "( )")
+        label = ("≠ " if node in alone else "") + (clip(side.labels[node], LONGEST) or "( )")
         texts.append(
             f'<text x="{x:.5g}" y="{y + 4:.5g}" text-anchor="middle" font-size="{_SMALL}" '
             f'fill-opacity="{opacity:.2f}">{escape(label)}{title}</text>'
         )
     return lines, texts
-
-
-def _text_width(text: str, size: int) -> float:
-    return display_width(text) * size * _COLUMN

@@ -14,14 +14,15 @@ from typing import Any
 
 from isogloss.errors import ParameterError
 from isogloss.show._console import _wrapped
-from isogloss.show._figure import _COLUMN, _FONT, _LINK, _MISSED, _WRONG
-from isogloss.show._measure import clip, display_width, printable, runs_right_to_left
+from isogloss.show._figure import _LINK, _MISSED, _WRONG
+from isogloss.show._measure import clip, printable, runs_right_to_left
 from isogloss.show._tree_page import Figure, write_page_of
+from isogloss.show._tree_svg import EDGE, LONGEST, SIZE, closing, opening, text_width
 
 __all__ = ["names_page", "names_svg", "names_terminal"]
 
 Name = tuple[int, int, str]
-_LONGEST, _EDGE, _GAP, _SIZE, _SMALL, _ROW, _ARC = 28, 12, 8, 15, 11, 30, 26
+_GAP, _SMALL, _ROW, _ARC = 8, 11, 30, 26
 NOTE = "A line below words is a name, with its type; fainter ones are less sure, if that is known."
 
 
@@ -131,41 +132,33 @@ def names_svg(sentence: Mapping[str, Any], *, standalone: bool = True) -> str:
     """
     picture = _Picture.of(sentence)
     widths = _widths(picture)
-    lefts, at = [], float(_EDGE)
+    lefts, at = [], float(EDGE)
     for own in widths:
         lefts.append(at)
         at += own + _GAP
-    width = max(at - _GAP + _EDGE, 2 * _EDGE + _text_width(", ".join(picture.caption()), _SMALL))
+    width = max(at - _GAP + EDGE, 2 * EDGE + text_width(", ".join(picture.caption()), _SMALL))
     if runs_right_to_left(picture.words):
         lefts = [width - left - own for left, own in zip(lefts, widths, strict=True)]
-    top = _EDGE + _ARC * len(picture.relations)
-    height = top + _SIZE + _ROW * len(picture.sides) + 34
+    top = EDGE + _ARC * len(picture.relations)
+    height = top + SIZE + _ROW * len(picture.sides) + 34
     caption = escape(", ".join(picture.caption()))
     style = "<style>.isogloss-tree{color:#222;background:#fff}</style>" if standalone else ""
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" class="isogloss-tree" width="{width:.0f}" '
-        f'height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" font-family="{_FONT}" font-size="{_SIZE}" '
-        f'fill="currentColor" aria-label="{caption}">{style}'
-    ]
+    parts = [opening(width, height, caption, style)]
     for word, (left, own) in enumerate(zip(lefts, widths, strict=True)):
-        parts.append(
-            _text(left + own / 2, top + _SIZE, clip(picture.words[word], _LONGEST), _SIZE, picture.words[word])
-        )
+        parts.append(_text(left + own / 2, top + SIZE, clip(picture.words[word], LONGEST), SIZE, picture.words[word]))
     for side in range(len(picture.sides)):
-        parts += _lines(picture, side, lefts, widths, top + _SIZE + 8 + _ROW * side)
+        parts += _lines(picture, side, lefts, widths, top + SIZE + 8 + _ROW * side)
     parts += _arcs(picture, lefts, widths, top)
-    parts.append(
-        f'<text x="{_EDGE}" y="{height - 8:.0f}" font-size="{_SMALL}" fill-opacity="0.7">{caption}</text></svg>'
-    )
+    parts.append(closing(height, caption, _SMALL))
     return "".join(parts)
 
 
 def _widths(picture: _Picture) -> list[float]:
     """Pixels of each word: as wide as it is written, and names at least as wide as their types."""
-    widths = [max(_text_width(clip(word, _LONGEST), _SIZE), 10.0) for word in picture.words]
+    widths = [max(text_width(clip(word, LONGEST), SIZE), 10.0) for word in picture.words]
     for side in range(len(picture.sides)):
         for begin, end, kind in picture.sides[side]:
-            label = _text_width(clip(kind, _LONGEST), _SMALL) + 20
+            label = text_width(clip(kind, LONGEST), _SMALL) + 20
             missing = label - sum(widths[begin:end]) - _GAP * (end - begin - 1)
             if missing > 0:
                 widths[end - 1] += missing
@@ -187,7 +180,7 @@ def _lines(picture: _Picture, side: int, lefts: list[float], widths: list[float]
             f'stroke-opacity="{opacity:.2f}" stroke-width="{4 if name in alone else 3}">'
             f"<title>{escape(told)}</title></line>"
         )
-        label = ("≠ " if name in alone else "") + clip(kind, _LONGEST)
+        label = ("≠ " if name in alone else "") + clip(kind, LONGEST)
         yield _text((min(ends) + max(ends)) / 2, y + _SMALL + 3, label, _SMALL, told)
 
 
@@ -206,7 +199,7 @@ def _arcs(picture: _Picture, lefts: list[float], widths: list[float], top: float
             f'<path d="M{a:.5g} {top:.5g}V{y:.5g}H{b:.5g}V{top - 3:.5g}m-3 -5l3 5l3 -5" fill="none" stroke="{_LINK}" '
             f'stroke-width="1.4"><title>{escape(told)}</title></path>'
         )
-        yield _text((a + b) / 2, y - 3, clip(label, _LONGEST), _SMALL, told)
+        yield _text((a + b) / 2, y - 3, clip(label, LONGEST), _SMALL, told)
 
 
 def _text(x: float, y: float, shown: str, size: int, full: str) -> str:
@@ -214,10 +207,6 @@ def _text(x: float, y: float, shown: str, size: int, full: str) -> str:
     direction = ' direction="rtl"' if runs_right_to_left([shown]) else ""
     place = f'x="{x:.5g}" y="{y:.5g}" text-anchor="middle" font-size="{size}"{direction}'
     return f"<text {place}>{escape(shown)}{title}</text>"
-
-
-def _text_width(text: str, size: int) -> float:
-    return display_width(text) * size * _COLUMN
 
 
 def names_page(

@@ -15,22 +15,12 @@ from html import escape
 from typing import Any, NamedTuple
 
 from isogloss.errors import ParameterError
-from isogloss.show._figure import _FONT, _LINK, _WRONG
+from isogloss.show._figure import _LINK, _WRONG
 from isogloss.show._measure import clip, runs_right_to_left
 from isogloss.show._tree_page import Figure, write_page_of
 from isogloss.show._tree_picture import Picture, Side, place_arcs
-from isogloss.show.trees import (
-    _EDGE,
-    _GAP,
-    _LONGEST,
-    _SIZE,
-    _SMALL,
-    _STEP,
-    _STYLE,
-    _arc_path,
-    _text_width,
-    tree_terminal,
-)
+from isogloss.show._tree_svg import EDGE, LONGEST, SIZE, STYLE, closing, opening, text_width, word_texts
+from isogloss.show.trees import _GAP, _SMALL, _STEP, _arc_path, tree_terminal
 
 __all__ = ["projection_page", "projection_svg", "projection_terminal"]
 
@@ -174,26 +164,22 @@ def projection_svg(pair: Mapping[str, Any], *, standalone: bool = True) -> str:
     shown = _Shown.of(pair)
     above, below = _arcs_above(shown.source), _arcs_below(shown)
     rows = [_row(shown.source, above), _row(shown.target, below)]
-    width = max(*(row.width for row in rows), 2 * _EDGE + _text_width(shown.caption(), _SMALL))
+    width = max(*(row.width for row in rows), 2 * EDGE + text_width(shown.caption(), _SMALL))
     middles = [_placed(picture, row, width) for picture, row in zip((shown.source, shown.target), rows, strict=True)]
-    top = _EDGE + _STEP * (1 + max((level for _, _, level in above), default=0)) + _SMALL
-    words = (top + _SIZE + 2, top + 2 * _SIZE + _SMALL + 6 + _BETWEEN + _SIZE)
+    top = EDGE + _STEP * (1 + max((level for _, _, level in above), default=0)) + _SMALL
+    words = (top + SIZE + 2, top + 2 * SIZE + _SMALL + 6 + _BETWEEN + SIZE)
     base = words[1] + _SMALL + 14
     deepest = 1 + max((level for _, _, level in below), default=0)
     height = base + _STEP * deepest + _SMALL + 30
     name = escape(shown.caption())
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" class="isogloss-tree" width="{width:.0f}" '
-        f'height="{height:.0f}" viewBox="0 0 {width:.0f} {height:.0f}" font-family="{_FONT}" font-size="{_SIZE}" '
-        f'fill="currentColor" aria-label="{name}">{_STYLE if standalone else ""}'
-    ]
-    parts += _links(shown, middles, (words[0] + _SMALL + 8, words[1] - _SIZE))
+    parts = [opening(width, height, name, STYLE if standalone else "")]
+    parts += _links(shown, middles, (words[0] + _SMALL + 8, words[1] - SIZE))
     for picture, places, y in zip((shown.source, shown.target), middles, words, strict=True):
         parts += _words(picture, places, y)
     parts += _tree(shown.source, middles[0], above, top, -1)
     parts += _carried(shown, middles[1], below, base)
     parts += _tree(shown.target, middles[1], below, base, 1)
-    parts.append(f'<text x="{_EDGE}" y="{height - 8:.0f}" font-size="{_SMALL}" fill-opacity="0.7">{name}</text></svg>')
+    parts.append(closing(height, name, _SMALL))
     return "".join(parts)
 
 
@@ -216,14 +202,14 @@ def _row(picture: Picture, levels: Levels) -> _Row:
     side = picture.sides[0]
     halves = []
     for word, (text, tag) in enumerate(zip(picture.words, picture.tags, strict=True)):
-        wide = max(_text_width(clip(text, _LONGEST), _SIZE), _text_width(tag, _SMALL))
+        wide = max(text_width(clip(text, LONGEST), SIZE), text_width(tag, _SMALL))
         short = any(level == 1 and word in (low, high) for low, high, level in levels)
-        halves.append(max(wide, (_text_width(side.labels[word], _SMALL) + 12) * 0.6 if short else 0.0) / 2)
-    at, middles = float(_EDGE), []
+        halves.append(max(wide, (text_width(side.labels[word], _SMALL) + 12) * 0.6 if short else 0.0) / 2)
+    at, middles = float(EDGE), []
     for half in halves:
         middles.append(at + half)
         at += 2 * half + _GAP
-    return _Row(middles, at - _GAP + _EDGE if middles else 2.0 * _EDGE)
+    return _Row(middles, at - _GAP + EDGE if middles else 2.0 * EDGE)
 
 
 def _placed(picture: Picture, row: _Row, width: float) -> list[float]:
@@ -235,13 +221,7 @@ def _placed(picture: Picture, row: _Row, width: float) -> list[float]:
 
 def _words(picture: Picture, middles: Sequence[float], y: float) -> Iterator[str]:
     for word, tag, x in zip(picture.words, picture.tags, middles, strict=True):
-        shown = clip(word, _LONGEST)
-        title = f"<title>{escape(word)}</title>" if shown != word else ""
-        direction = ' direction="rtl"' if runs_right_to_left([word]) else ""
-        yield f'<text x="{x:.5g}" y="{y:.5g}" text-anchor="middle"{direction}>{escape(shown)}{title}</text>'
-        if tag:
-            small = f'text-anchor="middle" font-size="{_SMALL}" fill-opacity="0.7"'
-            yield f'<text x="{x:.5g}" y="{y + _SMALL + 4:.5g}" {small}>{escape(tag)}</text>'
+        yield from word_texts(word, tag, x, y, _SMALL)
 
 
 def _links(shown: _Shown, middles: Sequence[Sequence[float]], ends: tuple[float, float]) -> Iterator[str]:
@@ -290,7 +270,7 @@ def _tree(picture: Picture, middles: Sequence[float], levels: Levels, base: floa
         if side.labels[word]:
             x = middles[word] if head == 0 else (middles[head - 1] + middles[word]) / 2
             y = base + sign * _STEP * level + (-4 if sign < 0 else _SMALL + 2)
-            label = escape(clip(side.labels[word], _LONGEST))
+            label = escape(clip(side.labels[word], LONGEST))
             notes.append(
                 f'<text class="link" x="{x:.5g}" y="{y:.5g}" text-anchor="middle" font-size="{_SMALL}">{label}</text>'
             )

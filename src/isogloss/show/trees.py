@@ -19,14 +19,15 @@ from typing import Any, NamedTuple
 
 from isogloss.errors import ParameterError
 from isogloss.show._console import _embedded, _wrapped
-from isogloss.show._figure import _COLUMN, _FONT, _LINK, _MISSED, _WRONG
+from isogloss.show._figure import _LINK, _MISSED, _WRONG
 from isogloss.show._measure import clip, display_width, runs_right_to_left
 from isogloss.show._tree_picture import Arc, Picture, Side
+from isogloss.show._tree_svg import EDGE, LONGEST, SIZE, STYLE, Layout, closing, opening, text_width, word_texts
 
 __all__ = ["tree_svg", "tree_terminal"]
 
 _WIDE_LEVELS = 12  # more levels of arcs than this are drawn one column each
-_LONGEST = 28
+
 _UP, _DOWN, _WORD, _AWAY = 1, 2, 4, 8  # where lines leave a cell: towards the word, and away from it
 _BOXES = {
     0: " ",
@@ -181,26 +182,9 @@ def _aligned(column: Sequence[str], side: str = "left") -> list[str]:
 
 # SVG -----------------------------------------------------------------------------------------------------------------
 
-_SIZE, _SMALL = 15, 11  # font sizes of words and of labels, in pixels
+_SMALL = 11  # font size of labels, in pixels
 _STEP = 24  # between levels of arcs
 _GAP = 18  # between words, at least
-_EDGE = 12
-_STYLE = (  # text has a rim of the background, so that lines behind it do not strike it through
-    "<style>.isogloss-tree{color:#1d1f22;background:#fff}"
-    ".isogloss-tree text{paint-order:stroke;stroke:#fff;stroke-width:3px}"
-    "@media (prefers-color-scheme:dark){.isogloss-tree{color:#e9e9e6;background:#1c1f23}"
-    ".isogloss-tree text{stroke:#1c1f23}}</style>"
-)
-
-
-class _Layout(NamedTuple):
-    """Pixels: where the middle of each word is, and where its arcs begin above (and, of a second tree, below)."""
-
-    middles: list[float]
-    width: float
-    height: float
-    above: float
-    below: float
 
 
 def tree_svg(tree: Mapping[str, Any], *, standalone: bool = True) -> str:
@@ -225,19 +209,12 @@ def tree_svg(tree: Mapping[str, Any], *, standalone: bool = True) -> str:
     picture = Picture.of(tree)
     layout = _layout(picture)
     name = escape(", ".join(picture.caption()))
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" role="img" class="isogloss-tree" width="{layout.width:.0f}" '
-        f'height="{layout.height:.0f}" viewBox="0 0 {layout.width:.0f} {layout.height:.0f}" font-family="{_FONT}" '
-        f'font-size="{_SIZE}" fill="currentColor" aria-label="{name}">'
-        f"{_STYLE if standalone else ''}"
-    ]
+    parts = [opening(layout.width, layout.height, name, STYLE if standalone else "")]
     parts += _labels(picture, layout)
     links = [link for number in range(len(picture.sides)) for link in _links(picture, layout, number)]
     parts += [line for line, _ in links]
     parts += [note for _, note in links]  # after all lines, so that none goes through a label
-    parts.append(
-        f'<text x="{_EDGE}" y="{layout.height - 8:.0f}" font-size="{_SMALL}" fill-opacity="0.7">{name}</text></svg>'
-    )
+    parts.append(closing(layout.height, name, _SMALL))
     return "".join(parts)
 
 
@@ -247,16 +224,16 @@ def _needs(picture: Picture) -> Iterator[tuple[int, int, float]]:
         yield left, left + 1, (first + second) / 2 + _GAP
     for side in picture.sides:
         for arc in sorted(side.arcs(), key=lambda arc: arc.level):
-            yield *arc.span, _text_width(_note(picture, side, arc.word), _SMALL) + 20
+            yield *arc.span, text_width(_note(picture, side, arc.word), _SMALL) + 20
 
 
 def _widths(picture: Picture) -> list[float]:
     """Of each word with the tag below it."""
-    words = (_text_width(clip(word, _LONGEST), _SIZE) for word in picture.words)
-    return [max(width, _text_width(tag, _SMALL)) for width, tag in zip(words, picture.tags, strict=True)]
+    words = (text_width(clip(word, LONGEST), SIZE) for word in picture.words)
+    return [max(width, text_width(tag, _SMALL)) for width, tag in zip(words, picture.tags, strict=True)]
 
 
-def _layout(picture: Picture) -> _Layout:
+def _layout(picture: Picture) -> Layout:
     import numpy as np  # only here: importing it takes longer than to draw a tree
 
     n = len(picture.words)
@@ -266,17 +243,17 @@ def _layout(picture: Picture) -> _Layout:
         if missing > 0:  # spread what is missing over the words between
             steps[first:last] += missing / (last - first)
     half = [width / 2 for width in _widths(picture)]
-    reach = [_text_width(_note(picture, side, k), _SMALL) / 2 for side in picture.sides for k in (0, n - 1) if n]
-    edge = _EDGE + max([*half[:1], *half[-1:], *reach], default=0)
+    reach = [text_width(_note(picture, side, k), _SMALL) / 2 for side in picture.sides for k in (0, n - 1) if n]
+    edge = EDGE + max([*half[:1], *half[-1:], *reach], default=0)
     middles = [edge, *(edge + np.cumsum(steps)).tolist()]
-    width = max(middles[-1] + edge, 2 * _EDGE + _text_width(", ".join(picture.caption()), _SMALL))
+    width = max(middles[-1] + edge, 2 * EDGE + text_width(", ".join(picture.caption()), _SMALL))
     if runs_right_to_left(picture.words):
         middles = [width - middle for middle in middles]
     heights = [_height(side) for side in picture.sides]
-    above = heights[0] + _EDGE
-    below = above + 2 * _SIZE + (_SMALL + 4 if any(picture.tags) else 0)
+    above = heights[0] + EDGE
+    below = above + 2 * SIZE + (_SMALL + 4 if any(picture.tags) else 0)
     bottom = below + (heights[1] if len(heights) > 1 else 0)
-    return _Layout(middles[:n], width, bottom + 28, above, below)
+    return Layout(middles[:n], width, bottom + 28, above, below)
 
 
 def _height(side: Side) -> float:
@@ -284,21 +261,12 @@ def _height(side: Side) -> float:
     return _STEP * (levels + (1 if 0 in side.heads else 0)) + _SMALL + 6
 
 
-def _labels(picture: Picture, layout: _Layout) -> Iterator[str]:
+def _labels(picture: Picture, layout: Layout) -> Iterator[str]:
     for word, tag, x in zip(picture.words, picture.tags, layout.middles, strict=True):
-        y = layout.above + _SIZE + 2
-        shown, full = clip(word, _LONGEST), word
-        title = f"<title>{escape(full)}</title>" if shown != full else ""
-        direction = ' direction="rtl"' if runs_right_to_left([word]) else ""
-        yield f'<text x="{x:.5g}" y="{y:.5g}" text-anchor="middle"{direction}>{escape(shown)}{title}</text>'
-        if tag:
-            yield (
-                f'<text x="{x:.5g}" y="{y + _SMALL + 4:.5g}" text-anchor="middle" font-size="{_SMALL}" '
-                f'fill-opacity="0.7">{escape(tag)}</text>'
-            )
+        yield from word_texts(word, tag, x, layout.above + SIZE + 2, _SMALL)
 
 
-def _links(picture: Picture, layout: _Layout, number: int) -> Iterator[tuple[str, str]]:
+def _links(picture: Picture, layout: Layout, number: int) -> Iterator[tuple[str, str]]:
     """The arcs and the root of one tree, and what stands at them: above the words, or below them."""
     side = picture.sides[number]
     base, sign = (layout.above, -1) if number == 0 else (layout.below, 1)
@@ -363,10 +331,6 @@ def _note(picture: Picture, side: Side, word: int) -> str:
     """What stands at a link: label and confidence in percent."""
     sure = side.confidence[word]
     parts = ["≠"] if picture.differs(word) in ("head", "label") else []
-    parts += [clip(side.labels[word], _LONGEST)] if side.labels[word] else []
+    parts += [clip(side.labels[word], LONGEST)] if side.labels[word] else []
     parts += [] if sure is None else [f"{100 * sure:.0f}%"]
     return " ".join(parts)
-
-
-def _text_width(text: str, size: int) -> float:
-    return display_width(text) * size * _COLUMN

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isogloss import store
+from isogloss.engine.shards import shards
 from isogloss.features import Hashed, Index, Templates
 from isogloss.features.table import KEYS
 from isogloss.layout import Layout, Numbers, Strings, check, collect
@@ -51,13 +52,8 @@ class FittedPairs:
     def batches(self, problem: Problem, at_most_one: bool) -> Iterator[HiddenTrees]:
         """Distributions of all sentences, some at a time."""
         model = CoupledModel(self.features, problem, at_most_one=at_most_one)
-        ends = np.cumsum(problem.couplings.sizes(problem.tree, self.features.n_labels))
-        start = 0
-        while start < len(problem):
-            before = int(ends[start - 1]) if start else 0
-            stop = max(start + 1, int(np.searchsorted(ends, before + PIECE, side="right")))
-            yield model.batch(self.weights, np.arange(start, stop))
-            start = stop
+        for piece in shards(problem.couplings.sizes(problem.tree, self.features.n_labels), limit=PIECE):
+            yield model.batch(self.weights, np.arange(*piece))
 
     def posteriors(self, problem: Problem, at_most_one: bool) -> Iterator[tuple[Array, Array]]:
         """Of the pairs of each sentence, float64[n_pairs], and of their labels, float64[n_pairs, n_labels]."""

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isogloss.data.constituents import Constituents
+from isogloss.engine.shards import shards
 from isogloss.structures.span_tree import SpanTrees
 from isogloss.structures.spans import span_number
 from isogloss.tasks.parse.constituency.fitted import FittedSpans
@@ -44,18 +45,15 @@ class Choosing(NamedTuple):
 
 def distributions(seen: Seen, learnt: FittedSpans, share: float = 0.0) -> Iterator[Any]:
     """Distributions over the trees of all sentences, or their pieces, some at a time."""
-    codes, offsets = seen.codes, cut(seen.codes.offsets)
+    offsets = cut(seen.codes.offsets)
     lengths = np.diff(offsets)
-    spans = np.cumsum(lengths * (lengths + 1) // 2)
     words = [word for sentence in seen.words for word in sentence]
     tags = [tag for sentence in seen.tags for tag in sentence] if seen.gold else None
-    start, piece = 0, PIECE if learnt.grammar is None else PIECE // 4
-    while start < len(lengths):
-        before = int(spans[start - 1]) if start else 0
-        stop = max(start + 1, int(np.searchsorted(spans, before + piece, side="right")))
+    limit = PIECE if learnt.grammar is None else PIECE // 4
+    for start, stop in shards(lengths * (lengths + 1) // 2, limit=limit):
         found: Any = None
         if learnt.features.templates:
-            some = codes.part(offsets[start : stop + 1])
+            some = seen.codes.part(offsets[start : stop + 1])
             parts = span_parts(some)
             kept = None if learnt.filter is None else learnt.filter.kept(some, parts)
             found = model_of(learnt.features, some, parts, kept).batch(learnt.weights, np.arange(stop - start))
@@ -67,7 +65,6 @@ def distributions(seen: Seen, learnt: FittedSpans, share: float = 0.0) -> Iterat
             own = learnt.grammar.posteriors([words[a:b] for a, b in bounds], given, within=within)
             found = own if beside is None else own.mixed(beside, share)
         yield found
-        start = stop
 
 
 def parsed(seen: Seen, learnt: FittedSpans, how: Choosing, name: str, confidence: bool = False) -> Constituents:

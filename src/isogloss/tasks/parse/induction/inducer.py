@@ -15,6 +15,7 @@ from isogloss.data.formats import as_gold, as_treebank
 from isogloss.data.reading import Reading, check_reading
 from isogloss.data.treebank import Treebank
 from isogloss.data.vocabulary import Vocabulary
+from isogloss.engine.shards import shards
 from isogloss.engine.threads import using_threads
 from isogloss.errors import ParameterError, TreebankError, UsageError
 from isogloss.layout import Strings, vector
@@ -401,13 +402,8 @@ class GrammarInducer(InductionOptions):
         """Words, by their numbers in the treebank, and the distributions over their trees, some at a time."""
         grammar = self._learnt.smoothed(self.smoothing)
         text = TagText(seen.text.tags, offsets, seen.text.n_tags)
-        ends = np.cumsum(text.sizes**2)
-        first = 0
-        while first < len(text):
-            most = (ends[first - 1] if first else 0) + PIECE
-            last = max(first + 1, int(np.searchsorted(ends, most, side="right")))
+        for first, last in shards(text.sizes**2, limit=PIECE):
             yield seen.words[offsets[first] : offsets[last]], grammar.trees(text.part(first, last))
-            first = last
 
     def _among_all(
         self, given: Treebank, seen: Material, pieces: NDArray[np.int64], heads: NDArray[np.int32]
