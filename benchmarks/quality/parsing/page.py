@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import mean
 
 from benchmarks import rows
-from benchmarks.quality.parsing import paired, run, search, sections, speed, verdicts
+from benchmarks.quality.parsing import paired, run, search, sections, speed, steps, verdicts
 from benchmarks.quality.parsing.models import Model
 from benchmarks.quality.parsing.studies import (
     CROSSING,
@@ -44,6 +44,11 @@ ABOUT_SPEED = f"""\
 The test part of en-ewt (2,077 sentences), gold tags, from CoNLL-U to CoNLL-U on two threads, the best of three. *Whole
 command* is one text with all that it takes to start; *running* is the rate of {speed.TIMES - 1} more texts of the same
 size.
+"""
+ABOUT_STEPS = f"""\
+Where the time of order 1 goes once it is started, on one thread (a parser that learnt from {steps.SENTENCES:,}
+sentences; `python -m benchmarks.quality.parsing.steps`). *One by one*: candidate links as they were found before, with
+the same result.
 """
 
 
@@ -283,4 +288,16 @@ def _speeds(found: list[rows.Row]) -> str:
                     f"| {float(row['parse_mb']):.0f} | {learning} | {float(row['train_mb']):.0f} |"
                 )
     used = [("", f"{row['model']} {row['options']}".strip(), row) for row in found]
-    return "\n".join([*lines, "", rows.commits(used)])
+    return "\n".join([*lines, "", rows.commits(used), *_steps()])
+
+
+def _steps() -> list[str]:
+    """CPU seconds of the steps of parsing, if they were measured."""
+    found = steps.results().read()
+    if not found:
+        return []
+    lines = ["", ABOUT_STEPS, "| treebank | step | CPU s | sentences/s |", "|---|---|---|---|"]
+    for row in found:
+        cells = f"{float(row['cpu_seconds']):.3f} | {float(row['per_second']):,.0f}"
+        lines.append(f"| {row['data']} | {row['step']} | {cells} |")
+    return [*lines, "", rows.commits((row["step"], row["data"], row) for row in found)]
