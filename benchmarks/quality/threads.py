@@ -2,7 +2,7 @@
 
 python -m benchmarks.quality.threads                   all rows that are missing
 python -m benchmarks.quality.threads --part draws      some of draws, planted, speed, kdpp
-python -m benchmarks.quality.threads --part draws --only "k-means|LDA"        some systems, or seeds of planted, with | between
+python -m benchmarks.quality.threads --part draws --only "k-means|LDA"     some systems, or seeds of planted
 python -m benchmarks.quality.threads --again           replace rows that are there
 python -m benchmarks.quality.threads --table           run nothing: write the tables of docs/threads.md
 python -m benchmarks.quality.threads --choose          papers before 2006 only: what options were chosen on
