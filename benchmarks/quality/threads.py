@@ -2,6 +2,7 @@
 
 python -m benchmarks.quality.threads                   all rows that are missing
 python -m benchmarks.quality.threads --part draws      some of draws, planted, speed, kdpp
+python -m benchmarks.quality.threads --part draws --only "k-means|LDA"     some systems, or seeds of planted
 python -m benchmarks.quality.threads --again           replace rows that are there
 python -m benchmarks.quality.threads --table           run nothing: write the tables of docs/threads.md
 python -m benchmarks.quality.threads --choose          papers before 2006 only: what options were chosen on
@@ -48,7 +49,8 @@ from isogloss.structures import Dpp
 from isogloss.tasks.documents.thread_graph import word_vectors
 from isogloss.tasks.documents.threads import Threads
 
-K, LENGTH, DRAWS, LDA_SEEDS, PLANTED_SEEDS = 5, 8, 100, 20, 10
+K, LENGTH, DRAWS, BEST, K_MEANS_SEEDS, LDA_SEEDS = 5, 8, 100, 20, 30, 10
+PLANTED_SEEDS = range(6)
 PARTS = ("draws", "planted", "speed", "kdpp")
 COLUMNS = (
     "date", "machine", "version", "commit", "command", "part", "data", "system", "setting", "draws", "inside",
@@ -210,22 +212,26 @@ def timed(make: Callable[[], Iterable[list[tuple[int, ...]]]]) -> tuple[Sets, fl
     return list(make()), time.process_time() - began
 
 
-def draws() -> Iterable[dict[str, object]]:
+SYSTEMS = ("k-SDPP", "k-SDPP, best of 20", "independent", "k-SDPP, similar documents", "k-means", "LDA")
+
+
+def draws(system: str) -> dict[str, object]:
     documents = papers()
-    vectors = word_vectors(documents)
-    model = Threads(K, LENGTH).fit(documents)
-    rng = np.random.default_rng(0)
+    vectors, rng = word_vectors(documents), np.random.default_rng(0)
+    if system == "LDA":
+        return drawn_row(system, vectors, *lda(documents))
+    if system == "k-means":
+        return drawn_row(
+            system, vectors, *timed(lambda: (k_means(documents, vectors, seed) for seed in range(K_MEANS_SEEDS)))
+        )
+    model = Threads(K, LENGTH, links="similar" if "similar" in system else "given").fit(documents)
     model.sample(rng)  # kernels are compiled
-    yield drawn_row("k-SDPP", vectors, *timed(lambda: (list(model.sample(rng).threads) for _ in range(DRAWS))))
-    best = timed(lambda: (list(model.predict([seed])[0].threads) for seed in range(DRAWS)))
-    yield drawn_row("k-SDPP, best of 20", vectors, *best)
-    alone = timed(lambda: (list(model.independent(rng).threads) for _ in range(DRAWS)))
-    yield drawn_row("independent", vectors, *alone)
-    similar = Threads(K, LENGTH, links="similar").fit(documents)
-    followed = timed(lambda: (list(similar.sample(rng).threads) for _ in range(DRAWS)))
-    yield drawn_row("k-SDPP, similar documents", vectors, *followed)
-    yield drawn_row("k-means", vectors, *timed(lambda: (k_means(documents, vectors, seed) for seed in range(DRAWS))))
-    yield drawn_row("LDA", vectors, *lda(documents))
+    if "best" in system:
+        return drawn_row(
+            system, vectors, *timed(lambda: (list(model.predict([seed])[0].threads) for seed in range(BEST)))
+        )
+    draw = model.independent if system == "independent" else model.sample
+    return drawn_row(system, vectors, *timed(lambda: (list(draw(rng).threads) for _ in range(DRAWS))))
 
 
 def with_stories(documents: Documents, rng: np.random.Generator) -> tuple[Documents, np.ndarray]:
@@ -259,22 +265,19 @@ def with_stories(documents: Documents, rng: np.random.Generator) -> tuple[Docume
     return made, np.concatenate([np.full(len(documents), -1), np.repeat(np.arange(K), LENGTH)])
 
 
-def planted() -> Iterable[dict[str, object]]:
-    documents = papers()
-    found: dict[str, list[tuple[float, float]]] = {}
-    for seed in range(PLANTED_SEEDS):
-        rng = np.random.default_rng(seed)
-        with_them, story = with_stories(documents, rng)
-        model = Threads(K, 6, seed=seed).fit(with_them)
-        systems = {"k-SDPP": model.sample, "independent": model.independent}
-        for name, draw in systems.items():
-            for _ in range(10):
-                found.setdefault(name, []).append(told(draw(rng).threads, story))
-        for one in range(2):
-            found.setdefault("k-SDPP, best of 20", []).append(told(model.predict([one])[0].threads, story))
-    for name, values in found.items():
-        within, covered = np.mean(values, axis=0)
-        yield row_of("planted", name, draws=len(values), within=100 * float(within), covered=float(covered))
+def planted(seed: int) -> Iterable[dict[str, object]]:
+    rng = np.random.default_rng(seed)
+    documents, story = with_stories(papers(), rng)
+    model = Threads(K, 6, seed=seed).fit(documents)
+    found = {
+        "k-SDPP": [model.sample(rng) for _ in range(20)],
+        "k-SDPP, best of 20": model.predict(range(5)),
+        "independent": [model.independent(rng) for _ in range(20)],
+    }
+    for name, sets in found.items():
+        within, covered = np.mean([told(one.threads, story) for one in sets], axis=0)
+        more = {"within": 100 * float(within), "covered": float(covered)}
+        yield row_of("planted", name, f"seed {seed}", draws=len(sets), **more)
 
 
 def told(threads: Iterable[tuple[int, ...]], story: np.ndarray) -> tuple[float, float]:
@@ -359,7 +362,7 @@ def table() -> None:
     page, found = Path("docs/threads.md"), results()
     lines = ["| threads | inside | between | CPU s a set |", "|---|---|---|---|"]
     used = []
-    for row in found.find(part="draws"):
+    for row in sorted(found.find(part="draws"), key=lambda row: SYSTEMS.index(row["system"])):
         used.append(("", row["system"], row))
         spans = [
             f"{float(row[name]):.1f} [{float(row[f'{name}_low']):.1f}, {float(row[f'{name}_high']):.1f}]"
@@ -370,9 +373,11 @@ def table() -> None:
         )
     rows.fill(page, "draws", "\n".join([*lines, "", rows.commits(used)]))
     lines, used = ["| threads | within one story, % | stories covered, of 5 |", "|---|---|---|"], []
-    for row in found.find(part="planted"):
-        used.append(("", row["system"], row))
-        lines.append(f"| {row['system']} | {float(row['within']):.1f} | {float(row['covered']):.2f} |")
+    for system in dict.fromkeys(row["system"] for row in found.find(part="planted")):
+        seeds = found.find(part="planted", system=system)
+        used += [("", system, row) for row in seeds]
+        within, covered = (np.mean([float(row[name]) for row in seeds]) for name in ("within", "covered"))
+        lines.append(f"| {system} ({len(seeds)} seeds of {seeds[0]['draws']}) | {within:.1f} | {covered:.2f} |")
     rows.fill(page, "planted", "\n".join([*lines, "", rows.commits(used)]))
     lines, used = ["| what | seconds | CPU seconds | peak memory, MB |", "|---|---|---|---|"], []
     for row in found.find(part="speed"):
@@ -393,20 +398,25 @@ def table() -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--part", default=",".join(PARTS))
+    parser.add_argument("--only", help="systems of draws, or seeds of planted, separated by |")
     for flag in ("--again", "--table", "--choose"):
         parser.add_argument(flag, action="store_true")
     given = parser.parse_args()
     if given.choose:
         choose()
         return
-    making: dict[str, Callable[[], Iterable[dict[str, object]]]] = {
-        "draws": draws, "planted": planted, "speed": speed, "kdpp": kdpp,
-    }  # fmt: skip
-    if not given.table:
-        for part in given.part.split(","):
-            if given.again or not results().has(part=part):
-                for row in making[part]():
-                    results().put([row])
+    only = given.only.split("|") if given.only else None
+    for part in () if given.table else given.part.split(","):
+        if part == "draws":
+            for system in only or SYSTEMS:
+                if given.again or not results().has(part=part, system=system):
+                    results().put([draws(system)])
+        elif part == "planted":
+            for seed in map(int, only) if only else PLANTED_SEEDS:
+                if given.again or not results().has(part=part, setting=f"seed {seed}"):
+                    results().put(planted(seed))
+        elif given.again or not results().has(part=part):
+            results().put(speed() if part == "speed" else kdpp())
     table()
 
 
