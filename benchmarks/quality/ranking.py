@@ -332,6 +332,7 @@ SYSTEMS: dict[str, dict[str, Any]] = {
     "IR+DIC": {"features": (*IR, "dic")},
     "IR+DIC+RATIO": {"features": (*IR, "dic", "ratio")},
     "IR+DIC+RATIO+MT": {"features": ALL},
+    "IR+DIC+RATIO, two others": {"features": (*IR, "dic", "ratio"), "constraints": 2},
     "IR+DIC+RATIO+MT, best others": {"features": ALL, "choose": "grades"},
     "IR+DIC+RATIO+MT, random others": {"features": ALL, "choose": "given"},
 }
