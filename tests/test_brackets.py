@@ -220,6 +220,24 @@ def test_scores_of_any_size(n, spread, arity, rooted):
     assert best <= dist.log_partition() <= best + log(n_labelled(n, 2, arity, rooted))
 
 
+@KINDS
+def test_a_few_large_scores_do_not_drown_the_rest(arity, rooted):
+    """Sums that were scaled down for one large weight, and lost small ones, must not be scaled up again."""
+    rng = np.random.default_rng(11)
+    for n in (4, 5, 6) if rooted else (4,):
+        spans = all_spans(n)
+        for _ in range(40):
+            scores = rng.normal(0, 30, len(spans))
+            scores[rng.integers(n, len(spans) - 1)] += rng.choice([250.0, 550.0])
+            if rooted:
+                dist, truth = Brackets(scores, arity=arity), brute_force_brackets(scores, binary=arity == "binary")
+            else:
+                dist = SpanTree(scores[:, None], rooted=False)
+                truth = brute_force_spans(scores[:, None], binary=False, rooted=False)
+            assert dist.log_partition() == pytest.approx(truth.log_partition)
+            np.testing.assert_allclose(np.ravel(dist.marginals()), np.ravel(truth.marginals), atol=1e-9)
+
+
 @pytest.mark.parametrize("push", [-1e4, -710.0, -690.0, -300.0, 300.0, 690.0, 710.0, 1e4])
 def test_weights_at_the_ends_of_plain_probabilities(push):
     for arity in ("binary", "any"):

@@ -212,16 +212,21 @@ def test_what_does_not_fit_is_refused():
 # --- belief propagation ------------------------------------------------------------------------------------------
 
 
-def as_graph(scores, n, n_pairs, n_labels, links, projective):
+def as_graph(scores, n, n_pairs, n_labels, links, tree):
     """The same as variables and factors: links under a tree, pairs with a label or none, and soft NANDs."""
     graph, first = FactorGraph(), n_pairs * (1 + n_labels)
     pairs = graph.multinomial(n_pairs, n_labels + 1, name="pairs")  # the last value is none
     weights = np.zeros((n_pairs, n_labels + 1))
     weights[:, :-1] = scores[:n_pairs, None] + scores[n_pairs:first].reshape(n_pairs, n_labels)
     graph.unary(pairs, weights)
-    hidden = graph.links(n)
-    graph.unary(hidden, scores[first + len(links) :].reshape(n + 1, n + 1))
-    graph.tree(hidden, projective=projective, single_root=True)
+    if tree == "brackets":
+        hidden = graph.spans(n)
+        graph.unary(hidden, scores[first + len(links) :])
+        graph.brackets(hidden)
+    else:
+        hidden = graph.links(n)
+        graph.unary(hidden, scores[first + len(links) :].reshape(n + 1, n + 1))
+        graph.tree(hidden, projective=tree == "projective", single_root=True)
     for c, (p, cell) in enumerate(links):
         table = np.zeros((1, n_labels + 1, 2))
         table[0, :-1, 1] = scores[first + c]
@@ -229,12 +234,16 @@ def as_graph(scores, n, n_pairs, n_labels, links, projective):
     return graph, pairs, hidden
 
 
-@pytest.mark.parametrize("tree", ["projective", "spanning"])
+@pytest.mark.parametrize("tree", ["projective", "spanning", "brackets"])
 def test_the_closed_form_equals_belief_propagation_without_cycles(tree):
     n, n_pairs, n_labels = 5, 4, 2
     links = [(p, link_number(p + 1, p + 2, n)) for p in range(3)] + [(3, link_number(5, 1, n))]
-    scores = np.random.default_rng(3).normal(0, 1.5, n_pairs * (1 + n_labels) + len(links) + (n + 1) ** 2)
-    graph, pairs, hidden = as_graph(scores, n, n_pairs, n_labels, links, tree == "projective")
+    cells = (n + 1) ** 2
+    if tree == "brackets":
+        links = [(p, span_number(p, p + 2, n)) for p in range(3)] + [(3, span_number(1, 4, n))]
+        cells = n * (n + 1) // 2
+    scores = np.random.default_rng(3).normal(0, 1.5, n_pairs * (1 + n_labels) + len(links) + cells)
+    graph, pairs, hidden = as_graph(scores, n, n_pairs, n_labels, links, tree)
     assert graph.exact
     dist, beliefs = made(scores, n, n_pairs, n_labels, links, tree=tree), graph.run()
     assert dist.log_partition() == pytest.approx(beliefs.log_partition(), abs=1e-7)
@@ -242,7 +251,7 @@ def test_the_closed_form_equals_belief_propagation_without_cycles(tree):
     np.testing.assert_allclose(1 - mine[:n_pairs], beliefs.probabilities(pairs)[:, -1], atol=1e-7)
     labels = mine[n_pairs : n_pairs * (1 + n_labels)].reshape(n_pairs, n_labels)
     np.testing.assert_allclose(labels, beliefs.probabilities(pairs)[:, :-1], atol=1e-7)
-    found = mine[-((n + 1) ** 2) :].reshape(n + 1, n + 1)
+    found = mine[-cells:].reshape(hidden.shape)
     np.testing.assert_allclose(found, beliefs.probabilities(hidden), atol=1e-7)
     seen = graph.given(pairs, [0, n_labels, 1, n_labels])
     agreeing = dist.batch.given([[0, NO_PAIR, 1, NO_PAIR]])

@@ -148,6 +148,29 @@ class Grammar:
                 ) from finding
         return vector
 
+    def part(self, symbols: ArrayLike) -> tuple[Grammar, Ints]:
+        """The rules among some symbols, which are numbered anew in their order; and what numbers these rules have here.
+
+        Parameters
+        ----------
+        symbols : int64[n]
+            Ascending.
+
+        Examples
+        --------
+        >>> grammar = Grammar(3, [[0, 1, 1], [0, 2, 2], [2, 2, 0]], [[0, 1], [2, 0]])
+        >>> some, numbers = grammar.part([0, 2])
+        >>> some.binary.tolist(), some.unary.tolist(), numbers.tolist()
+        ([[0, 1, 1], [1, 1, 0]], [[1, 0]], [1, 2, 4])
+        """
+        chosen = np.asarray(symbols, np.int64)
+        fresh = np.full(self.n_symbols, -1, np.int64)
+        fresh[chosen] = np.arange(len(chosen))
+        binary, unary = fresh[self.binary], fresh[self.unary]
+        kept = [np.flatnonzero((rules >= 0).all(axis=1)) for rules in (binary, unary)]
+        numbers = np.concatenate([kept[0], kept[1] + len(self.binary)])
+        return Grammar(len(chosen), binary[kept[0]], unary[kept[1]]), numbers
+
     @cached_property
     def _sorted(self) -> _Sorted:
         """Rules by their right-hand sides, for sums, and by their left-hand sides."""

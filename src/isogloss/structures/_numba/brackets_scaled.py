@@ -7,9 +7,10 @@ words is then multiplied by this power so many times, without rounding.
 
 When do numbers fit? A product that underflows is wrong by at most 5e-324, and what it is wrong by enters log Z times
 the adjoint of its cell (the sum over all that can stand around the cell, over Z). All adjoints, as they come out, are
-below 1e290, so that n³ underflows do nothing. A weight below e^-700 counts as 0, and is missed by no more than what its
-span would have had as posterior, which is checked, too. Otherwise the kernel says so, and the caller turns to
-logarithms.
+below 1e290, so that n³ underflows do nothing. That holds as long as sums are not multiplied again: once a cell has come
+too near to 0, or has been lost, they may shrink further, but never grow. A weight below e^-700 counts as 0, and is
+missed by no more than what its span would have had as posterior, which is checked, too. Otherwise the kernel says so,
+and the caller turns to logarithms.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ __all__ = ["room", "scaled"]
 _HIGHEST = 1e290  # adjoint
 _DEEPEST = -700.0  # logarithm of a weight that is not 0
 _MISSED = 1e200  # what a weight that counts as 0 may be multiplied with, to stay below 1e-100
+_TINY = 1e-290  # cells below it may have lost digits, or everything
 _FAR = 1e30  # where sums begin to be scaled
 _NO_POWER = 10000  # of 2: sums do not fit
 _CHARTS = 5  # beta, turned, inner, two adjoints
@@ -38,16 +40,29 @@ def room(n):
 
 @njit(cache=True, nogil=True)
 def _rescale(n, row, width, power, beta, turned, inner):
-    """Multiply all cells of up to `width` words by 2^power for each word; returns the largest."""
-    most = 0.0
+    """Multiply all cells of up to `width` words by 2^power for each word; the largest, and whether some are tiny."""
+    most, lost = 0.0, False
     for v in range(1, width + 1):
         factor = 2.0 ** (power * v)
         for i in range(n - v + 1):
             beta[i * row + i + v] *= factor
             inner[i * row + i + v] *= factor
-            turned[(i + v) * row + i] *= factor
-            most = max(most, turned[(i + v) * row + i])
-    return most
+            own = turned[(i + v) * row + i]
+            turned[(i + v) * row + i] = own * factor
+            most = max(most, own * factor)
+            lost = lost or (own > 0.0 and own * factor < _TINY)
+    return most, lost
+
+
+@njit(cache=True, nogil=True)
+def _vanished(mass, weight, beta, turned, i, k, row):
+    """Whether a cell should be more than the nearly nothing that it is."""
+    if mass >= _TINY:
+        return weight > 0.0 and mass * weight < _TINY
+    found = False
+    for j in range(i + 1, k):
+        found = found or (beta[i * row + j] > 0.0 and turned[k * row + j] > 0.0)
+    return found
 
 
 @njit(cache=True, nogil=True)
@@ -56,7 +71,7 @@ def _inside(n, weight, binary, row, beta, turned, inner):
 
     What is not filled yet is 0, and that is what sums read beyond their end.
     """
-    power = 0
+    power, lost = 0, False
     for i in range(n):
         beta[i * row + i + 1] = turned[(i + 1) * row + i] = 1.0
     for width in range(2, n + 1):
@@ -71,12 +86,18 @@ def _inside(n, weight, binary, row, beta, turned, inner):
             beta[i * row + k] = here
             turned[k * row + i] = here if binary else here + mass
             top = max(top, turned[k * row + i])
+            if mass < _TINY or here < _TINY:
+                lost = lost or _vanished(mass, weight[first + i], beta, turned, i, k, row)
         if not top < np.inf:
             return _NO_POWER
         if top > _FAR or (top < 1.0 / _FAR and top > 0.0):
             step = -int(np.round(np.log2(top) / width))
-            if abs(step * width) > 1000 or not _rescale(n, row, width, step, beta, turned, inner) < _HIGHEST:
+            if abs(step * width) > 1000 or (lost and step > 0):
                 return _NO_POWER
+            most, tiny = _rescale(n, row, width, step, beta, turned, inner)
+            if not most < _HIGHEST:
+                return _NO_POWER
+            lost = lost or tiny
             power += step
     return power
 

@@ -12,12 +12,14 @@ from numpy.typing import ArrayLike
 
 from isogloss.errors import ParameterError
 from isogloss.structures.base import Array, InfeasibleError, checked_scores, kept
+from isogloss.structures.factorgraph.constituents import Bracketing, Epu, always_there, rewrite_triples
 from isogloss.structures.factorgraph.family import Family, Unary
 from isogloss.structures.factorgraph.local import OneOf, Pair, Table
 from isogloss.structures.factorgraph.passing import Options, Wiring
 from isogloss.structures.factorgraph.sequences import ChainFactor, ChildSequence, Valence, links_grid
 from isogloss.structures.factorgraph.trees import NoCross, Tree
 from isogloss.structures.factorgraph.variables import Factors, Variables
+from isogloss.structures.spans import n_words
 
 __all__ = ["Builder"]
 
@@ -74,6 +76,16 @@ class Builder:
         if active is not None:
             possible &= np.asarray(active, np.bool_)
         return self.boolean((n + 1, n + 1), active=possible, name=name)
+
+    def spans(self, n: int, *, active: ArrayLike | None = None, name: str = "spans") -> Variables:
+        """Boolean[n(n + 1)/2]: spans of n words as `spans_of` numbers them; single words and the whole are true."""
+        if n < 0:
+            raise ParameterError(f"FactorGraph.spans: n should be a number of words, not {n}")
+        always = always_there(n)
+        variables = self._add_variables(always.shape, 0, name)
+        mask = np.broadcast_to(np.asarray(True if active is None else active, np.bool_), variables.shape)
+        self._observe(np.where(always, np.inf, np.where(mask, 0.0, -np.inf)), variables)
+        return variables
 
     def variables(self, name: str) -> Variables:
         """The array of variables that was added under this name."""
@@ -139,6 +151,25 @@ class Builder:
         bins = np.shape(scores)[-1] if np.ndim(scores) else 0
         return self._add(Valence(self._own(links), bins), scores)
 
+    def rewrite(self, labels: Variables, scores: ArrayLike) -> Factors:
+        """For all i < j < k of n words, scores float64[n_triples, l, l, l] of the labels of (i, j), (j, k) and (i, k),
+        none of which is 0 (REWRITE); order and number of the triples are those of `rewrite_triples`.
+
+        The handle's share of `scores` has the value 0 of every label as well, [n_triples, l + 1, l + 1, l + 1], with
+        scores of 0. With these factors a graph has cycles as soon as there are three words.
+        """
+        n, k = n_words(labels.size), labels.k
+        triples = rewrite_triples(n) if n >= 0 else np.zeros((0, 3), np.int64)
+        given = np.asarray(scores, np.float64)
+        if n < 0 or k < 2 or given.shape != (len(triples), k - 1, k - 1, k - 1):
+            raise ParameterError(
+                f"FactorGraph.rewrite: labels of all spans of a sentence, and scores {[len(triples), *[k - 1] * 3]} "
+                f"are needed, not {labels!r} and {list(given.shape)}"
+            )
+        padded = np.zeros((len(triples), k, k, k))
+        padded[:, 1:, 1:, 1:] = given
+        return self.table([labels[triples[:, side]] for side in range(3)], padded)
+
     # --- hard factors
 
     def exactly_one(self, rows: Variables | Iterable[Variables]) -> Factors:
@@ -152,6 +183,14 @@ class Builder:
     def tree(self, links: Variables, *, projective: bool = True, single_root: bool = False) -> Factors:
         """The true links, Boolean[n + 1, n + 1], are a dependency tree: projective (PTREE) or not (TREE)."""
         return self._add(Tree(self._own(links), bool(projective), bool(single_root)), np.zeros(0))
+
+    def brackets(self, spans: Variables, *, arity: str = "binary") -> Factors:
+        """The true spans, Boolean[n(n + 1)/2], are a tree: binary (CKYBRACKET), or of "any" fan-out (EARLEYBRACKET)."""
+        return self._add(Bracketing(self._own(spans), arity), np.zeros(0))
+
+    def epu(self, booleans: Variables, labels: Variables) -> Factors:
+        """A Boolean is true exactly where the variable at its place has another value than 0 (EPU)."""
+        return self._add(Epu(self._own(booleans), self._own(labels)), np.zeros(0))
 
     # --- adding
 

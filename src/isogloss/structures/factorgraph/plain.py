@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from isogloss.errors import ModelError
 from isogloss.structures.base import kept
+from isogloss.structures.factorgraph.constituents import Bracketing, Epu
 from isogloss.structures.factorgraph.family import Family, Unary
 from isogloss.structures.factorgraph.local import OneOf, Pair, Table
 from isogloss.structures.factorgraph.sequences import ChainFactor, ChildSequence, Valence
@@ -89,6 +90,8 @@ def _family(graph: FactorGraph, entry: Mapping[str, Any], arrays: Mapping[str, N
         "valence": Valence,
         "tree": Tree,
         "no_cross": NoCross,
+        "brackets": Bracketing,
+        "epu": Epu,
     }
     made: Family = simple[kind](*slots, **options)
     return made
