@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     )
     from isogloss.tasks.align.supervised import choose_aligner, cross_validate, learning_curve
     from isogloss.tasks.align.supervised.suggest import suggest
+    from isogloss.tasks.documents import PolylingualTopics
     from isogloss.tasks.extract import EntityTagger, RelationExtractor, RoleLabeller
     from isogloss.tasks.parse import DependencyParser, GrammarInducer, JointMorphologyParser, StyleAdapter
     from isogloss.tasks.parse.constituency import ConstituencyParser
@@ -106,6 +107,7 @@ _NAMES = {
     "isogloss.tasks.align": "HMMAligner ItgAligner MatchingAligner Model1Aligner Model2Aligner QuadraticAligner",
     "isogloss.tasks.align.supervised": "choose_aligner cross_validate learning_curve",
     "isogloss.tasks.align.supervised.suggest": "suggest",
+    "isogloss.tasks.documents": "PolylingualTopics",
     "isogloss.tasks.extract": "EntityTagger RelationExtractor RoleLabeller",
     "isogloss.tasks.parse": "DependencyParser GrammarInducer JointMorphologyParser StyleAdapter",
     "isogloss.tasks.parse.constituency": "ConstituencyParser",
@@ -121,8 +123,9 @@ __all__ = [
     "Contractions", "Correspondence", "CrfTagger", "DelexicalisedParser", "DependencyParser", "DictionaryTagger",
     "Documents", "EntityTagger", "GrammarInducer", "GraphTagger", "HMMAligner", "IsoglossError", "ItgAligner",
     "JointMorphologyParser", "Lexicon", "Links", "MatchingAligner", "Mentions", "Model1Aligner", "Model2Aligner",
-    "ProjectedTagger", "Propositions", "QuadraticAligner", "Ragged", "RelationExtractor", "RoleLabeller", "Sentence",
-    "StyleAdapter", "TagDictionary", "Tagger", "Text", "TransferredParser", "Treebank", "Vocabulary", "__version__",
+    "PolylingualTopics", "ProjectedTagger", "Propositions", "QuadraticAligner", "Ragged", "RelationExtractor",
+    "RoleLabeller", "Sentence", "StyleAdapter", "TagDictionary", "Tagger", "Text", "TransferredParser", "Treebank",
+    "Vocabulary", "__version__",
     "as_bitext", "breakdown_brackets", "breakdown_trees", "choose_aligner", "compare", "compare_brackets",
     "compare_entities", "compare_relations", "compare_roles", "compare_trees", "confusion", "cross_validate", "errors",
     "extract_phrases", "features_of", "jackknife", "learning_curve", "lexicon_from_links", "load", "metrics",

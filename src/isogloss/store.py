@@ -64,6 +64,7 @@ KINDS = {
     "tag.graph": "isogloss.tasks.tag:GraphTagger",
     "tag.projected": "isogloss.tasks.tag:ProjectedTagger",
     "tag.several": "isogloss.tasks.tag:Tagger",
+    "topics.polylingual": "isogloss.tasks.documents:PolylingualTopics",
 }
 """Where the class of each kind lives, as `module:class`; its `_from_saved` makes the object."""
 

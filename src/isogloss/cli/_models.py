@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from isogloss.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
+    from isogloss.tasks.documents import PolylingualTopics
     from isogloss.tasks.parse import DependencyParser, GrammarInducer, JointMorphologyParser, StyleAdapter
     from isogloss.tasks.parse.constituency import ConstituencyParser
     from isogloss.tasks.tag import CrfTagger, Tagger
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "USES", "Use", "check_dependency_parser", "header_of", "load_aligner", "load_constituency_parser",
-    "load_crf_tagger", "load_dependency_parser", "load_extractor", "load_parser", "load_tagger",
+    "load_crf_tagger", "load_dependency_parser", "load_extractor", "load_parser", "load_tagger", "load_topics",
 ]  # fmt: skip
 
 
@@ -40,6 +41,7 @@ USES = {
     "parse": Use("a dependency parser", "isogloss parse apply"),
     "extract": Use("an extractor of names or relations", "isogloss extract apply"),
     "constituency": Use("a constituency parser", "isogloss constituency apply"),
+    "topics": Use("a model of topics", "isogloss topics apply"),
 }
 """By the first part of the kinds in `isogloss.store.KINDS`."""
 
@@ -101,6 +103,13 @@ def load_extractor(path: str, threads: int | None = None) -> Any:
     extractor = _load(path, "extract")
     extractor.threads = threads
     return extractor
+
+
+def load_topics(path: str, threads: int | None = None) -> PolylingualTopics:
+    """A saved model of topics."""
+    model: PolylingualTopics = _load(path, "topics")
+    model.threads = threads
+    return model
 
 
 def check_dependency_parser(path: str) -> None:

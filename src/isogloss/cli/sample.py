@@ -12,7 +12,7 @@ __all__ = ["command"]
 
 
 def command(
-    name: Annotated[str, typer.Argument(metavar="NAME", show_default=False, help="Which corpus: en-de or en-tr.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", show_default=False, help="Which: en-de, en-tr or parliament.")],
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="FOLDER", help="Where the files go; made if it is not there.")
     ] = ".",
@@ -21,7 +21,8 @@ def command(
 ) -> None:
     """Write the files of a bundled corpus: both texts, gold links, and trees of the first sentences.
 
-    en-de also has trees of constituents, in brackets (.mrg).
+    en-de also has trees of constituents, in brackets (.mrg). parliament has documents in three languages instead, with
+    dates, for `isogloss topics`.
 
     Fifty sentence pairs, written for this project; see docs/samples.md. A file that is there already and differs is not
     overwritten.

@@ -119,6 +119,11 @@ LINES = (
     "extract score relations.txt en-de.en.relations.txt -o relations.score",
     "extract score roles.conllu en-de.en.up.conllu -o roles.score",
     "constituency score en-de.en.mrg en-de.en.mrg --breakdown -o brackets.txt",
+    f"topics train {_TEXTS} --languages en,de --topics 3 --iterations 12 --burn-in 1 --blocks 2 --save topics",
+    "topics apply topics en-de.en.txt --language en -o topics.tsv",
+    f"topics match topics {_TEXTS} --source en --target de -o topics.txt",
+    f"topics words topics {_TEXTS} --languages en,de -o topics.html",
+    f"topics score topics {_TEXTS} --languages en,de -o topics.txt",
 )
 """Command lines that use every kernel, on the bundled sample; each may use what those before it wrote."""
 

@@ -10,11 +10,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
-from isogloss.data import Bitext, Constituents, Links, Mentions, Propositions
+from isogloss.data import Bitext, Constituents, Documents, Links, Mentions, Propositions
 from isogloss.errors import ParameterError, UsageError
 from isogloss.samples.synthetic import SyntheticBitext, SyntheticGrammar, synthetic
 
@@ -23,6 +24,7 @@ __all__ = [
     "SyntheticGrammar",
     "bitext",
     "constituents",
+    "documents",
     "gold",
     "mentions",
     "names",
@@ -35,6 +37,8 @@ __all__ = [
 ]
 
 _LANGUAGES = {"en-de": ("en", "de"), "en-tr": ("en", "tr")}
+_DOCUMENTS = {"parliament": ("en", "de", "fr")}
+"""Collections of documents, which are no bitexts."""
 _SOME = {"constituents": ("en-de",), "names": ("en-de",), "relations": ("en-de",), "roles": ("en-de",)}
 """The corpora that have what only some have."""
 What = Literal[
@@ -95,7 +99,8 @@ def write(name: str, folder: str | Path, *, force: bool = False) -> list[Path]:
     from isogloss.data.formats import atomic_write
     from isogloss.places import refusal
 
-    whole = {Path(folder) / file.name: file.read_bytes() for file in (path(name, what) for what in _files(name))}
+    there = _document_files(name) if name in _DOCUMENTS else [path(name, what) for what in _files(name)]
+    whole = {Path(folder) / file.name: file.read_bytes() for file in there}
     for goal, text in whole.items():
         if goal.exists() and not force and goal.read_bytes() != text:
             raise UsageError(f"{goal}: is there already and differs. Write to another folder with -o, or use --force")
@@ -112,6 +117,27 @@ def write(name: str, folder: str | Path, *, force: bool = False) -> list[Path]:
 def bitext(name: str = "en-de") -> Bitext:
     """The sentence pairs of a corpus, 50 of each."""
     return Bitext.read(path(name, "source"), path(name, "target"))
+
+
+def _document_files(name: str) -> list[Path]:
+    """A file for each language, and one of dates."""
+    return [Path(str(files(__name__) / f"{name}.{part}.txt")) for part in (*_DOCUMENTS[name], "dates")]
+
+
+def documents(name: str = "parliament") -> Documents:
+    """Ninety short speeches in English, German and French with dates, a few of them without one of the languages.
+
+    They are of six themes: fisheries, energy, farming, budget, asylum and health.
+
+    Examples
+    --------
+    >>> documents()
+    Documents(90 documents, en, de and fr, 21,304 words, 'parliament')
+    """
+    if name not in _DOCUMENTS:
+        raise ParameterError(f"samples: no collection of documents {name!r}; there is {', '.join(_DOCUMENTS)}")
+    *texts, dates = _document_files(name)
+    return replace(Documents.read(*texts, dates=dates), name=name)
 
 
 def gold(name: str = "en-de") -> Links:

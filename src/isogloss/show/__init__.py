@@ -27,7 +27,8 @@ functions of their own: `tree_terminal`, `tree_svg` and `tree_page`; and so have
 (`isogloss.show.constituents`): `constituents_terminal`, `constituents_svg` and `tree_page`. A sentence and its
 translation with trees, links and what they carry are drawn by `projection_terminal`, `projection_svg` and
 `projection_page` (`isogloss.show.projection`). Names are drawn by `names_terminal`, `names_svg` and `names_page`
-(`isogloss.show.names`). `table` shows the first rows of anything long.
+(`isogloss.show.names`), and topics of documents by `topics_page` (`isogloss.show.topics`). `table` shows the first
+rows of anything long.
 """
 
 from isogloss.show._console import terminal
@@ -38,10 +39,12 @@ from isogloss.show._tree_page import tree_page
 from isogloss.show.constituents import constituents_svg, constituents_terminal
 from isogloss.show.names import names_page, names_svg, names_terminal
 from isogloss.show.projection import projection_page, projection_svg, projection_terminal
+from isogloss.show.topics import topics_page
 from isogloss.show.trees import tree_svg, tree_terminal
 
 __all__ = [
     "alignment", "constituents_svg", "constituents_terminal", "names_page", "names_svg", "names_terminal", "page",
     "projection_page", "projection_svg",
-    "projection_terminal", "table", "terminal", "tree_page", "tree_svg", "tree_terminal", "write_page",
+    "projection_terminal", "table", "terminal", "topics_page",
+    "tree_page", "tree_svg", "tree_terminal", "write_page",
 ]  # fmt: skip
