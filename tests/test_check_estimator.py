@@ -12,18 +12,29 @@ import numpy as np
 import pytest
 
 from isogloss import samples, store
-from isogloss.data import Bitext, Groups, TagDictionary, Text, Treebank
+from isogloss.data import Bitext, Documents, Groups, TagDictionary, Text, Treebank
 from isogloss.errors import UsageError
 from isogloss.estimator import Estimator, option
 from isogloss.metrics import score_tags
 from isogloss.tasks.align import HMMAligner, ItgAligner, MatchingAligner, Model1Aligner, Model2Aligner, QuadraticAligner
+from isogloss.tasks.documents import PolylingualTopics
 from isogloss.tasks.documents.ranking import BilingualRanker
 from isogloss.tasks.parse import DependencyParser, JointMorphologyParser, StyleAdapter
 from isogloss.tasks.parse.styles import convert
 from isogloss.tasks.tag import CrfTagger, DictionaryTagger, GraphTagger, ProjectedTagger, Tagger
 from isogloss.tasks.transfer import DelexicalisedParser
 from isogloss.testing import check_effects, check_estimator
-from isogloss.testing.fuzz.models import DICTIONARY, bitext, compared, links, new_ranked, ranked, treebank
+from isogloss.testing.fuzz.models import (
+    DICTIONARY,
+    bitext,
+    compared,
+    documents,
+    links,
+    new_documents,
+    new_ranked,
+    ranked,
+    treebank,
+)
 
 
 class Toy(Estimator):
@@ -247,6 +258,14 @@ def test_aligners_that_do_not_remember_their_text() -> None:
     own, any_text = fitted.predict_proba(text), fitted.set_params(remember=False).predict_proba(text)
     assert not all(np.array_equal(a, b) for a, b in zip(own, any_text, strict=True))
     assert all(np.array_equal(a, b) for a, b in zip(any_text, fitted.predict_proba(text[:]), strict=True))
+
+
+def test_topics() -> None:
+    check_estimator(
+        partial(PolylingualTopics, 4, iterations=6, samples=3, min_documents=1),
+        lambda e: e.fit(documents()), new_documents(), empty=Documents.of([{"en": "a"}])[:0], training=documents(),
+        other_fit=lambda e: e.fit(documents()[:5]), score=lambda e: e.score(documents()),
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", [MatchingAligner, QuadraticAligner, ItgAligner])

@@ -20,6 +20,7 @@ CALLS = {
     "view": ("align", ["view", SOURCE, TARGET, LINKS, "--gold", LINKS, "--model", "MODEL", "--terminal"]),
     "transfer-markup": ("align", ["transfer-markup", SOURCE, TARGET, "--model", "MODEL"]),
     "lexicon": ("align", ["lexicon", "MODEL"]),
+    "topics": ("topics", ["topics", "apply", "MODEL", SOURCE, "--language", "en"]),
     "tag": ("tag", ["tag", "apply", "MODEL", SOURCE]),
     "parse": ("parse", ["parse", "apply", "MODEL", SOURCE]),
     "constituency": ("constituency", ["constituency", "apply", "MODEL", SOURCE]),

@@ -21,6 +21,7 @@ from isogloss.learners.passes import TRAINERS
 from isogloss.structures.loopy import CONSTRAINTS
 from isogloss.tasks import align, parse, tag, transfer
 from isogloss.tasks.align import symmetrise
+from isogloss.tasks.documents import PolylingualTopics
 from isogloss.tasks.documents.ranking import BilingualRanker
 from isogloss.tasks.documents.threads import Threads
 from isogloss.tasks.extract import EntityTagger, RelationExtractor, RoleLabeller
@@ -37,6 +38,7 @@ USED: dict[str, tuple[type[Estimator], ...]] = {
     "parse restyle": (parse.StyleAdapter,),
     "constituency train": (ConstituencyParser,),
     "extract train": (EntityTagger, RelationExtractor, RoleLabeller),
+    "topics train": (PolylingualTopics,),
     "transfer combine": (transfer.DelexicalisedParser,),
     "transfer train": (transfer.TransferredParser,),
     "threads": (Threads,),

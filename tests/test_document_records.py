@@ -133,7 +133,7 @@ def test_the_archive_is_as_it_is_described() -> None:
 
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        documents = samples.archive()
+        documents = samples.documents("archive")
     assert len(documents) == 48 and documents.dates is not None
     later, earlier = documents.links.T
     assert len(documents.links) == 81 and (documents.dates[later] > documents.dates[earlier]).all()

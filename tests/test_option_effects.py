@@ -19,8 +19,10 @@ from isogloss.testing.fuzz.models import (
     DICTIONARY,
     bitext,
     constituents,
+    documents,
     links,
     mentions,
+    new_documents,
     new_mentions,
     new_treebank,
     proposed,
@@ -79,7 +81,7 @@ def ambiguous() -> tuple[Bitext, Treebank, Links]:
 AMBIGUOUS = ambiguous()
 
 
-ARCHIVE = samples.archive()
+ARCHIVE = samples.documents("archive")
 ARCHIVE = ARCHIVE.linked([*((ARCHIVE.id_of(a), ARCHIVE.id_of(b)) for a, b in ARCHIVE.links), ("wind-8", "wind-9")])
 ARCHIVE = replace(ARCHIVE, dates=None)  # links that go in a circle
 
@@ -276,6 +278,24 @@ CASES: dict[str, Case] = {
                 {"iterations": 1, "tolerance": 0.0, "trainer": "dual"},
                 {"iterations": 1, "trainer": "pegasos"},
             ],
+        },
+    ),
+    "topics.polylingual": Case(
+        {"iterations": 5, "min_documents": 1, "samples": 3, "optimise": 2, "burn_in": 1},
+        lambda e: e.fit(documents()),
+        new_documents(),
+        trials={
+            "max_share": [0.2],
+            "concentration": [5.0],
+            "drop_frequent": [3],
+            "topics": [3],
+            "iterations": [2],
+            "burn_in": [3],
+            "optimise": [0],
+            "beta": [1.0],
+            "samples": [9],
+            "blocks": [3],
+            "min_documents": [3],
         },
     ),
     "tag.crf": Case({"iterations": 2}, lambda e: e.fit(TREES), new_treebank(), trials={"templates": [("word",)]}),

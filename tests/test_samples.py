@@ -205,7 +205,7 @@ def test_labels_follow_universal_dependencies(name, side):
 
 
 def test_unknown_samples_are_refused_with_what_there_is():
-    with pytest.raises(ParameterError, match="no corpus 'en-xx'; there are en-de, en-tr"):
+    with pytest.raises(ParameterError, match="no bitext 'en-xx'; there are en-de, en-tr"):
         samples.bitext("en-xx")
     with pytest.raises(ParameterError, match="source-trees"):
         samples.path("en-de", "trees")  # type: ignore[arg-type]

@@ -21,7 +21,7 @@ from isogloss.tasks.documents.thread_graph import thread_graph, word_vectors
 from isogloss.tasks.documents.threads import Threads
 from isogloss.testing import check_estimator
 
-ARCHIVE = samples.archive()
+ARCHIVE = samples.documents("archive")
 STORY = {name: name.partition("-")[0] for name in ARCHIVE.ids or ()}
 
 
@@ -257,7 +257,7 @@ def tables(tmp_path: Path) -> tuple[Path, Path]:
 def test_json_lines_and_tables_give_the_same_threads(
     tables: tuple[Path, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    docs = str(samples.path("archive", "documents"))
+    docs = str(samples.write("archive", tmp_path)[0])
     nodes, edges = map(str, tables)
     out, page = str(tmp_path / "threads.json"), str(tmp_path / "page.html")
     asked = ["-k", "4", "--length", "5", "--seed", "0"]
@@ -301,7 +301,7 @@ def test_what_the_command_refuses(
     arguments: list[str], status: int, words: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     docs, bad, model = tmp_path / "docs.jsonl", tmp_path / "bad.jsonl", tmp_path / "model"
-    docs.write_bytes(samples.path("archive", "documents").read_bytes())
+    docs.write_bytes(samples.write("archive", tmp_path)[0].read_bytes())
     bad.write_text('{"id": 1, "text": "x"}\n{"id": 2, "text": "y", "date": "soon"}\n')
     if "--model" in arguments:
         Threads(2, 3).fit(ARCHIVE).save(model)

@@ -77,6 +77,7 @@ if TYPE_CHECKING:
     )
     from isogloss.tasks.align.supervised import choose_aligner, cross_validate, learning_curve
     from isogloss.tasks.align.supervised.suggest import suggest
+    from isogloss.tasks.documents import PolylingualTopics
     from isogloss.tasks.documents.ranking import BilingualRanker
     from isogloss.tasks.documents.threads import Threads
     from isogloss.tasks.extract import EntityTagger, RelationExtractor, RoleLabeller
@@ -113,6 +114,7 @@ _NAMES = {
     "isogloss.tasks.align.supervised.suggest": "suggest",
     "isogloss.tasks.documents.threads": "Threads",
     "isogloss.tasks.documents.ranking": "BilingualRanker",
+    "isogloss.tasks.documents": "PolylingualTopics",
     "isogloss.tasks.extract": "EntityTagger RelationExtractor RoleLabeller",
     "isogloss.tasks.parse": "DependencyParser GrammarInducer JointMorphologyParser StyleAdapter",
     "isogloss.tasks.parse.constituency": "ConstituencyParser",
@@ -128,15 +130,15 @@ __all__ = [
     "ConstituentTree", "Constituents", "Contractions", "Correspondence", "CrfTagger", "DelexicalisedParser",
     "DependencyParser", "DictionaryTagger", "Documents", "EntityTagger", "GrammarInducer", "GraphTagger", "Groups",
     "HMMAligner", "IsoglossError", "ItgAligner", "JointMorphologyParser", "Lexicon", "Links", "MatchingAligner",
-    "Mentions", "Model1Aligner", "Model2Aligner", "ProjectedTagger", "Propositions", "QuadraticAligner", "Ragged",
-    "RelationExtractor", "RoleLabeller", "Sentence", "StyleAdapter", "TagDictionary", "Tagger", "Text", "Threads",
-    "TransferredParser", "Treebank", "Vocabulary", "__version__", "as_bitext", "breakdown_brackets", "breakdown_trees",
-    "choose_aligner", "compare", "compare_brackets", "compare_entities", "compare_rankings", "compare_relations",
-    "compare_roles", "compare_trees", "confusion", "cross_validate", "errors", "extract_phrases", "features_of",
-    "jackknife", "learning_curve", "lexicon_from_links", "load", "metrics", "read_bitext", "read_links", "samples",
-    "score_brackets", "score_entities", "score_links", "score_ranking", "score_relations", "score_roles", "score_tags",
-    "score_trees", "show", "split_bitext", "split_text", "stream_bitext", "suggest", "transfer_markup", "write_bitext",
-    "write_links",
+    "Mentions", "Model1Aligner", "Model2Aligner", "PolylingualTopics", "ProjectedTagger", "Propositions",
+    "QuadraticAligner", "Ragged", "RelationExtractor", "RoleLabeller", "Sentence", "StyleAdapter", "TagDictionary",
+    "Tagger", "Text", "Threads", "TransferredParser", "Treebank", "Vocabulary", "__version__", "as_bitext",
+    "breakdown_brackets", "breakdown_trees", "choose_aligner", "compare", "compare_brackets", "compare_entities",
+    "compare_rankings", "compare_relations", "compare_roles", "compare_trees", "confusion", "cross_validate", "errors",
+    "extract_phrases", "features_of", "jackknife", "learning_curve", "lexicon_from_links", "load", "metrics",
+    "read_bitext", "read_links", "samples", "score_brackets", "score_entities", "score_links", "score_ranking",
+    "score_relations", "score_roles", "score_tags", "score_trees", "show", "split_bitext", "split_text",
+    "stream_bitext", "suggest", "transfer_markup", "write_bitext", "write_links",
 ]  # fmt: skip
 
 

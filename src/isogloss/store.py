@@ -66,6 +66,7 @@ KINDS = {
     "tag.projected": "isogloss.tasks.tag:ProjectedTagger",
     "tag.several": "isogloss.tasks.tag:Tagger",
     "threads.paths": "isogloss.tasks.documents.threads:Threads",
+    "topics.polylingual": "isogloss.tasks.documents:PolylingualTopics",
 }
 """Where the class of each kind lives, as `module:class`; its `_from_saved` makes the object."""
 

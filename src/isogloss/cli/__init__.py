@@ -62,6 +62,9 @@ COMMANDS = {
     "rank": Command(
         "isogloss.cli.rank", "Rank documents or translations: train on graded groups, apply to new ones, score."
     ),
+    "topics": Command(
+        "isogloss.cli.topics", "Find the themes of documents in several languages: train, apply, match, look, score."
+    ),
     "split": Command("isogloss.cli.split", "Split contractions as trees do: Italian `della` is `di la`."),
     "doctor": Command("isogloss.cli.doctor", "Say what is odd about a corpus, what to do, and what it will cost."),
     "transfer": Command(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from isogloss.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
+    from isogloss.tasks.documents import PolylingualTopics
     from isogloss.tasks.documents.ranking import BilingualRanker
     from isogloss.tasks.documents.threads import Threads
     from isogloss.tasks.parse import DependencyParser, GrammarInducer, JointMorphologyParser, StyleAdapter
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = [
     "USES", "Use", "check_dependency_parser", "header_of", "load_aligner", "load_constituency_parser",
     "load_crf_tagger", "load_dependency_parser", "load_extractor", "load_parser", "load_ranker", "load_tagger",
-    "load_threads",
+    "load_threads", "load_topics",
 ]  # fmt: skip
 
 
@@ -45,6 +46,7 @@ USES = {
     "constituency": Use("a constituency parser", "isogloss constituency apply"),
     "threads": Use("a graph of documents", "isogloss threads --model"),
     "rank": Use("a ranker", "isogloss rank apply"),
+    "topics": Use("a model of topics", "isogloss topics apply"),
 }
 """By the first part of the kinds in `isogloss.store.KINDS`."""
 OWN_COMMANDS = {"parse.transferred": "isogloss transfer apply"}
@@ -122,6 +124,13 @@ def load_ranker(path: str, threads: int | None = None) -> BilingualRanker:
     ranker: BilingualRanker = _load(path, "rank")
     ranker.threads = threads
     return ranker
+
+
+def load_topics(path: str, threads: int | None = None) -> PolylingualTopics:
+    """A saved model of topics."""
+    model: PolylingualTopics = _load(path, "topics")
+    model.threads = threads
+    return model
 
 
 def check_dependency_parser(path: str) -> None:

@@ -13,7 +13,7 @@ __all__ = ["command"]
 
 def command(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", show_default=False, help="Which corpus: en-de, en-tr or archive.")
+        str, typer.Argument(metavar="NAME", show_default=False, help="Which: en-de, en-tr, parliament or archive.")
     ],
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="FOLDER", help="Where the files go; made if it is not there.")
@@ -23,8 +23,8 @@ def command(
 ) -> None:
     """Write the files of a bundled corpus: both texts, gold links, and trees of the first sentences.
 
-    en-de also has trees of constituents, in brackets (.mrg). archive is one file of dated documents with links
-    (.jsonl).
+    en-de also has trees of constituents, in brackets (.mrg). parliament has documents in three languages instead, with
+    dates, for `isogloss topics`; archive is one file of dated documents with links (.jsonl), for `isogloss threads`.
 
     Fifty sentence pairs, written for this project; see docs/samples.md. A file that is there already and differs is not
     overwritten.

@@ -128,6 +128,11 @@ LINES = (
     "rank apply outputs outputs.txt -o outputs.tsv",
     "rank score ranking.tsv groups.jsonl --against ranking.tsv -o ranking.txt",
     "constituency score en-de.en.mrg en-de.en.mrg --breakdown -o brackets.txt",
+    f"topics train {_TEXTS} --languages en,de --topics 3 --iterations 12 --burn-in 1 --blocks 2 --save topics",
+    "topics apply topics en-de.en.txt --language en -o topics.tsv",
+    f"topics match topics {_TEXTS} --source en --target de -o topics.txt",
+    f"topics words topics {_TEXTS} --languages en,de -o topics.html",
+    f"topics score topics {_TEXTS} --languages en,de -o topics.txt",
 )
 """Command lines that use every kernel, on the bundled sample; each may use what those before it wrote."""
 

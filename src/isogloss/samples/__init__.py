@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Literal
@@ -21,9 +22,9 @@ from isogloss.samples.synthetic import SyntheticBitext, SyntheticGrammar, synthe
 __all__ = [
     "SyntheticBitext",
     "SyntheticGrammar",
-    "archive",
     "bitext",
     "constituents",
+    "documents",
     "gold",
     "mentions",
     "names",
@@ -36,13 +37,16 @@ __all__ = [
 ]
 
 _LANGUAGES = {"en-de": ("en", "de"), "en-tr": ("en", "tr")}
-_DOCUMENTS = {"archive": "archive.jsonl"}
-"""Collections of documents, each one file."""
+_DOCUMENTS = {
+    "parliament": ("parliament.en.txt", "parliament.de.txt", "parliament.fr.txt", "parliament.dates.txt"),
+    "archive": ("archive.jsonl",),
+}
+"""Collections of documents, which are no bitexts, and their files."""
 _SOME = {"constituents": ("en-de",), "names": ("en-de",), "relations": ("en-de",), "roles": ("en-de",)}
 """The corpora that have what only some have."""
 What = Literal[
     "source", "target", "gold", "source-trees", "target-trees", "source-constituents", "target-constituents",
-    "source-names", "source-relations", "source-roles", "documents",
+    "source-names", "source-relations", "source-roles",
 ]  # fmt: skip
 _FILES: dict[What, str] = {
     "source": "{name}.{source}.txt",
@@ -76,12 +80,8 @@ def path(name: str, what: What) -> Path:
     >>> path("en-tr", "target").name
     'en-tr.tr.txt'
     """
-    if name in _DOCUMENTS:
-        if what != "documents":
-            raise ParameterError(f"samples: {name} has no {what!r}; ask for documents")
-        return Path(str(files(__name__) / _DOCUMENTS[name]))
     if name not in _LANGUAGES:
-        raise ParameterError(f"samples: no corpus {name!r}; there are {', '.join([*_LANGUAGES, *_DOCUMENTS])}")
+        raise ParameterError(f"samples: no bitext {name!r}; there are {', '.join(_LANGUAGES)}")
     if what not in _files(name):
         raise ParameterError(f"samples: {name} has no {what!r}; ask for one of {', '.join(_files(name))}")
     source, target = _LANGUAGES[name]
@@ -102,8 +102,10 @@ def write(name: str, folder: str | Path, *, force: bool = False) -> list[Path]:
     from isogloss.data.formats import atomic_write
     from isogloss.places import refusal
 
-    kinds: list[What] = ["documents"] if name in _DOCUMENTS else _files(name)
-    whole = {Path(folder) / file.name: file.read_bytes() for file in (path(name, what) for what in kinds)}
+    if name not in (*_LANGUAGES, *_DOCUMENTS):
+        raise ParameterError(f"samples: no corpus {name!r}; there are {', '.join([*_LANGUAGES, *_DOCUMENTS])}")
+    there = _document_files(name) if name in _DOCUMENTS else [path(name, what) for what in _files(name)]
+    whole = {Path(folder) / file.name: file.read_bytes() for file in there}
     for goal, text in whole.items():
         if goal.exists() and not force and goal.read_bytes() != text:
             raise UsageError(f"{goal}: is there already and differs. Write to another folder with -o, or use --force")
@@ -117,20 +119,33 @@ def write(name: str, folder: str | Path, *, force: bool = False) -> list[Path]:
     return list(whole)
 
 
-def archive() -> Documents:
-    """Forty-eight short news items of seven years, dated and linked: four stories, and what else was in the paper.
-
-    Examples
-    --------
-    >>> archive()[2].id, archive()[2].date.isoformat(), archive()[24].links
-    ('fever-1', '2004-04-17', ('museum-3', 'museum-4'))
-    """
-    return Documents.read(path("archive", "documents"))
-
-
 def bitext(name: str = "en-de") -> Bitext:
     """The sentence pairs of a corpus, 50 of each."""
     return Bitext.read(path(name, "source"), path(name, "target"))
+
+
+def _document_files(name: str) -> list[Path]:
+    return [Path(str(files(__name__) / file)) for file in _DOCUMENTS[name]]
+
+
+def documents(name: str = "parliament") -> Documents:
+    """Documents: speeches in three languages ("parliament"), or news items with links ("archive"), all with dates.
+
+    Ninety short speeches in English, German and French, a few of them without one of the languages, are of six themes:
+    fisheries, energy, farming, budget, asylum and health. Forty-eight news items of seven years are four stories, and
+    what else was in the paper.
+
+    Examples
+    --------
+    >>> documents()
+    Documents(90 documents, en, de and fr, 21,304 words, 'parliament')
+    >>> documents("archive")[2].id, documents("archive")[24].links
+    ('fever-1', ('museum-3', 'museum-4'))
+    """
+    if name not in _DOCUMENTS:
+        raise ParameterError(f"samples: no collection of documents {name!r}; there are {', '.join(_DOCUMENTS)}")
+    *texts, last = _document_files(name)
+    return replace(Documents.read(*texts, dates=last) if texts else Documents.read(last), name=name)
 
 
 def gold(name: str = "en-de") -> Links:

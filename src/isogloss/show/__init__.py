@@ -28,7 +28,8 @@ functions of their own: `tree_terminal`, `tree_svg` and `tree_page`; and so have
 translation with trees, links and what they carry are drawn by `projection_terminal`, `projection_svg` and
 `projection_page` (`isogloss.show.projection`). Names are drawn by `names_terminal`, `names_svg` and `names_page`
 (`isogloss.show.names`). Threads through dated documents are drawn by `threads_terminal`, `threads_svg` and
-`threads_page` (`isogloss.show.threads`). `table` shows the first rows of anything long.
+`threads_page` (`isogloss.show.threads`), and topics of documents by `topics_page` (`isogloss.show.topics`). `table`
+shows the first rows of anything long.
 """
 
 from isogloss.show._console import terminal
@@ -40,11 +41,12 @@ from isogloss.show.constituents import constituents_svg, constituents_terminal
 from isogloss.show.names import names_page, names_svg, names_terminal
 from isogloss.show.projection import projection_page, projection_svg, projection_terminal
 from isogloss.show.threads import threads_page, threads_svg, threads_terminal
+from isogloss.show.topics import topics_page
 from isogloss.show.trees import tree_svg, tree_terminal
 
 __all__ = [
     "alignment", "constituents_svg", "constituents_terminal", "names_page", "names_svg", "names_terminal", "page",
     "projection_page", "projection_svg",
-    "projection_terminal", "table", "terminal", "threads_page", "threads_svg", "threads_terminal",
+    "projection_terminal", "table", "terminal", "threads_page", "threads_svg", "threads_terminal", "topics_page",
     "tree_page", "tree_svg", "tree_terminal", "write_page",
 ]  # fmt: skip

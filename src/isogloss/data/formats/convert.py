@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn, Protocol, TypeAlias
 
 from isogloss.data.bitext import Bitext, Text
+from isogloss.data.documents import Documents
 from isogloss.data.formats.bitexts import read_bitext
 from isogloss.data.links import Links
 from isogloss.data.mentions import Mentions
@@ -14,7 +15,10 @@ from isogloss.data.rows import Shown
 from isogloss.data.treebank import Treebank
 from isogloss.errors import BitextError, ParameterError, UsageError
 
-__all__ = ["BitextLike", "as_bitext", "as_gold", "as_links", "as_mentions", "as_treebank", "is_files"]
+__all__ = [
+    "BitextLike", "DocumentsLike", "as_bitext", "as_documents", "as_gold", "as_links", "as_mentions", "as_treebank",
+    "is_files",
+]  # fmt: skip
 
 
 class Frame(Protocol):
@@ -35,10 +39,14 @@ BitextLike: TypeAlias = (
 )
 """What can be made into sentence pairs; `as_bitext` says what each stands for."""
 
+DocumentsLike: TypeAlias = Documents | Text | Sequence[Mapping[str, Sequence[str] | str] | Sequence[str] | str]
+"""What can be made into documents."""
+
 _PAIRS = "a Bitext, the path of a file, two paths, or a list of pairs, as [('das Haus', 'the house')]"
 _SENTENCES = "a Treebank, as Treebank.read('text.conllu'), or a Text, as Text.of(['she sleeps'])"
 _GOLD = "a Treebank with tags or trees, as Treebank.read('gold.conllu')"
 _NAMES = "Mentions, as Mentions.read('names.conll'), or a Text, as Text.of(['Ada lives in London'])"
+_DOCUMENTS = "Documents, as Documents.read('en.txt', 'fr.txt'), or a list, as [{'en': 'the house', 'fr': 'la maison'}]"
 _LINKS = "Links, as read_links('gold.txt') or Links.of([{(0, 0), (1, 1)}])"
 
 
@@ -54,6 +62,16 @@ def as_mentions(obj: Mentions | Text) -> Mentions:
     if isinstance(obj, Text):
         return Mentions.from_text(obj)
     return obj if isinstance(obj, Mentions) else _refuse(obj, "sentences with names", _NAMES)
+
+
+def as_documents(obj: DocumentsLike) -> Documents:
+    """Documents as they are; a text, or a list of strings, of token lists or of mappings by language, as documents."""
+    if isinstance(obj, Documents):
+        return obj
+    if isinstance(obj, Text):
+        return Documents((obj,), ("",), name=obj.name)
+    words = isinstance(obj, list | tuple) and all(isinstance(row, str | list | tuple | Mapping) for row in obj)
+    return Documents.of(obj) if words else _refuse(obj, "documents", _DOCUMENTS)
 
 
 def as_gold(obj: Treebank) -> Treebank:

@@ -140,6 +140,8 @@ def exercise(loaded: Any, scratch: Path | None = None) -> None:
         use = _use_threads
     elif type(loaded).__module__ == "isogloss.tasks.documents.ranking":
         use = _use_ranker
+    elif type(loaded).__module__.startswith("isogloss.tasks.documents"):
+        use = _use_topics
     use(loaded)
     if scratch is not None:
         folder = scratch / "again.model"
@@ -280,6 +282,28 @@ def _use_threads(threads: Any) -> None:
     threads.subset(1)
     for name in ("left_out_", "options_"):
         getattr(threads, name)
+
+
+def _use_topics(model: Any) -> None:
+    """Models of topics."""
+    text = models.new_documents()
+    known = [name for name in text.languages if name in model.languages_]
+    text = text.in_languages(*known) if known else text
+    found = model.transform(text)
+    _check(found.shape == (len(text), model.topics), "there are more or fewer shares than documents and topics")
+    _check(bool((found >= 0).all() and np.allclose(found.sum(axis=1), 1)), "shares of topics do not add up to 1")
+    model.predict(text)
+    held_out = model.held_out(text, runs=2)
+    _check(bool(np.isfinite(held_out.by_words).all() and np.isfinite(held_out.by_runs).all()), "a log is not a number")
+    model.top_words(3)
+    model.shares()
+    model.coherence(text, 3)
+    model.lexicon(model.languages_[0], model.languages_[-1], 2)
+    model.nearest(text, text, 2)
+    model.explain(text, 3)
+    model.score(text)
+    for name in ("languages_", "alpha_", "options_"):
+        getattr(model, name, None)
 
 
 def _check_columns(found: Treebank, given: Treebank) -> None:

@@ -8,14 +8,25 @@ from functools import cache, partial
 from typing import Any
 
 from isogloss import samples
-from isogloss.data import Bitext, Candidate, Constituents, Group, Groups, Links, Mentions, Propositions, Text
+from isogloss.data import (
+    Bitext,
+    Candidate,
+    Constituents,
+    Documents,
+    Group,
+    Groups,
+    Links,
+    Mentions,
+    Propositions,
+    Text,
+)
 from isogloss.data.tag_dictionary import TagDictionary
 from isogloss.data.treebank import Column, Treebank
 from isogloss.errors import ParameterError
 
 __all__ = [
-    "DICTIONARY", "MODELS", "bitext", "constituents", "kind_of", "links", "mentions", "new_ranked", "proposed",
-    "ranked", "related", "treebank",
+    "DICTIONARY", "MODELS", "bitext", "constituents", "documents", "kind_of", "links", "mentions", "new_documents",
+    "new_ranked", "proposed", "ranked", "related", "treebank",
 ]  # fmt: skip
 
 _PAIRS = 12
@@ -341,7 +352,34 @@ def _roles(**options: Any) -> Any:
 def _threads(**options: Any) -> Any:
     from isogloss.tasks.documents.threads import Threads
 
-    return Threads(2, 3, samples=2, min_documents=2, **options).fit(samples.archive()[:24])
+    return Threads(2, 3, samples=2, min_documents=2, **options).fit(samples.documents("archive")[:24])
+
+
+@cache
+def documents() -> Documents:
+    """Documents in two languages to learn topics from, some of them in one alone."""
+    pairs = bitext()
+    rows = [{"en": pairs[k][0], "de": pairs[k][1]} for k in range(len(pairs))]
+    rows[3].pop("en")
+    rows[4].pop("de")
+    return Documents.of([{name: [*words, *words] for name, words in row.items()} for row in rows])
+
+
+@cache
+def new_documents() -> Documents:
+    """Documents to find topics of: no words, one, unknown ones, known ones, many, and in both languages."""
+    own = bitext()
+    many = [word for k in range(_PAIRS) for word in own[k][0]]
+    rows: list[dict[str, Any]] = [
+        {"en": "", "de": ""}, {"en": "the"}, {"de": "qqq zzz"}, {"en": own[1][0], "de": own[1][1]}, {"en": many},
+    ]  # fmt: skip
+    return Documents.of(rows)
+
+
+def _topics(**options: Any) -> Any:
+    from isogloss.tasks.documents import PolylingualTopics
+
+    return PolylingualTopics(5, iterations=3, samples=3, min_documents=1, **options).fit(documents())
 
 
 MODELS: dict[str, Callable[[], Any]] = {
@@ -416,6 +454,8 @@ MODELS: dict[str, Callable[[], Any]] = {
     "parse.joint/pipeline": partial(_joint, joint=False, projective=False),
     "parse.joint/stacked": partial(_joint, stack_links=1.0),
     "parse.restyled": partial(_restyled, carried=True),
+    "topics.polylingual": _topics,
+    "topics.polylingual/documents": partial(_topics, prior="documents", lowercase=False),
     "parse.restyled/given": partial(_restyled, carried=False, l2=0.1, relations=False, decoder="map"),
 }
 """What makes each model, by its kind and, behind a slash, what is special about it."""
