@@ -56,7 +56,7 @@ Names = Annotated[
         "--languages",
         metavar="A,B,...",
         rich_help_panel=READING,
-        help="Names of the languages, a name for each file; what is last in the names of files otherwise.",
+        help="Names of the languages, a name for each file; what the names of files say otherwise.",
     ),
 ]
 FileFormat = Annotated[
@@ -241,7 +241,10 @@ def words(
         if is_page:
             from isogloss.show.topics import write_topics
 
-            given = _read(files, languages, format, topics.tokenise_, encoding, errors, dates) if files else None
+            given = None
+            if files:
+                named = languages or ",".join(_languages(topics, files))
+                given = _read(files, named, format, topics.tokenise_, encoding, errors, dates)
             write_topics(as_page(topics, given, n), str(output), title=f"Topics of {model}")
             say(f"{output}: {topics.topics} topics in {len(topics.languages_)} languages", quiet)
             return
@@ -287,7 +290,8 @@ def score(
     header_of(model, "topics")
     with compiling("topics-score", quiet):
         topics = load_topics(model, threads)
-        given = _read(files, languages, format, topics.tokenise_, encoding, errors)
+        named = languages or ",".join(_languages(topics, files))
+        given = _read(files, named, format, topics.tokenise_, encoding, errors)
         _check_languages(topics, given.languages)
         scored = {
             name: topics.held_out(given, language=name, runs=runs, resample=resample).as_dict()
@@ -332,12 +336,18 @@ def _one(
     topics: PolylingualTopics, path: str, language: str | None, format: str, encoding: str, errors: str
 ) -> Documents:
     """Documents of one language, read as the model's were."""
-    from isogloss.data.formats.documents import language_of
-
     if language is None:
-        language = topics.languages_[0] if len(topics.languages_) == 1 else language_of(path)
+        language = topics.languages_[0] if len(topics.languages_) == 1 else _languages(topics, [path])[0]
+    elif language not in topics.languages_:
+        language = language.lower()
     _check_languages(topics, (language,), path)
     return _read([path], language if language else None, format, topics.tokenise_, encoding, errors)
+
+
+def _languages(topics: PolylingualTopics, files: list[str]) -> tuple[str, ...]:
+    from isogloss.data.formats.documents import languages_of
+
+    return languages_of(files, topics.languages_)
 
 
 def _check_languages(topics: PolylingualTopics, names: tuple[str, ...], path: str = "") -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from isogloss.data.bitext import Text
@@ -14,11 +14,13 @@ from isogloss.data.formats.files import PathOrName, name_of, read_bytes
 from isogloss.data.reading import TOKENISERS, TextForm
 from isogloss.errors import ParameterError
 
-__all__ = ["FORMATS", "read_documents"]
+__all__ = ["FORMATS", "languages_of", "read_documents"]
 
 FORMATS = ("lines", "mallet", "folder")
 
 _ENDINGS = re.compile(r"\.(gz|xz|zst|txt|tok|tsv)$")
+_BETWEEN = re.compile(r"[._-]")
+_CODE = re.compile(r"[a-z]{2,3}")
 
 
 def read_documents(
@@ -39,8 +41,7 @@ def read_documents(
         document: files of the same name are the same document. One file whose name ends in `.jsonl` has documents as
         `read_json_documents` reads them.
     languages : sequence of str, optional
-        Names of the languages, one for each file; what is last in the names of files otherwise (`speeches.de.txt.gz`
-        is of `de`).
+        Names of the languages, one for each file; if not given, what the names of files say (`languages_of`).
     format : "lines", "mallet" or "folder", optional
         "mallet": lines have the name of a document and a label before the text, and documents of the same name are the
         same. If not given, folders are folders, and all others have lines.
@@ -61,7 +62,7 @@ def read_documents(
         raise ParameterError(f"read_documents: {len(paths)} files, but {len(languages)} languages")
     if format not in (None, *FORMATS) or tokenise not in TOKENISERS:
         raise ParameterError(f"read_documents: there is no format {format!r} with tokenise={tokenise!r}")
-    names = tuple(map(language_of, paths)) if languages is None else tuple(languages)
+    names = languages_of(paths) if languages is None else tuple(languages)
     reading = {"encoding": encoding, "errors": errors, "tokenise": tokenise}
     folders = [os.path.isdir(name_of(path)) for path in paths]
     if format == "folder" or (format is None and all(folders)):
@@ -86,15 +87,34 @@ def _lines(path: PathOrName, *, encoding: str, errors: str, tokenise: str) -> Te
     return replace(tokenise_bytes(data, tokenise, name=name_of(path)), form=TextForm(tokenise))
 
 
-def language_of(path: PathOrName) -> str:
-    """What the name of a file says of its language.
+def languages_of(paths: Sequence[PathOrName], known: Collection[str] = ()) -> tuple[str, ...]:
+    """What the names of files say of their languages, in small letters.
+
+    That is the part in which they differ, best of all one of two or three letters; of a single file the last. Where
+    languages are known, their names are looked for first.
 
     Examples
     --------
-    >>> language_of("data/en.txt.gz"), language_of("speeches.de.txt"), language_of("news-fr.txt")
-    ('en', 'de', 'news-fr')
+    >>> languages_of(["data/EN.txt.gz", "data/FR.txt.gz"]), languages_of(["en.train", "fr.train"])
+    (('en', 'fr'), ('en', 'fr'))
+    >>> languages_of(["speeches.de.txt"]), languages_of(["fr.held-out.txt"], known=("en", "fr"))
+    (('de',), ('fr',))
     """
-    name = os.path.basename(name_of(path))
+    parts = [_parts(path) for path in paths]
+    told = tuple(next((part for part in reversed(own) if part in known), "") for own in parts)
+    if known and all(told) and len(set(told)) == len(told):
+        return told
+    if len(paths) == 1:
+        return (parts[0][-1],)
+    least = min(map(len, parts))
+    ways = [tuple(own[place] for own in parts) for place in (*range(-1, -least - 1, -1), *range(least))]
+    distinct = [way for way in ways if len(set(way)) == len(way)]
+    short = [way for way in distinct if all(map(_CODE.fullmatch, way))]
+    return next(iter(short or distinct), tuple(".".join(own) for own in parts))
+
+
+def _parts(path: PathOrName) -> list[str]:
+    name = os.path.basename(name_of(path)).lower()
     while (shorter := _ENDINGS.sub("", name)) != name:
         name = shorter
-    return name.rsplit(".", 1)[-1]
+    return _BETWEEN.split(name)
