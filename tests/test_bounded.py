@@ -151,7 +151,7 @@ def test_a_text_of_many_shards_is_that_of_one(bitext, monkeypatch, threads):
     assert len(one.shards) == 1
     monkeypatch.setattr(corpus_module, "SHARD", 60)
     with using_threads(threads):
-        many = in_parts(cut(bitext, 50), shelf=Shelf(2000), room=Room(listed=90))
+        many = in_parts(cut(bitext, 50), shelf=Shelf(2000), room=Room(listed=900))
         assert len(many.shards) > 2 * corpus_module._BLOCKS
         assert many.rows.tobytes() == one.rows.tobytes() and many.columns.tobytes() == one.columns.tobytes()
         for shard in [*range(len(many.shards)), 0, 5, 6, 6, 2]:  # in whatever order, whatever was fetched ahead
@@ -201,7 +201,7 @@ def test_memory_files_parts_and_threads_change_nothing(bitext, many_shards, opti
     for threads, room, sizes in ((2, None, (200,)), (1, 0, (13, 60)), (4, 5000, (1, 3))):
         other = HMMAligner(threads=threads, **options)
         with using_threads(threads):
-            corpus = in_parts(cut(bitext, *sizes), shelf=Shelf(room), room=Room(listed=100))
+            corpus = in_parts(cut(bitext, *sizes), shelf=Shelf(room), room=Room(listed=700))
             other._fit(None, bitext, corpus, QuietProgress(), checkpoint=None, resume=False)
         assert (corpus.shelf.in_files > 0) == (room is not None)
         assert arrays_of(other, joined(other.predict_parts())) == expected
@@ -369,7 +369,7 @@ def test_threads_and_files_change_nothing_with_little_room(bitext, many_shards):
     for threads, shelf in ((1, Shelf()), (2, Shelf(0)), (4, Shelf(3000))):
         aligner = HMMAligner(threads=threads)
         with using_threads(threads):
-            room = Room(entries=lambda forms: 3000, classes=lambda forms: 5000, listed=70 * threads)
+            room = Room(entries=lambda forms: 3000, classes=lambda forms: 5000, listed=700 * threads)
             corpus = in_parts(cut(bitext, 11, 50), shelf=shelf, room=room)
             aligner._fit(bitext, bitext, corpus, QuietProgress(), checkpoint=None, resume=False)
         assert corpus.least > 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -16,7 +16,7 @@ import pytest
 
 from isogloss import store
 from isogloss.errors import IsoglossError, ModelError
-from isogloss.testing.fuzz import MODELS, Report, children, damage, fuzz, mutate, run_case
+from isogloss.testing.fuzz import MODELS, Children, Report, children, damage, fuzz, mutate, run_case
 from isogloss.testing.fuzz.cases import Case, Malformed, exercise
 
 FEW, MANY, CHECKED = 20, 4000, 300
@@ -41,6 +41,20 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     return folder
 
 
+@pytest.fixture(scope="module")
+def runner() -> Iterator[Children]:
+    """One process for the cases of all models: to start it takes longer than to run them."""
+    with Children() as shared:
+        yield shared
+
+
+@pytest.fixture(scope="module")
+def strict(request: pytest.FixtureRequest) -> Iterator[Children]:
+    """The same, with bounds checked in kernels."""
+    with Children(request.config.cache.mkdir("checked-kernels")) as shared:
+        yield shared
+
+
 def told(report: Report) -> str:
     """One failure for each place, so that many of the same do not hide others."""
     places = {(found.error, found.place): found.line for found in report.failures}
@@ -48,26 +62,24 @@ def told(report: Report) -> str:
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_changed_models_do_no_harm(model: str, saved: Callable[[str], Path]) -> None:
-    report = fuzz(model, saved(model), count=FEW)
+def test_changed_models_do_no_harm(model: str, saved: Callable[[str], Path], runner: Children) -> None:
+    report = fuzz(model, saved(model), count=FEW, children=runner)
     assert not report.failures, told(report)
     assert sum(report.outcomes.values()) == FEW
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
-def test_many_changed_models_do_no_harm(model: str, saved: Callable[[str], Path]) -> None:
-    report = fuzz(model, saved(model), FEW, MANY // 4 if model.startswith(COSTLY) else MANY)
+def test_many_changed_models_do_no_harm(model: str, saved: Callable[[str], Path], runner: Children) -> None:
+    count = MANY // 4 if model.startswith(COSTLY) else MANY
+    report = fuzz(model, saved(model), FEW, count, children=runner)
     assert not report.failures, told(report)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS)
-def test_changed_models_keep_kernels_within_bounds(
-    model: str, saved: Callable[[str], Path], request: pytest.FixtureRequest
-) -> None:
-    kernels = request.config.cache.mkdir("checked-kernels")
-    report = fuzz(model, saved(model), FEW + MANY, CHECKED, kernels=kernels)
+def test_changed_models_keep_kernels_within_bounds(model: str, saved: Callable[[str], Path], strict: Children) -> None:
+    report = fuzz(model, saved(model), FEW + MANY, CHECKED, children=strict)
     assert not report.failures, told(report)
 
 
@@ -162,7 +174,7 @@ def test_foreign_exceptions_are_failures(monkeypatch: pytest.MonkeyPatch, tmp_pa
 
 
 ODD_CHILD = """
-import os, sys
+import os
 from isogloss.testing.fuzz import child
 
 def run_case(model, saved, seed, scratch):
@@ -173,7 +185,7 @@ def run_case(model, saved, seed, scratch):
     return "used"
 
 child.run_case, child.exercise = run_case, lambda *given: None
-child.main(sys.argv[1:])
+child.main()
 """
 
 
@@ -192,7 +204,6 @@ def test_crashes_and_long_waits_are_failures(
 
 
 BEYOND = """
-import sys
 import numpy as np
 from numba import njit
 from isogloss.testing.fuzz import cases, child
@@ -203,7 +214,7 @@ def beyond(x):
 
 cases.Case.of = lambda *given: cases.Case("a change", lambda: beyond(np.zeros(3)), False)
 child.exercise = lambda *given: None
-child.main(sys.argv[1:])
+child.main()
 """
 
 
@@ -212,7 +223,8 @@ def test_bounds_are_checked_where_that_is_asked_for(
 ) -> None:
     (tmp_path / "child.py").write_text(BEYOND)
     monkeypatch.setattr(children, "CHILD", (sys.executable, str(tmp_path / "child.py")))
-    report = fuzz("align.hmm", saved("align.hmm"), count=1, kernels=tmp_path / "kernels")
+    with Children(tmp_path / "kernels") as strict:
+        report = fuzz("align.hmm", saved("align.hmm"), count=1, children=strict)
     assert [found.error for found in report.failures] == ["IndexError"]
 
 

@@ -24,7 +24,7 @@ from numpy.typing import DTypeLike, NDArray
 from isogloss.errors import ParameterError
 from isogloss.features.gradients import Gradient
 from isogloss.learners.chain_model import ChainModel, LabelPairs, NodeFeatures
-from isogloss.learners.models import LinearModel, Model, Target, Wanted
+from isogloss.learners.models import LinearModel, Model, ModelObjective, Target, Wanted
 from isogloss.learners.optimisers import Info, Lbfgs, Objective
 from isogloss.learners.posterior import Outcome
 from isogloss.learners.stochastic import AdaGrad, Ftrl, Sgd
@@ -79,7 +79,7 @@ class Projected:
         return Wanted(np.ravel(marginals), values)
 
 
-class Likelihood:
+class Likelihood(ModelObjective):
     r"""The conditional log-likelihood of a model's items, with one of several kinds of targets.
 
     Parameters
@@ -149,22 +149,6 @@ class Likelihood:
             self._target = model.soft(soft)
         elif project is not None:
             self._target = Projected(project)
-
-    @property
-    def n_weights(self) -> int:
-        return self.model.n_weights
-
-    @property
-    def dtype(self) -> DTypeLike:
-        """Of weights."""
-        return self.model.dtype
-
-    def __len__(self) -> int:
-        return len(self.model)
-
-    def support(self, items: Items) -> NDArray[np.int64] | None:
-        """The weights that the items depend on."""
-        return self.model.support(items)
 
     def gradient(self, weights: NDArray[Any], items: Items) -> tuple[float, Gradient]:
         """The log-likelihood of some items times the share, and its gradient as lists."""

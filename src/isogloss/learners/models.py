@@ -33,6 +33,7 @@ __all__ = [
     "Gold",
     "LinearModel",
     "Model",
+    "ModelObjective",
     "Soft",
     "Target",
     "TemplateModel",
@@ -72,6 +73,28 @@ class Target(Protocol):
     def wanted(self, items: Items, batch: Batch[Any], /) -> Wanted:
         """Of these items, whose distributions `batch` has."""
         ...
+
+
+class ModelObjective:
+    """What is to be raised over the items of a model: as many weights and items as that has."""
+
+    model: Model
+
+    @property
+    def n_weights(self) -> int:
+        return self.model.n_weights
+
+    @property
+    def dtype(self) -> DTypeLike:
+        """Of weights."""
+        return self.model.dtype
+
+    def __len__(self) -> int:
+        return len(self.model)
+
+    def support(self, items: Items) -> NDArray[np.int64] | None:
+        """The weights that the items depend on."""
+        return self.model.support(items)
 
 
 class Gold:

@@ -19,13 +19,13 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from isogloss.errors import ParameterError
 from isogloss.features.gradients import Gradient
 from isogloss.learners.chain_model import ChainModel
 from isogloss.learners.margin import Cost
-from isogloss.learners.models import Model, Target, pieces
+from isogloss.learners.models import Model, ModelObjective, Target, pieces
 from isogloss.learners.runner import Result, run
 from isogloss.progress import Progress
 from isogloss.structures import (
@@ -299,7 +299,7 @@ def _worth(scores: Array, posteriors: ArrayLike = 0.0, threshold: float = 0.0) -
 # --- training
 
 
-class Risk:
+class Risk(ModelObjective):
     r"""Minus the expected loss of a model's items, on request mixed with their likelihood: what optimisers raise.
 
     .. math:: \sum_i\; mix \cdot \log p_w(y_i \mid x_i)\; -\; (1 - mix) \cdot E_{p_w^{1/T}(y \mid x_i)}[\ell_i(y)]
@@ -365,18 +365,6 @@ class Risk:
         self.costs: Costs = costs if isinstance(costs, Costs) else _PartCosts(model, costs)
         self._target: Any = gold if gold is None or isinstance(gold, Target) else model.gold(gold)
 
-    @property
-    def n_weights(self) -> int:
-        return self.model.n_weights
-
-    @property
-    def dtype(self) -> DTypeLike:
-        """Of weights."""
-        return self.model.dtype
-
-    def __len__(self) -> int:
-        return len(self.model)
-
     def __repr__(self) -> str:
         return f"Risk({self.model!r}, temperature={self.temperature:g}, mix={self.mix:g})"
 
@@ -386,10 +374,6 @@ class Risk:
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__, temperature=temperature)
         return other
-
-    def support(self, items: Items) -> NDArray[np.int64] | None:
-        """The weights that the items depend on."""
-        return self.model.support(items)
 
     def risk(self, weights: ArrayLike, items: Items | None = None) -> float:
         """Σ E[ℓ] of the items, or of all, at the temperature; neither mixed nor multiplied."""

@@ -20,7 +20,7 @@ from isogloss.structures.base import kept
 from isogloss.structures.batch import Batch, Stack
 from isogloss.structures.hidden import Couplings, HiddenTrees
 
-__all__ = ["FAMILIES", "CoupledFeatures", "CoupledModel", "Problem", "labels_by_sentence"]
+__all__ = ["FAMILIES", "CoupledFeatures", "CoupledModel", "Problem", "coupled_templates", "labels_by_sentence"]
 
 Items = NDArray[np.int64]
 Array = NDArray[np.float64]
@@ -53,6 +53,16 @@ class Problem:
     def parts(self, family: str) -> Parts:
         """Those that a family of features is of."""
         return {"pair": self.pairs, "label": self.pairs, "connector": self.connectors, "cell": self.cells}[family]
+
+
+def coupled_templates(
+    pairs: Sequence[Any], connectors: Sequence[Any], cells: Sequence[Any], tree: str
+) -> dict[str, Templates]:  # fmt: skip
+    """Templates of each family of features; without trees, there are neither connectors nor cells."""
+    found = {"pair": Templates(pairs, kind="pair"), "label": Templates(pairs, kind="label")}
+    if tree != "none":
+        found |= {"connector": Templates(connectors, kind="connector"), "cell": Templates(cells, kind="cell")}
+    return found
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,10 +15,10 @@ from isogloss.features import KEYS, Index, Templates
 from isogloss.layout import Layout, Numbers, Offsets, Strings, check
 from isogloss.learners.chain_model import ChainModel, LabelPairs
 from isogloss.learners.margin import Rivals
-from isogloss.learners.models import Wanted, run_sums
+from isogloss.learners.models import Gold, run_sums
 from isogloss.learners.segment_model import SegmentModel
 from isogloss.structures.base import kept
-from isogloss.structures.batch import Batch, Stack, run_sentences
+from isogloss.structures.batch import Stack, run_sentences
 from isogloss.structures.chain import Chains
 from isogloss.structures.semimarkov import SemiMarkovs, n_segment_parts
 from isogloss.tasks.extract.features import Seen, Supported
@@ -144,7 +144,7 @@ class FittedNames:
         return replace(found, weights=np.concatenate([*weights, shared]))
 
 
-class GoldNames:
+class GoldNames(Gold):
     """Right structures as a target of likelihood and of margins; every wrong tag, or segment, costs 1.
 
     Parameters
@@ -152,16 +152,6 @@ class GoldNames:
     structures : sequence
         Tags of words, or segments, as the structures of the model are.
     """
-
-    def __init__(self, structures: Sequence[Any]) -> None:
-        self.structures = structures
-
-    def __len__(self) -> int:
-        return len(self.structures)
-
-    def wanted(self, items: Items, batch: Batch[Any]) -> Wanted:
-        """The parts of the right structures."""
-        return Wanted(batch.parts([self.structures[s] for s in items.tolist()]).values)
 
     def rivals(self, items: Items, batch: Any, augmentation: float) -> Rivals:
         """The best structures when every wrong tag or segment earns `augmentation`, beside the right ones."""

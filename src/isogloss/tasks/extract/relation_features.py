@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from isogloss.features import Templates
+from isogloss.tasks.extract.coupled import coupled_templates
 
 __all__ = ["relation_templates"]
 
@@ -82,8 +83,4 @@ def relation_templates(tree: str, features: str, given: bool) -> dict[str, Templ
     seen = [*PAIRS, *(CONTEXT if features == "all" else ())]
     if given:
         seen += PATHS if features == "all" else CONFIGURATIONS
-    found = {"pair": Templates(seen, kind="pair"), "label": Templates(seen, kind="label")}
-    if tree != "none":
-        found["connector"] = Templates(CONNECTORS, kind="connector")
-        found["cell"] = Templates(SPANS if tree == "brackets" else LINKS, kind="cell")
-    return found
+    return coupled_templates(seen, CONNECTORS, SPANS if tree == "brackets" else LINKS, tree)

@@ -13,7 +13,7 @@ from isogloss.data.propositions import Propositions
 from isogloss.data.treebank import Treebank
 from isogloss.features import Axis, Parts, Role, Templates, arcs
 from isogloss.structures.hidden import NO_PAIR, Couplings
-from isogloss.tasks.extract.coupled import Problem
+from isogloss.tasks.extract.coupled import Problem, coupled_templates
 from isogloss.tasks.extract.pair_words import distance_bins, path_codes, rooted, sequences, way, word_codes
 from isogloss.tasks.parse.constituency.words import Known
 
@@ -91,11 +91,7 @@ def role_templates(tree: str, features: str, given: bool) -> dict[str, Templates
     seen = [*PAIRS, *(CONTEXT if features == "all" else ())]
     if given:
         seen += PATHS if features == "all" else CONFIGURATIONS
-    found = {"pair": Templates(seen, kind="pair"), "label": Templates(seen, kind="label")}
-    if tree != "none":
-        found["connector"] = Templates(CONNECTORS, kind="connector")
-        found["cell"] = Templates(LINKS, kind="cell")
-    return found
+    return coupled_templates(seen, CONNECTORS, LINKS, tree)
 
 
 def sense_templates() -> dict[str, Templates]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from isogloss import store
 from isogloss.testing.fuzz.cases import Case
-from isogloss.testing.fuzz.children import fuzz
+from isogloss.testing.fuzz.children import Children, fuzz
 from isogloss.testing.fuzz.models import MODELS
 
 
@@ -26,27 +26,27 @@ def main() -> int:
     chosen = [name for name in MODELS if given.kind in (None, name, name.partition("/")[0])]
     if not chosen:
         parser.error(f"there is no kind or model {given.kind!r}; there are {', '.join(MODELS)}")
-    failed = False
-    for name in chosen:
-        with tempfile.TemporaryDirectory() as place:
-            folder = Path(place) / "valid.model"
-            warnings.simplefilter("ignore")
-            MODELS[name]().save(folder)
-            if given.show is not None:
-                _show(name, folder, given.show, Path(place))
-                continue
-            report = fuzz(
-                name,
-                folder,
-                given.first,
-                given.count,
-                kernels=given.kernels,
-                tell=lambda found: print(found.line, flush=True),
-            )
-        failed |= bool(report.failures)
-        counts = ", ".join(f"{number} {outcome}" for outcome, number in sorted(report.outcomes.items()))
-        print(f"{name}: {counts}", file=sys.stderr, flush=True)
-    return int(failed)
+    with Children(given.kernels) as children:
+        failed = [name for name in chosen if _tried(name, given, children)]
+    return int(bool(failed))
+
+
+def _tried(name: str, given: argparse.Namespace, children: Children) -> bool:
+    """Run cases of one model; whether any failed."""
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place) / "valid.model"
+        warnings.simplefilter("ignore")
+        MODELS[name]().save(folder)
+        if given.show is not None:
+            _show(name, folder, given.show, Path(place))
+            return False
+        report = fuzz(
+            name, folder, given.first, given.count, children=children,
+            tell=lambda found: print(found.line, flush=True),
+        )  # fmt: skip
+    counts = ", ".join(f"{number} {outcome}" for outcome, number in sorted(report.outcomes.items()))
+    print(f"{name}: {counts}", file=sys.stderr, flush=True)
+    return bool(report.failures)
 
 
 def _show(name: str, folder: Path, seed: int, scratch: Path) -> None:

@@ -16,7 +16,7 @@ from isogloss.features import Index, Parts, Role, Templates, positions
 from isogloss.features.gradients import Gradient
 from isogloss.features.rows import RowScorer
 from isogloss.learners.margin import Rivals
-from isogloss.learners.models import Model, Wanted, run_sums
+from isogloss.learners.models import Gold, Model, run_sums
 from isogloss.structures.base import kept
 from isogloss.structures.batch import Batch, Stack, run_sentences
 from isogloss.structures.family_tree import FamilyTrees, n_family_parts
@@ -330,7 +330,7 @@ class FamilyModel(Model):
         return None
 
 
-class GoldBrackets:
+class GoldBrackets(Gold):
     """Right trees as a target of likelihood and of margins; every wrong bracket costs 1.
 
     Parameters
@@ -340,18 +340,12 @@ class GoldBrackets:
     """
 
     def __init__(self, trees: Sequence[Spans], n_labels: int) -> None:
-        self.trees, self.n_labels = trees, n_labels
-
-    def __len__(self) -> int:
-        return len(self.trees)
-
-    def wanted(self, items: Items, batch: Batch[Any]) -> Wanted:
-        """The parts of the right trees."""
-        return Wanted(batch.parts([self.trees[s] for s in items.tolist()]).values)
+        super().__init__(trees)
+        self.n_labels = n_labels
 
     def rivals(self, items: Items, batch: Any, augmentation: float) -> Rivals:
         """The best trees when every wrong bracket earns `augmentation`, beside the right ones."""
-        target = batch.parts([self.trees[s] for s in items.tolist()]).values
+        target = self.wanted(items, batch).parts
         cost = np.zeros(len(target))
         lengths = getattr(batch, "lengths", None)
         for s in range(len(batch)):
