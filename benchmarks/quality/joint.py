@@ -144,7 +144,8 @@ SHOWN = ("uas", "upos", "Case", "Number", "Gender", "Person", "Tense", "Mood", "
 FEW = ("uas", "Case", "Number", "Gender")
 COMPARED = {
     "pipeline": ("pipeline", "joint", SHOWN),
-    "separate": ("DependencyParser", "joint, stacked", SHOWN),
+    "separate": ("joint", "DependencyParser", SHOWN),
+    "stacked": ("DependencyParser", "joint, stacked", SHOWN),
     "dictionary": ("joint", "joint, dictionary", FEW),
     "government": ("pipeline, government", "joint, government", FEW),
 }
@@ -169,8 +170,10 @@ def table(first: str, second: str, shown: tuple[str, ...]) -> str:
             cells = [f"{float(row['all']):.2f} / {float(row['non_null']):.2f}" for row in both]
             if each == "uas":
                 cells = [f"{float(row['all']):.2f}" for row in both]
-            gap = float(both[1]["all"]) - float(both[0]["all"])
+            gap = float(both[1]["difference"] or float(both[1]["all"]) - float(both[0]["all"]))
             lines.append(f"| {name} | {each} | {' | '.join(cells)} | {gap:+.2f} | {both[1]['p']} |")
+    if not used:
+        return "*Not measured yet.*"
     return "\n".join([*lines, "", verdict(first, second, shown), "", rows.commits(used)])
 
 
@@ -211,7 +214,8 @@ def costs() -> str:
             else ""
             for row in own.values()
         )
-        lines.append(f"| {model} | {' | '.join(cells)} |")
+        if any(own.values()):
+            lines.append(f"| {model} | {' | '.join(cells)} |")
     return "\n".join([*lines, "", rows.commits(used)])
 
 
