@@ -16,7 +16,8 @@ are threads drawn one by one from the same model with k = 1. Options are the def
 by inside − between.
 
 planted: five stories of eight papers are hidden among the 13,238, each with words of its own mixed into the words of a
-paper and with links to the one before; "within" is the share of threads that lie within one story, "covered" the number
+paper and with links to the two before; citations of the others lead to older papers at random, since real ones make
+coherent threads in great number. "within" is the share of threads that lie within one story, "covered" the number
 of stories that a set has such a thread of.
 
 kdpp: seconds for a plain k-DPP of documents, ours and that of DPPy, from the same features.
@@ -253,13 +254,18 @@ def with_stories(documents: Documents, rng: np.random.Generator) -> tuple[Docume
             name = f"planted-{story}-{place}"
             ids.append(name)
             dates.append(f"{year}")
-            links += [(name, f"planted-{story}-{place - 1}")] if place else []
+            links += [(name, f"planted-{story}-{before}") for before in range(max(0, place - 2), place)]
             older = order[: np.searchsorted(documents.dates[order], np.datetime64(f"{year}-01-01"))]
             newer = order[np.searchsorted(documents.dates[order], np.datetime64(f"{year + 1}-01-01")) :]
             links += [(name, documents.ids[k]) for k in rng.choice(older, 3, replace=False).tolist()]
             links += [(documents.ids[k], name) for k in rng.choice(newer, 3, replace=False).tolist()]
     both = Text.of([*(text.tokens(k) for k in range(len(text))), *rows_of])
-    old = [(documents.ids[a], documents.ids[b]) for a, b in documents.links.tolist()]
+    old = []
+    for citing in documents.links[:, 0].tolist():  # as many citations, of older papers at random
+        older = np.searchsorted(documents.dates[order], documents.dates[citing])
+        if older:
+            old.append((documents.ids[citing], documents.ids[order[rng.integers(older)]]))
+    old = list(dict.fromkeys(old))
     days = np.concatenate([documents.dates, np.array(dates, "datetime64[D]")])
     made = replace(documents, texts=(both,), ids=(*documents.ids, *ids), dates=days).linked([*old, *links])
     return made, np.concatenate([np.full(len(documents), -1), np.repeat(np.arange(K), LENGTH)])
