@@ -28,7 +28,7 @@ NEEDS = {"AVX-512 (Skylake-X)": "avx512f", "AVX2 (Haswell, Zen)": "avx2"}
 """What the processor has to have for a setting, in the words of /proc/cpuinfo; kernels for less run everywhere."""
 TESTS = {
     "structures": """
-        brackets cfg chain chain2 factorgraph family_tree hidden_trees itg jumps latent_cfg lattice loopy matching
+        brackets cfg chain chain2 dpp factorgraph family_tree hidden_trees itg jumps latent_cfg lattice loopy matching
         projective propagators search_error semimarkov spanning valence
     """,
     "learners": """
@@ -39,7 +39,7 @@ TESTS = {
         align_features align_part_features aligner constituency constituency_grammar decode expect extract
         extract_pairs induction induction_evidence itg_aligner matching_aligner metrics option_effects parse
         parse_joint parse_labelled priors quadratic_aligner quality_gate quasi tag tag_adapting tag_dictionary_tagger
-        tag_graph tag_hmm tag_projected training transfer_completing transfer_conserving transfer_several
+        tag_graph tag_hmm tag_projected threads training transfer_completing transfer_conserving transfer_several
         transfer_soft_tags
     """,
 }

@@ -16,7 +16,8 @@ are threads drawn one by one from the same model with k = 1. Options are the def
 by inside − between.
 
 planted: five stories of eight papers are hidden among the 13,238, each with words of its own mixed into the words of a
-paper and with links to the one before; "within" is the share of threads that lie within one story, "covered" the number
+paper and with links to the two before; citations of the others lead to older papers at random, since real ones make
+coherent threads in great number. "within" is the share of threads that lie within one story, "covered" the number
 of stories that a set has such a thread of.
 
 kdpp: seconds for a plain k-DPP of documents, ours and that of DPPy, from the same features.
@@ -50,7 +51,7 @@ from isogloss.tasks.documents.thread_graph import word_vectors
 from isogloss.tasks.documents.threads import Threads
 
 K, LENGTH, DRAWS, BEST, K_MEANS_SEEDS, LDA_SEEDS = 5, 8, 100, 20, 30, 10
-PLANTED_SEEDS = range(6)
+PLANTED_SEEDS = range(1, 6)
 PARTS = ("draws", "planted", "speed", "kdpp")
 COLUMNS = (
     "date", "machine", "version", "commit", "command", "part", "data", "system", "setting", "draws", "inside",
@@ -245,7 +246,7 @@ def with_stories(documents: Documents, rng: np.random.Generator) -> tuple[Docume
     order = np.argsort(documents.dates, kind="stable")
     for story in range(K):
         own = [f"planted{story}word{k}" for k in range(30)]
-        share = 30 - 4 * story  # words of the story in each of its papers, of some 150
+        share = 50 - 3 * story  # words of the story, of some 160: cosines of .4 to .5
         years = np.sort(rng.choice(np.arange(1990, 2011), LENGTH, replace=False))
         for place, year in enumerate(years.tolist()):
             around = [words[k] for k in text.ids[int(rng.choice(usual))].tolist()]
@@ -253,13 +254,18 @@ def with_stories(documents: Documents, rng: np.random.Generator) -> tuple[Docume
             name = f"planted-{story}-{place}"
             ids.append(name)
             dates.append(f"{year}")
-            links += [(name, f"planted-{story}-{place - 1}")] if place else []
+            links += [(name, f"planted-{story}-{before}") for before in range(max(0, place - 2), place)]
             older = order[: np.searchsorted(documents.dates[order], np.datetime64(f"{year}-01-01"))]
             newer = order[np.searchsorted(documents.dates[order], np.datetime64(f"{year + 1}-01-01")) :]
             links += [(name, documents.ids[k]) for k in rng.choice(older, 3, replace=False).tolist()]
             links += [(documents.ids[k], name) for k in rng.choice(newer, 3, replace=False).tolist()]
     both = Text.of([*(text.tokens(k) for k in range(len(text))), *rows_of])
-    old = [(documents.ids[a], documents.ids[b]) for a, b in documents.links.tolist()]
+    old = []
+    for citing in documents.links[:, 0].tolist():  # as many citations, of older papers at random
+        older = np.searchsorted(documents.dates[order], documents.dates[citing])
+        if older:
+            old.append((documents.ids[citing], documents.ids[order[rng.integers(older)]]))
+    old = list(dict.fromkeys(old))
     days = np.concatenate([documents.dates, np.array(dates, "datetime64[D]")])
     made = replace(documents, texts=(both,), ids=(*documents.ids, *ids), dates=days).linked([*old, *links])
     return made, np.concatenate([np.full(len(documents), -1), np.repeat(np.arange(K), LENGTH)])

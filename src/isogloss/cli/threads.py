@@ -104,6 +104,8 @@ def command(
     Threads are salient and coherent one by one, and unlike each other: they are drawn together, exactly, from a
     structured determinantal point process. The result is JSON with ids, dates and the beginnings of documents.
     """
+    from isogloss.data.rows import counted
+
     watch = Stopwatch()
     _check_files(docs, documents, links, model, save)
     if follow is not None:
@@ -132,10 +134,10 @@ def command(
 
         summary = {name: record[name] for name in ("documents", "links", "coherence", "overlap", "seed")}
         write_result(page, threads_page(record, title=f"Threads through {where}", summary=summary))
-    said = f"{len(found)} threads of {drawn_from.length}" + (
-        " documents at most" if drawn_from.shorter else " documents"
+    said = (
+        f"{counted(len(found), 'thread')} of {counted(drawn_from.length, 'document')}" + " at most" * drawn_from.shorter
     )
-    say(f"{said} through {record['documents']:,}, {record['links']:,} links; {watch.seconds:.1f} s", quiet)
+    say(f"{said} through {record['documents']:,}, {counted(record['links'], 'link')}; {watch.seconds:.1f} s", quiet)
 
 
 def _check_files(

@@ -86,7 +86,7 @@ def read_document_tables(
         if len(columns) < 3:
             raise DocumentsError(
                 f"{name}, line {number}: {len(columns)} column{'s'[: len(columns) != 1]} in {_short(line)}; a line is "
-                "id TAB date TAB text. JSON lines? Give them a name that ends in .jsonl"
+                "id TAB date TAB text. JSON lines? `isogloss threads FILE` reads them, without --documents"
             )
         found.add(number, columns[0], _day(columns[1], f"{name}, line {number}"), "", columns[2].replace("\t", " "))
     if edges is not None:
@@ -175,7 +175,8 @@ def _record(line: str, place: str) -> dict[str, Any]:
     try:
         given = json.loads(line)
     except (ValueError, RecursionError) as problem:
-        raise DocumentsError(f"{place}: this is not JSON ({problem}): {_short(line)}") from None
+        table = ". A table? Give it with --documents" if line.count("\t") >= 2 else ""
+        raise DocumentsError(f"{place}: this is not JSON ({problem}): {_short(line)}{table}") from None
     if not isinstance(given, dict):
         raise DocumentsError(f"{place}: an object with {', '.join(FIELDS)} is needed, not {_short(line)}")
     for name in ("id", "text"):

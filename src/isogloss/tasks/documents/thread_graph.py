@@ -102,7 +102,7 @@ def thread_graph(documents: Documents, options: ThreadOptions) -> ThreadGraph:
             f"{documents.name}: no word is in {options.min_documents} documents and in at most {options.max_share:.0%} "
             "of them, so that nothing can be said of their likeness. Lower min_documents, or raise max_share"
         )
-    many = options.neighbours or min(MOST, max(FEWEST, n // 10))
+    many = options.neighbours or min(MOST, max(FEWEST, n // 50))
     near = nearest(vectors, many, seed=options.seed)
     alike = _alike(near, options.least_similarity)
     given = options.links == "given" or (options.links == "auto" and len(documents.links) > 0)

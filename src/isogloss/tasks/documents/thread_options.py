@@ -45,7 +45,7 @@ class ThreadOptions(Estimator):
     )  # fmt: skip
     neighbours: int | None = option(
         default=None, kind=int, least=1,
-        help="How many most similar documents are looked at; a tenth of all, 10 to 1000, if not given.",
+        help="How many most similar documents are looked at; a fiftieth of all, 10 to 1000, if not given.",
     )  # fmt: skip
     dimensions: int = option(default=50, least=1, most=5000, help="Dimensions that features are projected to.")
     constant: float = option(

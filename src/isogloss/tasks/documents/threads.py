@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from isogloss import layout, store
 from isogloss.data.documents import Documents
+from isogloss.data.rows import counted
 from isogloss.engine.threads import using_threads
 from isogloss.errors import DataError, DocumentsError, ParameterError
 from isogloss.store import Saved
@@ -212,8 +213,9 @@ class Threads(ThreadOptions):
         rank = PathDpp(made.graph, made.scores, made.features).spectrum.rank
         more = "more dimensions" if rank >= self._graph.features.shape[1] else "a lower beta"
         return (
-            f"Threads: k = {self.k} threads are asked for, and the features of threads span {rank} dimensions, so that "
-            f"at most {rank} can be unlike each other. Ask for {rank} at most, or try {more}"
+            f"Threads: k = {self.k} threads are asked for, and the features of threads span "
+            f"{counted(rank, 'dimension')}, so that at most {rank} can be unlike each other. Ask for {rank} at most, "
+            f"or try {more}"
         )
 
     # --- drawing
