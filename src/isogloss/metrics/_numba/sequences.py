@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["common_subsequence", "edits"]
+__all__ = ["common_places", "common_subsequence", "edits"]
 
 
 @njit(cache=True, nogil=True)
@@ -36,3 +36,26 @@ def edits(a, b):
             row[j + 1] = min(corner + (a[i] != b[j]), row[j] + 1, above + 1)
             corner = above
     return row[len(b)]
+
+
+@njit(cache=True, nogil=True)
+def common_places(a, b):
+    """Places in a of one longest common subsequence, read from the end: b is left before a where both lead to one."""
+    n, m = len(a), len(b)
+    table = np.zeros((n + 1, m + 1), np.int64)
+    for i in range(n):
+        for j in range(m):
+            table[i + 1, j + 1] = table[i, j] + 1 if a[i] == b[j] else max(table[i, j + 1], table[i + 1, j])
+    found, at = np.empty(table[n, m], np.int64), table[n, m]
+    i, j = n, m
+    while i > 0 and j > 0:
+        if a[i - 1] == b[j - 1]:
+            at -= 1
+            found[at] = i - 1
+            i -= 1
+            j -= 1
+        elif table[i, j - 1] > table[i - 1, j]:
+            j -= 1
+        else:
+            i -= 1
+    return found

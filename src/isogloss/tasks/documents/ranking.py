@@ -28,6 +28,8 @@ __all__ = ["BilingualRanker", "aggregate"]
 Array = NDArray[np.float64]
 GRID = (1e-4, 1e-3, 1e-2, 1e-1)
 """Regularisation that is tried where none is given."""
+NEAR = 0.01
+"""How far from the optimum the objective may be while it is tried."""
 
 
 def aggregate(scores: Array, name: str, other: Array | None = None) -> Array:
@@ -305,9 +307,9 @@ class BilingualRanker(RankerOptions):
 
     def _trained(
         self, prepared: Sequence[_Prepared], regularisation: float, progress: Progress | None = None,
-        keeping: Keeping | None = None,
+        keeping: Keeping | None = None, near: float = 0.0,
     ) -> tuple[Array, Array]:  # fmt: skip
-        """Weights, and the objective of each round."""
+        """Weights, and the objective of each round; `near` is how far from the optimum it may stop in any case."""
         pairs = self._pairs(prepared)
         if not len(pairs):
             return np.zeros(pairs.n_features), np.zeros(0)
@@ -317,7 +319,7 @@ class BilingualRanker(RankerOptions):
         )
         result = run(
             learner, learner.init(), iterations=self.iterations, progress=progress, name="Learning to rank", every=None,
-            should_stop=lambda _, info: self.trainer == "dual" and info.distance < self.tolerance,
+            should_stop=lambda _, info: self.trainer == "dual" and info.distance < max(near, self.tolerance),
             **(keeping or Keeping()).arguments,
         )  # fmt: skip
         return getattr(result.state, "average", result.state.weights), np.asarray(result.trace)
@@ -337,7 +339,9 @@ class BilingualRanker(RankerOptions):
         def held_out(block: int, _: int) -> None:
             fold, at = divmod(block, len(GRID))
             out = set(order[fold::folds].tolist())
-            learnt = replace(nothing, weights=self._trained([prepared[k] for k in graded if k not in out], GRID[at])[0])
+            learnt = replace(
+                nothing, weights=self._trained([prepared[k] for k in graded if k not in out], GRID[at], near=NEAR)[0]
+            )
             found = [
                 kendall_tau(self._aggregated(prepared[k].features, learnt), prepared[k].grades) for k in sorted(out)
             ]

@@ -224,13 +224,19 @@ class Extractor:
         return Extracted(*(each.reshape(*each.shape[:-1], n) for each, n in zip(made, sizes, strict=True)))
 
     def _documents(self, members: Sequence[Candidate], query: str, names: tuple[str, ...], index: Index) -> Array:
-        columns = [np.array([each.features.get(name, 0.0) for each in members], np.float64) for name in names]
+        given = np.zeros((len(members), len(names)))
+        at = {name: number for number, name in enumerate(names)}
+        for row, each in enumerate(members):
+            for name, value in each.features.items():
+                if name in at:
+                    given[row, at[name]] = value
+        columns: list[Array] = []
         if "index" in self.kinds:
             encoded, words = index.encode([_words(each, "all") for each in members]), words_of(query)
             columns += [measure(index, words, encoded) for measure in MEASURES.values()]
             if self.titles:
                 columns.append(np.array([float(bool(each.title)) for each in members], np.float64))
-        return np.stack(columns, axis=1) if columns else np.zeros((len(members), 0))
+        return np.hstack([given, *(column[:, None] for column in columns)])
 
     def _pairs(self, members: Sequence[Candidate], others: Sequence[Candidate]) -> Array:
         found: list[Array] = []
