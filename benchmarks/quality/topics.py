@@ -1,9 +1,10 @@
 """Topics of Europarl speeches: held-out words, retrieval, coherence, glue, speed; beside MALLET, tomotopy and LSI.
 
-python -m benchmarks.quality.topics                      all rows that are missing
-python -m benchmarks.quality.topics --only speed,glue    some parts
-python -m benchmarks.quality.topics --again              replace rows that are there
-python -m benchmarks.quality.topics --table              run nothing: write the tables of docs/topics.md
+python -m benchmarks.quality.topics                       all steps whose rows are missing
+python -m benchmarks.quality.topics --only speed,glue/0   steps whose names begin so
+python -m benchmarks.quality.topics --list                the names of all steps
+python -m benchmarks.quality.topics --again               replace rows that are there
+python -m benchmarks.quality.topics --table               run nothing: write the tables of docs/topics.md
 
 1,500 speeches in seven languages: the first 1,200 to learn from, the last 300 held out. Words are written small, those
 without a letter or in one document alone are left out, and so are the 25 most frequent of each language, as in the
@@ -22,7 +23,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -48,14 +49,15 @@ TRAIN, TOPICS, SWEEPS, SEEDS = 1200, 50, 300, (0, 1, 2)
 MANY = 200
 """Topics for retrieval, chosen on speeches 1,001 to 1,200."""
 PRUNING: dict[str, Any] = {"max_share": 1.0, "drop_frequent": 25}
+MANIES = (50, 100, 200, 400, 800, 1600)
 GLUE = (0.01, 0.05, 0.1, 0.25, 0.5)
-COLUMNS = ("date", "machine", "version", "commit", "part", "system", "setting", "seed", "measure", "value")
+COLUMNS = ("date", "machine", "version", "commit", "step", "system", "setting", "seed", "measure", "value")
 PLACE = Path("out/topics")
 PAGE = Path(__file__).parents[2] / "docs" / "topics.md"
 
 
 def results() -> rows.Rows:
-    return rows.Rows(Path(__file__).with_name("topics.csv"), COLUMNS, ("part", "system", "setting", "seed", "measure"))
+    return rows.Rows(Path(__file__).with_name("topics.csv"), COLUMNS, ("step", "system", "setting", "seed", "measure"))
 
 
 @cache
@@ -155,61 +157,71 @@ def mallet_model(seed: int) -> PolylingualTopics:
     return made
 
 
-# --- parts, each of which gives (system, setting, seed, measure, value)
+# --- steps, each of which gives (system, setting, seed, measure, value)
 
 Found = tuple[str, str, int, str, float]
 
 
-def quality() -> Iterator[Found]:
-    """Held-out words, coherence and retrieval at 50 topics, ours and MALLET's; and LDA of each language alone."""
-    makers: dict[str, Callable[[int], PolylingualTopics]] = {
-        "isogloss": lambda seed: topics(TOPICS, seed), "mallet": mallet_model,
-    }  # fmt: skip
-    for system, make in makers.items():
-        for seed in SEEDS:
-            try:
-                model = make(seed)
-            except FileNotFoundError as problem:
-                print(f"{system}: left out: {problem}", file=sys.stderr)
-                break
-            for name in LANGUAGES:
-                yield system, name, seed, "nats", model.held_out(held_out(), language=name, runs=1).nats_per_word
-            coherent = model.coherence(speeches())
-            yield system, "all", seed, "npmi", coherent.npmi
-            yield system, "all", seed, "cnpmi", coherent.cnpmi
-            for n in (30, 60):
-                some = first_words(held_out(), n)
-                values = [model.score(some, source="en", target=name, bootstrap=0).top1 for name in LANGUAGES[1:]]
-                yield system, f"{n} words", seed, "top1", float(np.mean(values))
-    for seed in SEEDS:
-        for name in LANGUAGES:
-            alone = topics(TOPICS, seed, (name,))
-            yield "LDA", name, seed, "nats", alone.held_out(held_out(), language=name, runs=1).nats_per_word
-            yield "LDA", name, seed, "used", float((alone._learnt.words.totals.sum(axis=0) > 0).sum())
-
-
-def retrieval() -> Iterator[Found]:
-    """English queries find their translations, by topics, LSI, a lexicon, and topics with the lexicon."""
-    tables = {name: _lexicon(name) for name in LANGUAGES[1:]}
+def quality(system: str, seed: int) -> Iterator[Found]:
+    """Held-out words, coherence and retrieval at 50 topics, ours and MALLET's."""
+    model = mallet_model(seed) if system == "mallet" else topics(TOPICS, seed)
+    for name in LANGUAGES:
+        yield system, name, seed, "nats", model.held_out(held_out(), language=name, runs=1).nats_per_word
+    coherent = model.coherence(speeches())
+    yield system, "all", seed, "npmi", coherent.npmi
+    yield system, "all", seed, "cnpmi", coherent.cnpmi
     for n in (30, 60):
         some = first_words(held_out(), n)
-        for name in LANGUAGES[1:]:
-            setting = f"en-{name}, {n} words"
-            yield "LSI", setting, 0, "top1", _lsi(name, some)
-            words = translated_distances(some.text("en"), some.text(name), tables[name])
-            yield "lexicon", setting, 0, "top1", _top1(words)
-            for seed in SEEDS:
-                model = topics(MANY, seed)
-                first, second = (model.transform(some, language=each) for each in ("en", name))
-                apart = distances(first, second)
-                yield "topics", setting, seed, "top1", _top1(apart)
-                yield "topics+lexicon", setting, seed, "top1", _top1(0.5 * apart + 0.5 * words)
-                if seed == 0:
-                    yield "topics, cosine", setting, seed, "top1", _top1(1 - _unit(first) @ _unit(second).T)
-                    single = PolylingualTopics(**{**model.get_params(), "prior": "documents"})
-                    single._fitted = model._fitted
-                    value = single.score(some, source="en", target=name, bootstrap=0).top1
-                    yield "topics, prior of documents", setting, seed, "top1", value
+        values = [model.score(some, source="en", target=name, bootstrap=0).top1 for name in LANGUAGES[1:]]
+        yield system, f"{n} words", seed, "top1", float(np.mean(values))
+
+
+def alone(seed: int) -> Iterator[Found]:
+    """Held-out words of LDA of each language by itself."""
+    for name in LANGUAGES:
+        own = topics(TOPICS, seed, (name,))
+        yield "LDA", name, seed, "nats", own.held_out(held_out(), language=name, runs=1).nats_per_word
+
+
+def granularity(n: int) -> Iterator[Found]:
+    """Topics that German uses with the other languages and alone, and first words of topics that are translations."""
+    reference = {(source.lower(), target.lower()) for source, target, chance in _lexicon("fr") if chance >= 0.1}
+    together, own = topics(n, 0), topics(n, 0, ("de",))
+    for system, model in (("isogloss", together), ("LDA", own)):
+        share = model.shares()["de"]
+        yield system, f"de, {n} topics", 0, "used", float((share > 1e-4).sum())
+    pairs = [(each.source, each.target) for each in together.lexicon("en", "fr", 1)]
+    yield "isogloss", f"en-fr, {n} topics", 0, "translations", float(sum(pair in reference for pair in pairs))
+
+
+def others() -> Iterator[Found]:
+    """English queries find their translations by cross-lingual LSI, and by a lexicon of our aligner."""
+    for name in LANGUAGES[1:]:
+        table = _lexicon(name)
+        for n in (30, 60):
+            some = first_words(held_out(), n)
+            yield "LSI", f"en-{name}, {n} words", 0, "top1", _lsi(name, some)
+            words = translated_distances(some.text("en"), some.text(name), table)
+            yield "lexicon", f"en-{name}, {n} words", 0, "top1", _top1(words)
+
+
+def retrieval(seed: int) -> Iterator[Found]:
+    """English queries find their translations by topics, and by topics with the lexicon."""
+    model = topics(MANY, seed)
+    single = PolylingualTopics(**{**model.get_params(), "prior": "documents"})
+    single._fitted = model._fitted
+    for name in LANGUAGES[1:]:
+        table = _lexicon(name)
+        for n in (30, 60):
+            some, setting = first_words(held_out(), n), f"en-{name}, {n} words"
+            words = translated_distances(some.text("en"), some.text(name), table)
+            first, second = (model.transform(some, language=each) for each in ("en", name))
+            apart = distances(first, second)
+            yield "topics", setting, seed, "top1", _top1(apart)
+            yield "topics+lexicon", setting, seed, "top1", _top1(0.5 * apart + 0.5 * words)
+            yield "topics, cosine", setting, seed, "top1", _top1(1 - _unit(first) @ _unit(second).T)
+            value = single.score(some, source="en", target=name, bootstrap=0).top1
+            yield "topics, prior of documents", setting, seed, "top1", value
 
 
 def _unit(rows_: np.ndarray) -> np.ndarray:
@@ -270,46 +282,46 @@ def _logs(counts: Any) -> Any:
     return made
 
 
-def glue() -> Iterator[Found]:
+def glue(seed: int, share: float) -> Iterator[Found]:
     """Documents torn apart by language: how far apart their topics are, by the share of speeches left whole."""
     whole = training().in_languages("en", "de", "fr", "it")
-    for seed in SEEDS:
-        order = np.random.default_rng(seed).permutation(len(whole))
-        for share in (*GLUE, 1.0):
-            kept = round(share * len(whole))
-            made = [dict(whole[int(k)].words) for k in order[:kept]]
-            torn = order[kept:] if share < 1 else order[:0]
-            made += [{name: words} for k in torn for name, words in whole[int(k)].words.items()]
-            model = PolylingualTopics(100, iterations=200, seed=seed, threads=1, **PRUNING).fit(Documents.of(made))
-            own = [model.training_mixtures(name) for name in model.languages_]
-            at = kept + 4 * np.arange(len(torn))
-            places = [at + k for k in range(4)] if share < 1 else [np.arange(kept)] * 4
-            values = [
-                distances(own[a][places[a]][i : i + 1], own[b][places[b]][i : i + 1])[0, 0]
-                for a in range(4) for b in range(a) for i in range(0, len(places[0]), 4)
-            ]  # fmt: skip
-            yield "isogloss", f"{share:g}", seed, "js", float(np.mean(values))
+    order = np.random.default_rng(seed).permutation(len(whole))
+    kept = round(share * len(whole))
+    made = [dict(whole[int(k)].words) for k in order[:kept]]
+    torn = order[kept:]
+    made += [{name: words} for k in torn for name, words in whole[int(k)].words.items()]
+    model = PolylingualTopics(100, iterations=200, seed=seed, threads=1, **PRUNING).fit(Documents.of(made))
+    own = [model.training_mixtures(name) for name in model.languages_]
+    places = [kept + 4 * np.arange(len(torn)) + k for k in range(4)] if share < 1 else [np.arange(kept)] * 4
+    values = [
+        distances(own[a][places[a][i : i + 1]], own[b][places[b][i : i + 1]])[0, 0]
+        for a in range(4) for b in range(a) for i in range(len(places[0]))
+    ]  # fmt: skip
+    yield "isogloss", f"{share:g}", seed, "js", float(np.mean(values))
 
 
-def speed() -> Iterator[Found]:
-    """Words in a CPU second, from the difference of a long and a short run, one thread, side by side."""
-    short, long = 50, 250
-    for languages in (("en", "fr"), ("en",)):
-        setting = "+".join(languages)
-        text = training().in_languages(*languages).pruned(min_documents=2, lowercase=True, letters=True, **PRUNING)
-        n_words = text.n_words * (long - short)
-        for seed in SEEDS:
-            try:
-                spent = [mallet_train(languages, TOPICS, sweeps, seed, None)["cpu_seconds"] for sweeps in (short, long)]
-                yield "mallet", setting, seed, "words_per_cpu", n_words / (spent[1] - spent[0])
-            except FileNotFoundError as problem:
-                print(f"mallet: left out: {problem}", file=sys.stderr)
-            yield "isogloss", setting, seed, "words_per_cpu", n_words / (_own(text, TOPICS, short, long, seed))
-            if len(languages) == 1 and (rate := _tomotopy(text, long - short, seed)):
-                yield "tomotopy", setting, seed, "words_per_cpu", rate
+SHORT, LONG = 50, 200
+"""Sweeps of a short and a long run: the difference leaves out what begins and ends a run."""
+
+
+def speed(system: str, setting: str, seed: int) -> Iterator[Found]:
+    """Words in a CPU second, one thread."""
+    languages = tuple(setting.split("+"))
+    text = training().in_languages(*languages).pruned(min_documents=2, lowercase=True, letters=True, **PRUNING)
+    n_words = text.n_words * (LONG - SHORT)
+    if system == "mallet":
+        spent = [mallet_train(languages, TOPICS, sweeps, seed, None)["cpu_seconds"] for sweeps in (SHORT, LONG)]
+        yield system, setting, seed, "words_per_cpu", n_words / (spent[1] - spent[0])
+    elif system == "tomotopy":
+        yield system, setting, seed, "words_per_cpu", _tomotopy(text, LONG - SHORT, seed)
+    else:
+        yield system, setting, seed, "words_per_cpu", n_words / _own(text, TOPICS, SHORT, LONG, seed)
+
+
+def growth(n: int) -> Iterator[Found]:
+    """Words in a CPU second with more topics."""
     text = training().pruned(min_documents=2, lowercase=True, letters=True, **PRUNING)
-    for n in (50, 100, 200, 400, 800, 1600):
-        yield "isogloss", f"7 languages, {n} topics", 0, "words_per_cpu", text.n_words * 20 / _own(text, n, 60, 80, 0)
+    yield "isogloss", f"7 languages, {n} topics", 0, "words_per_cpu", text.n_words * 20 / _own(text, n, 60, 80, 0)
 
 
 def _own(text: Documents, n: int, short: int, long: int, seed: int) -> float:
@@ -325,11 +337,10 @@ def _own(text: Documents, n: int, short: int, long: int, seed: int) -> float:
     return time.process_time() - began
 
 
-def _tomotopy(text: Documents, sweeps: int, seed: int) -> float | None:
+def _tomotopy(text: Documents, sweeps: int, seed: int) -> float:
     python = os.environ.get("TOMOTOPY_PYTHON", "")
     if not Path(python).is_file():
-        print("tomotopy: left out: set TOMOTOPY_PYTHON to a Python that has it", file=sys.stderr)
-        return None
+        raise FileNotFoundError("set TOMOTOPY_PYTHON to a Python that has tomotopy")
     lines = PLACE / "tomotopy.txt"
     lines.write_text("".join(" ".join(text.texts[0].tokens(k)) + "\n" for k in range(len(text))), encoding="utf-8")
     peer = [python, str(Path(__file__).with_name("topics_peer.py")), "lda", str(lines), str(TOPICS), str(sweeps)]
@@ -337,8 +348,20 @@ def _tomotopy(text: Documents, sweeps: int, seed: int) -> float | None:
     return float(said[1]) / float(said[0])
 
 
-PARTS: dict[str, Callable[[], Iterator[Found]]] = {
-    "quality": quality, "retrieval": retrieval, "glue": glue, "speed": speed,
+STEPS: dict[str, Callable[[], Iterator[Found]]] = {
+    **{
+        f"speed/{setting}/{seed}/{system}": partial(speed, system, setting, seed)
+        for setting in ("en+fr", "en") for seed in SEEDS
+        for system in ("isogloss", "mallet", *(["tomotopy"] if setting == "en" else []))
+    },
+    **{f"retrieval/{seed}": partial(retrieval, seed) for seed in SEEDS},
+    "retrieval/others": others,
+    **{f"glue/{seed}/{share:g}": partial(glue, seed, share) for seed in SEEDS for share in (*GLUE, 1.0)},
+    **{f"growth/{n}": partial(growth, n) for n in MANIES},
+    **{f"quality/isogloss/{seed}": partial(quality, "isogloss", seed) for seed in SEEDS},
+    **{f"quality/LDA/{seed}": partial(alone, seed) for seed in SEEDS},
+    **{f"granularity/{n}": partial(granularity, n) for n in (50, 200, 400)},
+    **{f"quality/mallet/{seed}": partial(quality, "mallet", seed) for seed in SEEDS},
 }  # fmt: skip
 
 
@@ -347,7 +370,8 @@ PARTS: dict[str, Callable[[], Iterator[Found]]] = {
 
 def _cell(part: str, digits: int = 2, **asked: object) -> str:
     """The mean over seeds, and the range where there are several."""
-    found = [float(row["value"]) for row in results().find(part=part, **asked)]
+    wanted = results().find(**asked)
+    found = [float(row["value"]) for row in wanted if row["step"].startswith(f"{part}/")]
     if not found:
         return ""
     spread = f" ({min(found):.{digits}f} to {max(found):.{digits}f})" if len(found) > 1 else ""
@@ -361,7 +385,7 @@ def _rows(lines: list[list[str]]) -> str:
 def tables() -> dict[str, str]:
     used = rows.Used()
     for row in results().read():
-        used.add(row["system"], row["part"], row)
+        used.add(row["system"], row["step"].partition("/")[0], row)
     quality = [["", "isogloss", "MALLET", "LDA of the language alone"]]
     for name in LANGUAGES:
         cells = [
@@ -389,17 +413,21 @@ def tables() -> dict[str, str]:
         fast.append(
             [f"{setting}, 50 topics", *(_millions(each, setting) for each in ("isogloss", "mallet", "tomotopy"))]
         )
-    many = (50, 100, 200, 400, 800, 1600)
-    grown = [["topics", *map(str, many)]]
-    grown.append(["seven languages", *(_millions("isogloss", f"7 languages, {n} topics") for n in many)])
+    grown = [["topics", *map(str, MANIES)]]
+    grown.append(["seven languages", *(_millions("isogloss", f"7 languages, {n} topics") for n in MANIES)])
+    fine = [["topics", "used in German, with six languages", "used in German alone", "first words en-fr: translations"]]
+    for n in (50, 200, 400):
+        asked = [("isogloss", f"de, {n} topics"), ("LDA", f"de, {n} topics"), ("isogloss", f"en-fr, {n} topics")]
+        fine.append([str(n), *(_cell("granularity", 0, system=each, setting=setting) for each, setting in asked)])
     speed_ = f"{_rows(fast)}\n\n{_rows(grown)}"
     return {
-        "quality": _rows(quality), "retrieval": _rows(found), "glue": _rows(torn), "speed": used.below(speed_),
+        "quality": _rows(quality), "retrieval": _rows(found), "glue": _rows(torn), "speed": speed_,
+        "granularity": used.below(_rows(fine)),
     }  # fmt: skip
 
 
 def _millions(system: str, setting: str) -> str:
-    found = [float(row["value"]) / 1e6 for row in results().find(part="speed", system=system, setting=setting)]
+    found = [float(row["value"]) / 1e6 for row in results().find(system=system, setting=setting)]
     return (
         f"{np.mean(found):.1f}" + (f" ({min(found):.1f} to {max(found):.1f})" if len(found) > 1 else "")
         if found
@@ -409,7 +437,8 @@ def _millions(system: str, setting: str) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default=",".join(PARTS))
+    parser.add_argument("--only", default="")
+    parser.add_argument("--list", action="store_true")
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--table", action="store_true")
     asked = parser.parse_args()
@@ -418,14 +447,22 @@ def main() -> None:
         for name, text in tables().items():
             rows.fill(PAGE, f"topics-{name}", text)
         return
-    for part in asked.only.split(","):
-        if not asked.again and results().has(part=part):
+    chosen = [step for step in STEPS if step.startswith(tuple(asked.only.split(",")))]
+    if asked.list:
+        print("\n".join(chosen))
+        return
+    for step in chosen:
+        if not asked.again and results().has(step=step):
             continue
-        for system, setting, seed, name, value in PARTS[part]():
-            head = {"date": rows.today(), "machine": rows.machine(), "version": __version__, "commit": rows.commit()}
-            own = {"part": part, "system": system, "setting": setting, "seed": seed, "measure": name, "value": value}
-            results().put([head | own])
-            print(part, system, setting, seed, name, round(value, 3), flush=True)
+        try:
+            found = list(STEPS[step]())
+        except FileNotFoundError as problem:
+            print(f"{step}: left out: {problem}", file=sys.stderr)
+            continue
+        head = {"date": rows.today(), "machine": rows.machine(), "version": __version__, "commit": rows.commit()}
+        names = ("system", "setting", "seed", "measure", "value")
+        results().put({**head, "step": step, **dict(zip(names, row, strict=True))} for row in found)
+        print(step, *(f"{row[1]} {row[3]} {row[4]:.3f}" for row in found), flush=True)
 
 
 if __name__ == "__main__":
