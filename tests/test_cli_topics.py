@@ -67,6 +67,25 @@ def test_translations_find_each_other(capsys: pytest.CaptureFixture[str]) -> Non
     assert "TOP1 = " in call(capsys, *given)[1]
 
 
+def test_a_lexicon_helps(capsys: pytest.CaptureFixture[str]) -> None:
+    whole = Documents.read("train.en.txt", "train.fr.txt")
+    for number, name in enumerate(("en", "fr")):  # every line that is in both, cut into sentences
+        rows = [whole.texts[number].tokens(k) for k in range(len(whole)) if whole.present[k].all()]
+        Path(f"s.{name}").write_text("".join(" ".join(row).replace(" . ", " .\n") + "\n" for row in rows))
+    assert call(capsys, "align", "s.en", "s.fr", "--save", "links", "-o", "links.txt", "-q")[0] == 0
+    assert call(capsys, "lexicon", "links", "-o", "en-fr.tsv", "-q")[0] == 0
+    given = ["topics", "match", "model", "new.en.txt", "new.fr.txt", "--lexicon", "en-fr.tsv"]
+    found = json.loads(call(capsys, *given, "--json")[1])
+    assert found["top1"] >= found["topics_alone"]["top1"] and found["lexicon_alone"]["top1"] > 50
+    assert "js+lexicon|weight:0.5" in found["signature"]
+    only = json.loads(call(capsys, *given, "--weight", "0", "--json")[1])
+    assert only["top1"] == only["topics_alone"]["top1"]
+    assert "lexicon alone: TOP1" in call(capsys, *given)[1]
+    assert "--weight is that of --lexicon" in call(capsys, *given[:-2], "--weight", "0.3")[2]
+    Path("bad.tsv").write_text("one\n")
+    assert "bad.tsv, line 1" in call(capsys, *given[:-1], "bad.tsv")[2]
+
+
 def test_words_as_a_table_as_json_and_as_a_page(capsys: pytest.CaptureFixture[str]) -> None:
     status, out, _ = call(capsys, "topics", "words", "model", "-n", "4")
     rows = [line.split("\t") for line in out.splitlines()]

@@ -163,6 +163,14 @@ def match(
         typer.Option("--source", metavar="NAME", help="The language of A; the name of the file says it otherwise."),
     ] = None,
     target: Annotated[str | None, typer.Option("--target", metavar="NAME", help="The language of B, likewise.")] = None,
+    lexicon: Annotated[
+        str | None,
+        typer.Option("--lexicon", metavar="FILE", help="Translations of A's words by `isogloss lexicon`, to help."),
+    ] = None,
+    weight: Annotated[
+        float | None,
+        typer.Option("--weight", metavar="X", min=0, max=1, help="Of the lexicon beside topics; 0.5 if not given."),
+    ] = None,
     output: Output = None,
     threads: Threads = None,
     json: Json = False,
@@ -173,12 +181,14 @@ def match(
     """Say how often a document of A finds its translation in B by its topics: percent at rank 1, 5, 10 and 20.
 
     Documents are compared by the Jensen-Shannon divergence of their topics. Lines that are empty in A or in B are left
-    out.
+    out. With --lexicon, topics and translated words are used together, and each alone is told beside it.
     """
     from dataclasses import replace
 
-    check_output(output, [first, second])
-    standard_input_once(first, second)
+    check_output(output, [first, second, lexicon])
+    standard_input_once(first, second, lexicon)
+    if weight is not None and lexicon is None:
+        raise UsageError("--weight is that of --lexicon. Give this, too")
     header_of(model, "topics")
     with compiling("topics-match", quiet):
         topics = load_topics(model, threads)
@@ -189,11 +199,19 @@ def match(
         if one.languages == other.languages:
             raise UsageError(f"{first} and {second} are both of the language {one.languages[0]!r}. Give two")
         both = replace(one, texts=(*one.texts, *other.texts), languages=(*one.languages, *other.languages))
-        found = topics.score(both)
+        found = {"": topics.score(both)}
+        if lexicon is not None:
+            found = {"": topics.score(both, lexicon=lexicon, weight=0.5 if weight is None else weight)}
+            found |= {
+                "topics_alone": topics.score(both),
+                "lexicon_alone": topics.score(both, lexicon=lexicon, weight=1),
+            }
     if json:
-        write_json(found.as_dict(), output)
+        further = {name: one.as_dict() for name, one in found.items() if name}
+        write_json(found[""].as_dict() | further, output)
         return
-    write_result(output, f"{found}\n")
+    said = (f"{name.replace('_', ' ')}: {one}\n" if name else f"{one}\n" for name, one in found.items())
+    write_result(output, said)
 
 
 def words(

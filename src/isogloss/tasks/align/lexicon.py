@@ -45,14 +45,17 @@ def entries_of(model: Model, least: float) -> Iterator[LexiconEntry]:
 
 
 def read_lexicon(lexicon: str | PathLike[str] | Iterable[tuple[Any, ...]]) -> list[Pair]:
-    """Word pairs from a file (source, target and perhaps a weight on a line, between tabs or spaces) or from tuples."""
+    """Word pairs from a file (source, target and perhaps a weight on a line, between tabs or spaces) or from tuples.
+
+    What `isogloss lexicon` writes has a heading, which is passed over.
+    """
     if not isinstance(lexicon, str | PathLike):
         return [(str(row[0]), str(row[1]), float(row[2]) if len(row) > 2 else _WEIGHT) for row in lexicon]
     pairs: list[Pair] = []
     for number, line in enumerate(read_bytes(lexicon).decode().split("\n"), start=1):
         fields = line.split("\t") if "\t" in line else line.split()
         fields = [field.strip() for field in fields]
-        if not any(fields):
+        if not any(fields) or (number == 1 and fields[:3] == ["source", "target", "target_given_source"]):
             continue
         try:
             source, target = fields[:2]

@@ -28,6 +28,7 @@ from isogloss.tasks.documents.bags import bags_of, in_language
 from isogloss.tasks.documents.coherence import Coherence, coherence_of
 from isogloss.tasks.documents.divergence import distances
 from isogloss.tasks.documents.held_out import HeldOut
+from isogloss.tasks.documents.matching import LexiconLike, translated_distances
 from isogloss.tasks.documents.options import TopicOptions
 
 __all__ = ["Candidate", "Neighbour", "PolylingualTopics"]
@@ -376,9 +377,19 @@ class PolylingualTopics(TopicOptions):
         return [[Neighbour(int(c), float(found[d, c])) for c in row] for d, row in enumerate(order)]
 
     def score(
-        self, documents: DocumentsLike, *, source: str | None = None, target: str | None = None, bootstrap: int = 1000
+        self,
+        documents: DocumentsLike,
+        *,
+        source: str | None = None,
+        target: str | None = None,
+        lexicon: LexiconLike | None = None,
+        weight: float = 0.5,
+        bootstrap: int = 1000,
     ) -> RankScore:
         """How often a document in one language finds itself in another, by Jensen-Shannon divergence.
+
+        With a lexicon from source to target, by a mean of that and of the distance of translated words
+        (`isogloss.tasks.documents.matching.translated_distances`).
 
         Parameters
         ----------
@@ -386,6 +397,10 @@ class PolylingualTopics(TopicOptions):
             Those that have both languages are queries and candidates; the others are left out.
         source, target : str, optional
             The language of queries and of candidates; the first and the last that the documents have if not given.
+        lexicon : path or pairs of words, optional
+            As `isogloss lexicon` writes it, or as ``[("sea", "Meer", 0.9)]``.
+        weight : float
+            The weight of the lexicon in the mean, from 0 to 1.
         bootstrap : int
             Resamples of queries for intervals; 0 for none.
         """
@@ -393,10 +408,15 @@ class PolylingualTopics(TopicOptions):
         source, target = source or given.languages[0], target or given.languages[-1]
         both = given.present[:, [given.language(source), given.language(target)]].all(axis=1)
         some = given.take(np.flatnonzero(both))
+        if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= 1:
+            raise ParameterError(f"score: weight should be a number from 0 to 1, not {weight!r}")
         first, second = (self.transform(some, language=name) for name in (source, target))
         with using_threads(self.threads):
-            ranks = ranks_of(distances(first, second))
-        return score_ranks(ranks, len(some), how=f"{source}-{target}|distance:js", bootstrap=bootstrap)
+            apart, how = distances(first, second), f"{source}-{target}|distance:js"
+        if lexicon is not None:
+            words = translated_distances(some.text(source), some.text(target), lexicon, lowercase=self.lowercase)
+            apart, how = (1 - weight) * apart + weight * words, f"{how}+lexicon|weight:{weight:g}"
+        return score_ranks(ranks_of(apart), len(some), how=how, bootstrap=bootstrap)
 
     def coherence(self, documents: DocumentsLike, n: int = 10) -> Coherence:
         """Whether the first n words of each topic occur together in documents: NPMI of each language, and across."""

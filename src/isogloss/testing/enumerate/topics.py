@@ -64,7 +64,7 @@ def _weights(shares: Array, alpha: Sequence[float]) -> dict[tuple[int, ...], flo
 def probability_of_words(shares: Array, alpha: Sequence[float]) -> float:
     """P(words) of one document whose words have fixed probabilities in topics: float64[n, n_topics].
 
-    >>> round(probability_of_words(np.array([[0.5, 0.5], [0.25, 0.25]]), [1.0, 2.0]), 6)
+    >>> round(float(probability_of_words(np.array([[0.5, 0.5], [0.25, 0.25]]), [1.0, 2.0])), 6)
     0.125
     """
     return sum(_weights(shares, alpha).values())
