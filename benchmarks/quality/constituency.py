@@ -4,6 +4,7 @@ python -m benchmarks.quality.constituency                        all rows that a
 python -m benchmarks.quality.constituency --only wsj,genia       some texts
 python -m benchmarks.quality.constituency --systems order-2      some systems
 python -m benchmarks.quality.constituency --again                replace rows that are there
+python -m benchmarks.quality.constituency --parse                parse anew with the models of an earlier run
 python -m benchmarks.quality.constituency --paired               are our systems better than others by more than chance?
 python -m benchmarks.quality.constituency --table                run nothing: write the table of docs/constituency.md
 
@@ -126,11 +127,12 @@ def _isogloss(split: Split, place: Path, options: tuple[str, ...], seed: int) ->
         [*program, "train", train, "--save", model, "--threads", "1", "--seed", str(seed), *options],
         log=place / "train.log",
     )
-    applied = measure(
-        [*program, "apply", model, place / "test.txt", "-o", place / "found.mrg", "--threads", "1"],
-        log=place / "apply.log",
-    )
-    return learnt, applied
+    return learnt, _applied(place)
+
+
+def _applied(place: Path, threads: int = 1) -> dict[str, float]:
+    program = [sys.executable, "-m", "isogloss", "constituency", "apply", place / "model", place / "test.txt"]
+    return measure([*program, "-o", place / "found.mrg", "--threads", str(threads)], log=place / "apply.log")
 
 
 def _self_trained(split: Split, place: Path, options: tuple[str, ...], seed: int) -> Path:
@@ -174,6 +176,26 @@ def run(name: str, system: str, seed: int) -> dict[str, object]:
     (place / "gold.mrg").write_bytes(test.to_bytes("line"))
     work = _berkeley if system == "berkeley" else _isogloss
     learnt, applied = work(split, place, SYSTEMS[system], seed)
+    training = {"train_cpu": learnt["cpu_seconds"], "train_seconds": learnt["seconds"], "train_mb": learnt["peak_mb"]}
+    return _row(name, system, seed, len(split.train), test, applied) | training
+
+
+def parse(row: rows.Row) -> dict[str, object] | None:
+    """A row with the same model, if it is still there: what it finds, and how fast; training is as it was."""
+    name, system, seed = row["data"], row["system"], int(row["seed"])
+    place = PLACE / name / f"{system}-{seed}"
+    if system == "berkeley" or not (place / "model").exists():
+        return None
+    test = TEXTS[name]().test.stripped()
+    (place / "test.txt").write_bytes(_lines(test))
+    return dict(row) | _row(name, system, seed, int(row["trees"]), test, _applied(place))
+
+
+def _row(
+    name: str, system: str, seed: int, trees: int, test: Constituents, applied: dict[str, float]
+) -> dict[str, object]:  # fmt: skip
+    """What was found, beside the gold trees."""
+    place = PLACE / name / f"{system}-{seed}"
     found = _read(place / "found.mrg", test)
     score = score_brackets(found, test)
     low, high = score.interval
@@ -181,11 +203,10 @@ def run(name: str, system: str, seed: int) -> dict[str, object]:
         "date": rows.today(), "machine": rows.machine(), "version": "1.7" if system == "berkeley" else __version__,
         "commit": rows.commit(), "command": " ".join(["isogloss constituency train", *SYSTEMS[system]]).strip()
         if system != "berkeley" else f"GrammarTrainer -SMcycles 4 -randSeed {seed}",
-        "data": name, "system": system, "seed": seed, "trees": len(split.train), "test": len(test), "f1": score.f1,
+        "data": name, "system": system, "seed": seed, "trees": trees, "test": len(test), "f1": score.f1,
         "low": low, "high": high, "precision": score.precision, "recall": score.recall, "exact": score.exact,
         "tags": score.tags, "f1_40": score_brackets(found, test, longest=40, bootstrap=0).f1,
-        "f1_15": score_brackets(found, test, longest=15, bootstrap=0).f1, "train_cpu": learnt["cpu_seconds"],
-        "train_seconds": learnt["seconds"], "train_mb": learnt["peak_mb"], "apply_cpu": applied["cpu_seconds"],
+        "f1_15": score_brackets(found, test, longest=15, bootstrap=0).f1, "apply_cpu": applied["cpu_seconds"],
         "sentences_per_cpu": len(test) / applied["cpu_seconds"], "apply_mb": applied["peak_mb"],
     }  # fmt: skip
 
@@ -250,6 +271,7 @@ def main() -> None:
     parser.add_argument("--only", default=",".join(TEXTS))
     parser.add_argument("--systems", default="order-2,order-1,grammar,one-grammar,both,berkeley")
     parser.add_argument("--again", action="store_true")
+    parser.add_argument("--parse", action="store_true")
     parser.add_argument("--paired", action="store_true")
     parser.add_argument("--table", action="store_true")
     asked = parser.parse_args()
@@ -261,6 +283,13 @@ def main() -> None:
         for name in asked.only.split(","):
             if (PLACE / name / "order-2-0" / "found.mrg").exists():
                 paired.put(compare(name))
+        return
+    if asked.parse:
+        some = [row for row in results().read() if row["data"] in asked.only.split(",")]
+        for row in (row for row in some if row["system"] in asked.systems.split(",")):
+            if (made := parse(row)) is not None:
+                results().put([made])
+                print(f"{row['data']} {row['system']}: F1 {made['f1']:.2f}, {made['sentences_per_cpu']:.0f} a CPU s")
         return
     for name in asked.only.split(","):
         for system in asked.systems.split(","):

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isogloss.data.constituent_forms import INSIDE, JOINT, binarised
+from isogloss.data.constituent_forms import ABOVE, INSIDE, JOINT, Markov, binarised
 from isogloss.data.constituents import Constituents
+from isogloss.errors import ParameterError
 from isogloss.structures.cfg import Grammar
 from isogloss.structures.latent_cfg import LatentTrees
 from isogloss.tasks.parse.constituency.trees import Labels
@@ -19,6 +20,9 @@ from isogloss.tasks.parse.constituency.trees import Labels
 __all__ = ["Derivations", "Symbols"]
 
 Ints = NDArray[np.int64]
+PLAIN = Markov(horizontal=0)
+SISTERS = "|"
+"""Stands before the sisters that the label of an added node remembers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,13 +69,20 @@ class Derivations:
     entries: Ints
 
     @classmethod
-    def of(cls, flat: Constituents, labels: Labels) -> Derivations:
-        """Of trees without unary chains (`Labels.of`), made binary to the right, without memory of sisters."""
-        trees = binarised(flat, horizontal=0)
+    def of(cls, flat: Constituents, labels: Labels, markov: Markov = PLAIN) -> Derivations:
+        """Of trees without unary chains (`Labels.of`), made binary to the right, without memory of sisters.
+
+        Another `markov` may remember sisters, or the label above: a symbol is then ``NP^S``, also inside of chains.
+        """
+        if markov.vertical > 2 or markov.tags:
+            raise ParameterError("Derivations: symbols remember the label above at most, and tags nothing")
+        if markov.horizontal != 0:
+            flat = flat.mapped(lambda label: label.replace(SISTERS, "/"))
+        trees = binarised(flat, markov)
         names, tags = trees.labels.vocabulary, trees.columns["tag"]
         used = [names[number] for number in np.unique(trees.labels.ids).tolist()]
         own_tags = tuple(sorted({tags.vocabulary[number] for number in np.unique(tags.ids).tolist()}))
-        pieces = {name: _ends(name) for name in used}
+        pieces = {name: _ends(name, markov.horizontal != 0) for name in used}
         others = tuple(sorted({symbol for ends in pieces.values() for symbol in ends}))
         number = {name: len(own_tags) + at for at, name in enumerate(others)}
         tag_of = {name: at for at, name in enumerate(own_tags)}
@@ -92,23 +103,34 @@ class Derivations:
             )
             starts.append(len(builder.nodes))
         rules, changes = builder.grammar(len(own_tags) + len(others))
-        known = {name: at for at, name in enumerate(labels.names)}
-        bare = [-1] * len(own_tags) + [known.get(name, -1) for name in others]
-        symbols = Symbols(
-            own_tags, others, np.array(bare, np.int64), np.array([known[name] for name in changes], np.int64)
-        )
+        known = {name.replace(SISTERS, "/") if markov.horizontal != 0 else name: at
+                 for at, name in enumerate(labels.names)}  # fmt: skip
+        bare = [-1] * len(own_tags) + [known.get(name.split(ABOVE)[0], -1) for name in others]
+        joint = [known[name.split(ABOVE)[0]] for name in changes]
+        symbols = Symbols(own_tags, others, np.array(bare, np.int64), np.array(joint, np.int64))
         nodes = np.array(builder.nodes, np.int64).reshape(-1, 6)
         entries = np.array(list(builder.entries), np.int64).reshape(-1, 2)
         return cls(symbols, rules, LatentTrees(np.array(starts, np.int64), nodes), entries)
 
 
-def _ends(name: str) -> tuple[str, str]:
-    """The symbols that are seen and made of a node with a compound label."""
+def _ends(name: str, sisters: bool = False) -> tuple[str, str]:
+    """The symbols that are seen and made of a node with a compound label, and perhaps that of the node above it.
+
+    Examples
+    --------
+    >>> _ends("S+VP"), _ends("@S+VP"), _ends("S+VP^NP+NP"), _ends("@NP^S|DT", True)
+    (('S', 'VP'), ('@VP', '@VP'), ('S^NP', 'VP^S'), ('@NP^S|DT', '@NP^S|DT'))
+    """
+    own, bar, memory = name.removeprefix(INSIDE).partition(SISTERS) if sisters else (name.removeprefix(INSIDE), "", "")
+    first, *above = own.split(ABOVE)
+    chain = first.split(JOINT)
+    parents = [ABOVE + parent.split(JOINT)[-1] for parent in above]
+    seen = chain[0] + "".join(parents)
+    made = chain[-1] + (ABOVE + chain[-2] if above and len(chain) > 1 else "".join(parents))
     if name.startswith(INSIDE):
-        inside = INSIDE + name.removeprefix(INSIDE).split(JOINT)[-1]
+        inside = INSIDE + made + bar + memory
         return inside, inside
-    chain = name.split(JOINT)
-    return chain[0], chain[-1]
+    return seen, made
 
 
 class _Builder:
