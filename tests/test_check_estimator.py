@@ -16,13 +16,14 @@ from isogloss.data import Bitext, TagDictionary, Text, Treebank
 from isogloss.errors import UsageError
 from isogloss.estimator import Estimator, option
 from isogloss.metrics import score_tags
+from isogloss.tasks.adapt import DocumentClassifier
 from isogloss.tasks.align import HMMAligner, ItgAligner, MatchingAligner, Model1Aligner, Model2Aligner, QuadraticAligner
 from isogloss.tasks.parse import DependencyParser, JointMorphologyParser, StyleAdapter
 from isogloss.tasks.parse.styles import convert
 from isogloss.tasks.tag import CrfTagger, DictionaryTagger, GraphTagger, ProjectedTagger, Tagger
 from isogloss.tasks.transfer import DelexicalisedParser
 from isogloss.testing import check_effects, check_estimator
-from isogloss.testing.fuzz.models import bitext, links, treebank
+from isogloss.testing.fuzz.models import bitext, documents, links, new_documents, treebank
 
 
 class Toy(Estimator):
@@ -224,6 +225,16 @@ def test_taggers_and_parsers(name: str) -> None:
     make, fit, other, training = READERS[name]
     score = lambda e: e.score(TREES)  # noqa: E731 - all of them take a treebank
     check_estimator(make, fit, NEW, empty=Text.of([]), training=training, other_fit=other, score=score)
+
+
+@pytest.mark.parametrize("method", ["self-training", "none"])
+def test_classifiers_of_documents(method: str) -> None:
+    more = {"rounds": 2} if method == "self-training" else {}
+    make = partial(DocumentClassifier, method=method, min_count=2, folds=3, **more)
+    check_estimator(
+        make, lambda e: e.fit(documents(), new_documents()), new_documents(), empty=[],
+        other_fit=lambda e: e.fit(documents()[:15]), score=lambda e: e.score(documents()),
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", [HMMAligner, Model1Aligner, Model2Aligner])

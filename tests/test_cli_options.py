@@ -19,6 +19,7 @@ from isogloss.cli._options import declared, with_options
 from isogloss.estimator import THREADS, Estimator, option
 from isogloss.structures.loopy import CONSTRAINTS
 from isogloss.tasks import align, parse, tag, transfer
+from isogloss.tasks.adapt import DocumentClassifier
 from isogloss.tasks.align import symmetrise
 from isogloss.tasks.extract import EntityTagger, RelationExtractor, RoleLabeller
 from isogloss.tasks.parse.constituency import ConstituencyParser
@@ -34,6 +35,7 @@ USED: dict[str, tuple[type[Estimator], ...]] = {
     "parse train-joint": (parse.JointMorphologyParser,),
     "parse restyle": (parse.StyleAdapter,),
     "constituency train": (ConstituencyParser,),
+    "adapt train": (DocumentClassifier,),
     "extract train": (EntityTagger, RelationExtractor, RoleLabeller),
     "transfer combine": (transfer.DelexicalisedParser,),
     "transfer train": (transfer.TransferredParser,),

@@ -18,8 +18,10 @@ from isogloss.testing import check_effects
 from isogloss.testing.fuzz.models import (
     bitext,
     constituents,
+    documents,
     links,
     mentions,
+    new_documents,
     new_mentions,
     new_treebank,
     proposed,
@@ -88,6 +90,17 @@ class Case(NamedTuple):
 
 
 CASES: dict[str, Case] = {
+    "adapt.documents": Case(
+        {"min_count": 1, "folds": 3},
+        lambda e: e.fit(documents(), new_documents()),
+        new_documents(),
+        ways=[{"method": name} for name in ("self-training", "none")],
+        trials={
+            "prior": [{"prior": {"pos": 0.9, "neg": 0.1}, "method": "self-training"}],
+            "stable": [{"stable": 0.1, "method": "self-training"}],
+            "seed": [1],
+        },
+    ),
     **{
         f"align.{name}": Case(
             {"iterations": 1, "model1_iterations": 1},

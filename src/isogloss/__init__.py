@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         Constituents,
         ConstituentTree,
         Documents,
+        LabelledDocuments,
         Links,
         Mentions,
         Propositions,
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
         compare_trees,
         confusion,
         score_brackets,
+        score_documents,
         score_entities,
         score_links,
         score_relations,
@@ -64,6 +66,7 @@ if TYPE_CHECKING:
         score_trees,
     )  # fmt: skip
     from isogloss.store import load
+    from isogloss.tasks.adapt import DocumentClassifier
     from isogloss.tasks.align import (
         HMMAligner,
         ItgAligner,
@@ -94,15 +97,16 @@ prepare()
 
 _NAMES = {
     "isogloss": "errors metrics samples show",
-    "isogloss.data": "Alignment Bitext ConstituentTree Constituents Documents Links Mentions Propositions Ragged "
-    "Sentence TagDictionary Text Treebank Vocabulary features_of",
+    "isogloss.data": "Alignment Bitext ConstituentTree Constituents Documents LabelledDocuments Links Mentions "
+    "Propositions Ragged Sentence TagDictionary Text Treebank Vocabulary features_of",
     "isogloss.data.contractions": "Contractions split_bitext split_text",
     "isogloss.data.formats": "BitextLike as_bitext read_bitext read_links stream_bitext write_bitext write_links",
     "isogloss.errors": "IsoglossError",
     "isogloss.metrics": "breakdown_brackets breakdown_trees compare compare_brackets compare_entities "
-    "compare_relations compare_roles compare_trees confusion score_brackets score_entities score_links score_relations "
-    "score_roles score_tags score_trees",
+    "compare_relations compare_roles compare_trees confusion score_brackets score_documents score_entities score_links "
+    "score_relations score_roles score_tags score_trees",
     "isogloss.store": "load",
+    "isogloss.tasks.adapt": "DocumentClassifier",
     "isogloss.tasks.align": "HMMAligner ItgAligner MatchingAligner Model1Aligner Model2Aligner QuadraticAligner",
     "isogloss.tasks.align.supervised": "choose_aligner cross_validate learning_curve",
     "isogloss.tasks.align.supervised.suggest": "suggest",
@@ -117,18 +121,19 @@ _NAMES = {
 _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
 
 __all__ = [
-    "Alignment", "AnalysisDictionary", "Bitext", "BitextLike", "ConstituencyParser", "ConstituentTree", "Constituents",
-    "Contractions", "Correspondence", "CrfTagger", "DelexicalisedParser", "DependencyParser", "DictionaryTagger",
-    "Documents", "EntityTagger", "GrammarInducer", "GraphTagger", "HMMAligner", "IsoglossError", "ItgAligner",
-    "JointMorphologyParser", "Lexicon", "Links", "MatchingAligner", "Mentions", "Model1Aligner", "Model2Aligner",
-    "ProjectedTagger", "Propositions", "QuadraticAligner", "Ragged", "RelationExtractor", "RoleLabeller", "Sentence",
-    "StyleAdapter", "TagDictionary", "Tagger", "Text", "TransferredParser", "Treebank", "Vocabulary", "__version__",
-    "as_bitext", "breakdown_brackets", "breakdown_trees", "choose_aligner", "compare", "compare_brackets",
-    "compare_entities", "compare_relations", "compare_roles", "compare_trees", "confusion", "cross_validate", "errors",
+    "Alignment", "AnalysisDictionary", "Bitext", "BitextLike", "ConstituencyParser", "ConstituentTree",
+    "Constituents", "Contractions", "Correspondence", "CrfTagger", "DelexicalisedParser", "DependencyParser",
+    "DictionaryTagger", "DocumentClassifier", "Documents", "EntityTagger", "GrammarInducer", "GraphTagger",
+    "HMMAligner", "IsoglossError", "ItgAligner", "JointMorphologyParser", "LabelledDocuments", "Lexicon", "Links",
+    "MatchingAligner", "Mentions", "Model1Aligner", "Model2Aligner", "ProjectedTagger", "Propositions",
+    "QuadraticAligner", "Ragged", "RelationExtractor", "RoleLabeller", "Sentence", "StyleAdapter", "TagDictionary",
+    "Tagger", "Text", "TransferredParser", "Treebank", "Vocabulary", "__version__", "as_bitext",
+    "breakdown_brackets", "breakdown_trees", "choose_aligner", "compare", "compare_brackets", "compare_entities",
+    "compare_relations", "compare_roles", "compare_trees", "confusion", "cross_validate", "errors",
     "extract_phrases", "features_of", "jackknife", "learning_curve", "lexicon_from_links", "load", "metrics",
-    "read_bitext", "read_links", "samples", "score_brackets", "score_entities", "score_links", "score_relations",
-    "score_roles", "score_tags", "score_trees", "show", "split_bitext", "split_text", "stream_bitext", "suggest",
-    "transfer_markup", "write_bitext", "write_links",
+    "read_bitext", "read_links", "samples", "score_brackets", "score_documents", "score_entities", "score_links",
+    "score_relations", "score_roles", "score_tags", "score_trees", "show", "split_bitext", "split_text",
+    "stream_bitext", "suggest", "transfer_markup", "write_bitext", "write_links",
 ]  # fmt: skip
 
 

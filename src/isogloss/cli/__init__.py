@@ -56,6 +56,9 @@ COMMANDS = {
     "extract": Command(
         "isogloss.cli.extract", "Find names in text: train on text in which they are marked, apply to new text, score."
     ),
+    "adapt": Command(
+        "isogloss.cli.adapt", "Label documents of a new domain: train on labelled ones of another, apply, score."
+    ),
     "split": Command("isogloss.cli.split", "Split contractions as trees do: Italian `della` is `di la`."),
     "doctor": Command("isogloss.cli.doctor", "Say what is odd about a corpus, what to do, and what it will cost."),
     "transfer": Command(

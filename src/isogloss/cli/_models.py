@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from isogloss.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
+    from isogloss.tasks.adapt import DocumentClassifier
     from isogloss.tasks.parse import DependencyParser, GrammarInducer, JointMorphologyParser, StyleAdapter
     from isogloss.tasks.parse.constituency import ConstituencyParser
     from isogloss.tasks.tag import CrfTagger, Tagger
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "USES", "Use", "check_dependency_parser", "header_of", "load_aligner", "load_constituency_parser",
+    "USES", "Use", "check_dependency_parser", "header_of", "load_aligner", "load_classifier",
+    "load_constituency_parser",
     "load_crf_tagger", "load_dependency_parser", "load_extractor", "load_parser", "load_tagger",
 ]  # fmt: skip
 
@@ -35,6 +37,7 @@ class Use(NamedTuple):
 
 
 USES = {
+    "adapt": Use("a classifier of documents", "isogloss adapt apply"),
     "align": Use("an aligner", "isogloss align --model"),
     "tag": Use("a tagger", "isogloss tag apply"),
     "parse": Use("a dependency parser", "isogloss parse apply"),
@@ -94,6 +97,13 @@ def load_constituency_parser(path: str, threads: int | None = None) -> Constitue
     if parser.tagger_ is not None:
         parser.tagger_.threads = threads
     return parser
+
+
+def load_classifier(path: str, threads: int | None = None) -> DocumentClassifier:
+    """A saved classifier of documents."""
+    classifier: DocumentClassifier = _load(path, "adapt")
+    classifier.threads = threads
+    return classifier
 
 
 def load_extractor(path: str, threads: int | None = None) -> Any:

@@ -12,7 +12,9 @@ __all__ = ["command"]
 
 
 def command(
-    name: Annotated[str, typer.Argument(metavar="NAME", show_default=False, help="Which corpus: en-de or en-tr.")],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", show_default=False, help="Which corpus: en-de, en-tr or reviews.")
+    ],
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="FOLDER", help="Where the files go; made if it is not there.")
     ] = ".",
@@ -23,10 +25,15 @@ def command(
 
     en-de also has trees of constituents, in brackets (.mrg).
 
+    `reviews` is generated: reviews of books and of things for the kitchen, with labels (.tsv).
+
     Fifty sentence pairs, written for this project; see docs/samples.md. A file that is there already and differs is not
     overwritten.
     """
     from isogloss import samples
 
-    written = samples.write(name, output, force=force)
+    if name == "reviews":
+        written = samples.write_reviews(output, force=force)
+    else:
+        written = samples.write(name, output, force=force)
     say(f"written: {', '.join(str(path) for path in written)}", quiet)

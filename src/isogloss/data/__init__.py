@@ -3,6 +3,7 @@
 from isogloss.data.bitext import Bitext, Text
 from isogloss.data.constituents import Constituents, ConstituentTree
 from isogloss.data.documents import Document, Documents
+from isogloss.data.labelled import LabelledDocument, LabelledDocuments
 from isogloss.data.links import Alignment, Links
 from isogloss.data.mentions import Mentioned, Mentions
 from isogloss.data.propositions import Proposed, Propositions
@@ -19,6 +20,8 @@ __all__ = [
     "Constituents",
     "Document",
     "Documents",
+    "LabelledDocument",
+    "LabelledDocuments",
     "Links",
     "Mentioned",
     "Mentions",

@@ -25,6 +25,7 @@ from isogloss.metrics.confidence import (
     curve,
     threshold_at_recall,
 )
+from isogloss.metrics.documents import DocumentScore, score_documents
 from isogloss.metrics.names import EntityComparison, EntityScore, compare_entities, score_entities
 from isogloss.metrics.parsing import (
     Confusion,
@@ -49,6 +50,7 @@ __all__ = [
     "Comparison",
     "Confusion",
     "Curve",
+    "DocumentScore",
     "EntityComparison",
     "EntityScore",
     "ParseComparison",
@@ -74,6 +76,7 @@ __all__ = [
     "curve",
     "score_brackets",
     "score_by_frequency",
+    "score_documents",
     "score_entities",
     "score_links",
     "score_relations",

@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import Literal
 
 from isogloss.data import Bitext, Constituents, Links, Mentions, Propositions
-from isogloss.errors import ParameterError, UsageError
+from isogloss.errors import ParameterError
+from isogloss.samples.reviews import reviews, write_reviews
 from isogloss.samples.synthetic import SyntheticBitext, SyntheticGrammar, synthetic
+from isogloss.samples.writing import write_whole
 
 __all__ = [
     "SyntheticBitext",
@@ -29,9 +31,11 @@ __all__ = [
     "path",
     "propositions",
     "relations",
+    "reviews",
     "synthetic",
     "trees",
     "write",
+    "write_reviews",
 ]
 
 _LANGUAGES = {"en-de": ("en", "de"), "en-tr": ("en", "tr")}
@@ -92,21 +96,8 @@ def write(name: str, folder: str | Path, *, force: bool = False) -> list[Path]:
     >>> [path.name for path in write("en-tr", tempfile.mkdtemp())][:3]
     ['en-tr.en.txt', 'en-tr.tr.txt', 'en-tr.gold.txt']
     """
-    from isogloss.data.formats import atomic_write
-    from isogloss.places import refusal
-
-    whole = {Path(folder) / file.name: file.read_bytes() for file in (path(name, what) for what in _files(name))}
-    for goal, text in whole.items():
-        if goal.exists() and not force and goal.read_bytes() != text:
-            raise UsageError(f"{goal}: is there already and differs. Write to another folder with -o, or use --force")
-    try:
-        Path(folder).mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise refusal(folder, problem) from None
-    for goal, text in whole.items():
-        with atomic_write(goal) as file:
-            file.write(text)
-    return list(whole)
+    found = [path(name, what) for what in _files(name)]
+    return write_whole(folder, {file.name: file.read_bytes() for file in found}, force=force)
 
 
 def bitext(name: str = "en-de") -> Bitext:

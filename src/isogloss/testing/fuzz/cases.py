@@ -136,6 +136,8 @@ def exercise(loaded: Any, scratch: Path | None = None) -> None:
         use = _use_brackets
     elif type(loaded).__module__.startswith("isogloss.tasks.extract"):
         use = _use_extractor
+    elif type(loaded).__module__.startswith("isogloss.tasks.adapt"):
+        use = _use_classifier
     use(loaded)
     if scratch is not None:
         folder = scratch / "again.model"
@@ -251,6 +253,17 @@ def _use_pairs(extractor: Any) -> None:
     extractor.score(gold)
     for name in ("labels_", "roles_", "options_", "n_features_"):
         getattr(extractor, name, None)
+
+
+def _use_classifier(classifier: Any) -> None:
+    """Classifiers of documents."""
+    text = models.new_documents()
+    found, posteriors = classifier.predict(text), classifier.predict_proba(text)
+    _check(len(found) == len(text) == len(posteriors), "there are more or fewer labels than documents")
+    _check(set(found) <= set(classifier.labels_), "a label is not among those that are known")
+    classifier.score(text)
+    for name in ("options_", "n_features_", "prior_", "trace_", "columns_"):
+        getattr(classifier, name)
 
 
 def _check_columns(found: Treebank, given: Treebank) -> None:

@@ -8,12 +8,15 @@ from functools import cache, partial
 from typing import Any
 
 from isogloss import samples
-from isogloss.data import Bitext, Constituents, Links, Mentions, Propositions, Text
+from isogloss.data import Bitext, Constituents, LabelledDocuments, Links, Mentions, Propositions, Text
 from isogloss.data.tag_dictionary import TagDictionary
 from isogloss.data.treebank import Column, Treebank
 from isogloss.errors import ParameterError
 
-__all__ = ["MODELS", "bitext", "constituents", "kind_of", "links", "mentions", "proposed", "related", "treebank"]
+__all__ = [
+    "MODELS", "bitext", "constituents", "documents", "kind_of", "links", "mentions", "new_documents", "proposed",
+    "related", "treebank",
+]  # fmt: skip
 
 _PAIRS = 12
 _LONG, _SHORTER = 60, 15
@@ -279,7 +282,37 @@ def _roles(**options: Any) -> Any:
     return RoleLabeller(iterations=2, **options).fit(proposed())
 
 
+@cache
+def documents() -> LabelledDocuments:
+    """Documents with labels to learn from, one of which has no words."""
+    return LabelledDocuments.of([("neg", ""), *zip(*_reviewed("books"), strict=True)])
+
+
+@cache
+def new_documents() -> LabelledDocuments:
+    """Documents of another domain: no words, one, unknown ones, and generated reviews."""
+    labels, texts = _reviewed("kitchen")
+    return LabelledDocuments.of([("pos", ""), ("neg", "great"), ("pos", "qqq zzz 7"), *zip(labels, texts, strict=True)])
+
+
+def _reviewed(domain: str) -> tuple[list[str], list[str]]:
+    made = samples.reviews(domain, 24)
+    return [str(label) for label in made.labels], list(made.text.lines or ())
+
+
+def _documents(three: bool = False, **options: Any) -> Any:
+    from isogloss.tasks.adapt import DocumentClassifier
+
+    given = documents()
+    if three:
+        given = given.with_labels(["so-so" if k % 3 == 0 else label for k, label in enumerate(given.labels)])
+    return DocumentClassifier(min_count=2, folds=3, **options).fit(given, new_documents())
+
+
 MODELS: dict[str, Callable[[], Any]] = {
+    "adapt.documents": partial(_documents, rounds=2),
+    "adapt.documents/none": partial(_documents, method="none", ngrams=1, values="counts"),
+    "adapt.documents/three": partial(_documents, three=True, rounds=1, loss="logistic", weighting="none"),
     "align.hmm": partial(_aligner, "HMMAligner"),
     "align.hmm/viterbi": partial(_aligner, "HMMAligner", symmetrise="grow-diag-final-and", decode="viterbi"),
     "align.hmm/bijective": partial(
