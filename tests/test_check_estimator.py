@@ -16,6 +16,7 @@ from isogloss.data import Bitext, Documents, Groups, TagDictionary, Text, Treeba
 from isogloss.errors import UsageError
 from isogloss.estimator import Estimator, option
 from isogloss.metrics import score_tags
+from isogloss.tasks.adapt import DocumentClassifier
 from isogloss.tasks.align import HMMAligner, ItgAligner, MatchingAligner, Model1Aligner, Model2Aligner, QuadraticAligner
 from isogloss.tasks.documents import PolylingualTopics
 from isogloss.tasks.documents.ranking import BilingualRanker
@@ -29,8 +30,10 @@ from isogloss.testing.fuzz.models import (
     bitext,
     compared,
     documents,
+    labelled,
     links,
     new_documents,
+    new_labelled,
     new_ranked,
     ranked,
     treebank,
@@ -239,6 +242,16 @@ def test_taggers_and_parsers(name: str) -> None:
     make, fit, other, training = READERS[name]
     score = lambda e: e.score(TREES)  # noqa: E731 - all of them take a treebank
     check_estimator(make, fit, NEW, empty=Text.of([]), training=training, other_fit=other, score=score)
+
+
+@pytest.mark.parametrize("method", ["self-training", "none"])
+def test_classifiers_of_documents(method: str) -> None:
+    more = {"rounds": 2} if method == "self-training" else {}
+    make = partial(DocumentClassifier, method=method, min_count=2, folds=3, **more)
+    check_estimator(
+        make, lambda e: e.fit(labelled(), new_labelled()), new_labelled(), empty=[],
+        other_fit=lambda e: e.fit(labelled()[:15]), score=lambda e: e.score(labelled()),
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", [HMMAligner, Model1Aligner, Model2Aligner])

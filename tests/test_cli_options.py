@@ -20,6 +20,7 @@ from isogloss.estimator import THREADS, Estimator, option
 from isogloss.learners.passes import TRAINERS
 from isogloss.structures.loopy import CONSTRAINTS
 from isogloss.tasks import align, parse, tag, transfer
+from isogloss.tasks.adapt import DocumentClassifier
 from isogloss.tasks.align import symmetrise
 from isogloss.tasks.documents import PolylingualTopics
 from isogloss.tasks.documents.ranking import BilingualRanker
@@ -37,6 +38,7 @@ USED: dict[str, tuple[type[Estimator], ...]] = {
     "parse train-joint": (parse.JointMorphologyParser,),
     "parse restyle": (parse.StyleAdapter,),
     "constituency train": (ConstituencyParser,),
+    "adapt train": (DocumentClassifier,),
     "extract train": (EntityTagger, RelationExtractor, RoleLabeller),
     "topics train": (PolylingualTopics,),
     "transfer combine": (transfer.DelexicalisedParser,),

@@ -20,9 +20,11 @@ from isogloss.testing.fuzz.models import (
     bitext,
     constituents,
     documents,
+    labelled,
     links,
     mentions,
     new_documents,
+    new_labelled,
     new_mentions,
     new_treebank,
     proposed,
@@ -97,6 +99,17 @@ class Case(NamedTuple):
 
 
 CASES: dict[str, Case] = {
+    "adapt.documents": Case(
+        {"min_count": 1, "folds": 3},
+        lambda e: e.fit(labelled(), new_labelled()),
+        new_labelled(),
+        ways=[{"method": name} for name in ("self-training", "none")],
+        trials={
+            "prior": [{"prior": {"pos": 0.9, "neg": 0.1}, "method": "self-training"}],
+            "stable": [{"stable": 0.1, "method": "self-training"}],
+            "seed": [1],
+        },
+    ),
     **{
         f"align.{name}": Case(
             {"iterations": 1, "model1_iterations": 1},

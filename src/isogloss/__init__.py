@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         ConstituentTree,
         Documents,
         Groups,
+        LabelledDocuments,
         Links,
         Mentions,
         Propositions,
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
         compare_trees,
         confusion,
         score_brackets,
+        score_documents,
         score_entities,
         score_links,
         score_ranking,
@@ -67,6 +69,7 @@ if TYPE_CHECKING:
         score_trees,
     )  # fmt: skip
     from isogloss.store import load
+    from isogloss.tasks.adapt import DocumentClassifier
     from isogloss.tasks.align import (
         HMMAligner,
         ItgAligner,
@@ -100,21 +103,22 @@ prepare()
 
 _NAMES = {
     "isogloss": "errors metrics samples show",
-    "isogloss.data": "Alignment Bitext ConstituentTree Constituents Documents Groups Links Mentions Propositions "
-    "Ragged Sentence TagDictionary Text Treebank Vocabulary features_of",
+    "isogloss.data": "Alignment Bitext ConstituentTree Constituents Documents Groups LabelledDocuments Links Mentions "
+    "Propositions Ragged Sentence TagDictionary Text Treebank Vocabulary features_of",
     "isogloss.data.contractions": "Contractions split_bitext split_text",
     "isogloss.data.formats": "BitextLike as_bitext read_bitext read_links stream_bitext write_bitext write_links",
     "isogloss.errors": "IsoglossError",
     "isogloss.metrics": "breakdown_brackets breakdown_trees compare compare_brackets compare_entities "
-    "compare_rankings compare_relations compare_roles compare_trees confusion score_brackets score_entities "
-    "score_links score_ranking score_relations score_roles score_tags score_trees",
+    "compare_rankings compare_relations compare_roles compare_trees confusion score_brackets score_documents "
+    "score_entities score_links score_ranking score_relations score_roles score_tags score_trees",
     "isogloss.store": "load",
+    "isogloss.tasks.adapt": "DocumentClassifier",
     "isogloss.tasks.align": "HMMAligner ItgAligner MatchingAligner Model1Aligner Model2Aligner QuadraticAligner",
     "isogloss.tasks.align.supervised": "choose_aligner cross_validate learning_curve",
     "isogloss.tasks.align.supervised.suggest": "suggest",
-    "isogloss.tasks.documents.threads": "Threads",
-    "isogloss.tasks.documents.ranking": "BilingualRanker",
     "isogloss.tasks.documents": "PolylingualTopics",
+    "isogloss.tasks.documents.ranking": "BilingualRanker",
+    "isogloss.tasks.documents.threads": "Threads",
     "isogloss.tasks.extract": "EntityTagger RelationExtractor RoleLabeller",
     "isogloss.tasks.parse": "DependencyParser GrammarInducer JointMorphologyParser StyleAdapter",
     "isogloss.tasks.parse.constituency": "ConstituencyParser",
@@ -128,17 +132,18 @@ _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()
 __all__ = [
     "Alignment", "AnalysisDictionary", "BilingualRanker", "Bitext", "BitextLike", "ConstituencyParser",
     "ConstituentTree", "Constituents", "Contractions", "Correspondence", "CrfTagger", "DelexicalisedParser",
-    "DependencyParser", "DictionaryTagger", "Documents", "EntityTagger", "GrammarInducer", "GraphTagger", "Groups",
-    "HMMAligner", "IsoglossError", "ItgAligner", "JointMorphologyParser", "Lexicon", "Links", "MatchingAligner",
-    "Mentions", "Model1Aligner", "Model2Aligner", "PolylingualTopics", "ProjectedTagger", "Propositions",
-    "QuadraticAligner", "Ragged", "RelationExtractor", "RoleLabeller", "Sentence", "StyleAdapter", "TagDictionary",
-    "Tagger", "Text", "Threads", "TransferredParser", "Treebank", "Vocabulary", "__version__", "as_bitext",
-    "breakdown_brackets", "breakdown_trees", "choose_aligner", "compare", "compare_brackets", "compare_entities",
-    "compare_rankings", "compare_relations", "compare_roles", "compare_trees", "confusion", "cross_validate", "errors",
-    "extract_phrases", "features_of", "jackknife", "learning_curve", "lexicon_from_links", "load", "metrics",
-    "read_bitext", "read_links", "samples", "score_brackets", "score_entities", "score_links", "score_ranking",
-    "score_relations", "score_roles", "score_tags", "score_trees", "show", "split_bitext", "split_text",
-    "stream_bitext", "suggest", "transfer_markup", "write_bitext", "write_links",
+    "DependencyParser", "DictionaryTagger", "DocumentClassifier", "Documents", "EntityTagger", "GrammarInducer",
+    "GraphTagger", "Groups", "HMMAligner", "IsoglossError", "ItgAligner", "JointMorphologyParser", "LabelledDocuments",
+    "Lexicon", "Links", "MatchingAligner", "Mentions", "Model1Aligner", "Model2Aligner", "PolylingualTopics",
+    "ProjectedTagger", "Propositions", "QuadraticAligner", "Ragged", "RelationExtractor", "RoleLabeller", "Sentence",
+    "StyleAdapter", "TagDictionary", "Tagger", "Text", "Threads", "TransferredParser", "Treebank", "Vocabulary",
+    "__version__", "as_bitext", "breakdown_brackets", "breakdown_trees", "choose_aligner", "compare",
+    "compare_brackets", "compare_entities", "compare_rankings", "compare_relations", "compare_roles", "compare_trees",
+    "confusion", "cross_validate", "errors", "extract_phrases", "features_of", "jackknife", "learning_curve",
+    "lexicon_from_links", "load", "metrics", "read_bitext", "read_links", "samples", "score_brackets",
+    "score_documents", "score_entities", "score_links", "score_ranking", "score_relations", "score_roles", "score_tags",
+    "score_trees", "show", "split_bitext", "split_text", "stream_bitext", "suggest", "transfer_markup", "write_bitext",
+    "write_links",
 ]  # fmt: skip
 
 

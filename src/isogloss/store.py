@@ -43,6 +43,7 @@ HEADER = "model.json"
 ARRAYS = "model.safetensors"
 
 KINDS = {
+    "adapt.documents": "isogloss.tasks.adapt:DocumentClassifier",
     "align.hmm": "isogloss.tasks.align:HMMAligner",
     "align.itg": "isogloss.tasks.align:ItgAligner",
     "align.matching": "isogloss.tasks.align:MatchingAligner",

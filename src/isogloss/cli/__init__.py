@@ -65,6 +65,9 @@ COMMANDS = {
     "topics": Command(
         "isogloss.cli.topics", "Find the themes of documents in several languages: train, apply, match, look, score."
     ),
+    "adapt": Command(
+        "isogloss.cli.adapt", "Label documents of a new domain: train on labelled ones of another, apply, score."
+    ),
     "split": Command("isogloss.cli.split", "Split contractions as trees do: Italian `della` is `di la`."),
     "doctor": Command("isogloss.cli.doctor", "Say what is odd about a corpus, what to do, and what it will cost."),
     "transfer": Command(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from isogloss.errors import ModelError, UsageError
 
 if TYPE_CHECKING:
+    from isogloss.tasks.adapt import DocumentClassifier
     from isogloss.tasks.documents import PolylingualTopics
     from isogloss.tasks.documents.ranking import BilingualRanker
     from isogloss.tasks.documents.threads import Threads
@@ -25,9 +26,9 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "USES", "Use", "check_dependency_parser", "header_of", "load_aligner", "load_constituency_parser",
-    "load_crf_tagger", "load_dependency_parser", "load_extractor", "load_parser", "load_ranker", "load_tagger",
-    "load_threads", "load_topics",
+    "USES", "Use", "check_dependency_parser", "header_of", "load_aligner", "load_classifier",
+    "load_constituency_parser", "load_crf_tagger", "load_dependency_parser", "load_extractor", "load_parser",
+    "load_ranker", "load_tagger", "load_threads", "load_topics",
 ]  # fmt: skip
 
 
@@ -39,6 +40,7 @@ class Use(NamedTuple):
 
 
 USES = {
+    "adapt": Use("a classifier of documents", "isogloss adapt apply"),
     "align": Use("an aligner", "isogloss align --model"),
     "tag": Use("a tagger", "isogloss tag apply"),
     "parse": Use("a dependency parser", "isogloss parse apply"),
@@ -104,6 +106,13 @@ def load_constituency_parser(path: str, threads: int | None = None) -> Constitue
     if parser.tagger_ is not None:
         parser.tagger_.threads = threads
     return parser
+
+
+def load_classifier(path: str, threads: int | None = None) -> DocumentClassifier:
+    """A saved classifier of documents."""
+    classifier: DocumentClassifier = _load(path, "adapt")
+    classifier.threads = threads
+    return classifier
 
 
 def load_extractor(path: str, threads: int | None = None) -> Any:

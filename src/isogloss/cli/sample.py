@@ -13,7 +13,8 @@ __all__ = ["command"]
 
 def command(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", show_default=False, help="Which: en-de, en-tr, parliament or archive.")
+        str,
+        typer.Argument(metavar="NAME", show_default=False, help="Which: en-de, en-tr, parliament, archive or reviews."),
     ],
     output: Annotated[
         str, typer.Option("--output", "-o", metavar="FOLDER", help="Where the files go; made if it is not there.")
@@ -24,7 +25,8 @@ def command(
     """Write the files of a bundled corpus: both texts, gold links, and trees of the first sentences.
 
     en-de also has trees of constituents, in brackets (.mrg). parliament has documents in three languages instead, with
-    dates, for `isogloss topics`; archive is one file of dated documents with links (.jsonl), for `isogloss threads`.
+    dates, for `isogloss topics`; archive is one file of dated documents with links (.jsonl), for `isogloss threads`;
+    reviews are generated, of books and of things for the kitchen, with labels (.tsv), for `isogloss adapt`.
 
     Fifty sentence pairs, written for this project; see docs/samples.md. A file that is there already and differs is not
     overwritten.

@@ -4,6 +4,7 @@ from isogloss.data.bitext import Bitext, Text
 from isogloss.data.constituents import Constituents, ConstituentTree
 from isogloss.data.documents import Document, Documents
 from isogloss.data.groups import Candidate, Group, Groups
+from isogloss.data.labelled import LabelledDocument, LabelledDocuments
 from isogloss.data.links import Alignment, Links
 from isogloss.data.mentions import Mentioned, Mentions
 from isogloss.data.propositions import Proposed, Propositions
@@ -23,6 +24,8 @@ __all__ = [
     "Documents",
     "Group",
     "Groups",
+    "LabelledDocument",
+    "LabelledDocuments",
     "Links",
     "Mentioned",
     "Mentions",

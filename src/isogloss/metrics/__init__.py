@@ -25,6 +25,7 @@ from isogloss.metrics.confidence import (
     curve,
     threshold_at_recall,
 )
+from isogloss.metrics.documents import DocumentScore, score_documents
 from isogloss.metrics.names import EntityComparison, EntityScore, compare_entities, score_entities
 from isogloss.metrics.parsing import (
     Confusion,
@@ -50,6 +51,7 @@ __all__ = [
     "Comparison",
     "Confusion",
     "Curve",
+    "DocumentScore",
     "EntityComparison",
     "EntityScore",
     "ParseComparison",
@@ -79,6 +81,7 @@ __all__ = [
     "kendall_tau",
     "score_brackets",
     "score_by_frequency",
+    "score_documents",
     "score_entities",
     "score_links",
     "score_ranking",

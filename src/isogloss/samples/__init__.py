@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import Literal
 
 from isogloss.data import Bitext, Constituents, Documents, Links, Mentions, Propositions
-from isogloss.errors import ParameterError, UsageError
+from isogloss.errors import ParameterError
+from isogloss.samples.reviews import review_files, reviews
 from isogloss.samples.synthetic import SyntheticBitext, SyntheticGrammar, synthetic
+from isogloss.samples.writing import write_whole
 
 __all__ = [
     "SyntheticBitext",
@@ -31,6 +33,7 @@ __all__ = [
     "path",
     "propositions",
     "relations",
+    "reviews",
     "synthetic",
     "trees",
     "write",
@@ -99,24 +102,13 @@ def write(name: str, folder: str | Path, *, force: bool = False) -> list[Path]:
     >>> [path.name for path in write("en-tr", tempfile.mkdtemp())][:3]
     ['en-tr.en.txt', 'en-tr.tr.txt', 'en-tr.gold.txt']
     """
-    from isogloss.data.formats import atomic_write
-    from isogloss.places import refusal
-
+    if name == "reviews":
+        return write_whole(folder, review_files(), force=force)
     if name not in (*_LANGUAGES, *_DOCUMENTS):
-        raise ParameterError(f"samples: no corpus {name!r}; there are {', '.join([*_LANGUAGES, *_DOCUMENTS])}")
-    there = _document_files(name) if name in _DOCUMENTS else [path(name, what) for what in _files(name)]
-    whole = {Path(folder) / file.name: file.read_bytes() for file in there}
-    for goal, text in whole.items():
-        if goal.exists() and not force and goal.read_bytes() != text:
-            raise UsageError(f"{goal}: is there already and differs. Write to another folder with -o, or use --force")
-    try:
-        Path(folder).mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise refusal(folder, problem) from None
-    for goal, text in whole.items():
-        with atomic_write(goal) as file:
-            file.write(text)
-    return list(whole)
+        known = ", ".join([*_LANGUAGES, *_DOCUMENTS, "reviews"])
+        raise ParameterError(f"samples: no corpus {name!r}; there are {known}")
+    found = _document_files(name) if name in _DOCUMENTS else [path(name, what) for what in _files(name)]
+    return write_whole(folder, {file.name: file.read_bytes() for file in found}, force=force)
 
 
 def bitext(name: str = "en-de") -> Bitext:

@@ -142,6 +142,8 @@ def exercise(loaded: Any, scratch: Path | None = None) -> None:
         use = _use_ranker
     elif type(loaded).__module__.startswith("isogloss.tasks.documents"):
         use = _use_topics
+    elif type(loaded).__module__.startswith("isogloss.tasks.adapt"):
+        use = _use_classifier
     use(loaded)
     if scratch is not None:
         folder = scratch / "again.model"
@@ -304,6 +306,17 @@ def _use_topics(model: Any) -> None:
     model.score(text)
     for name in ("languages_", "alpha_", "options_"):
         getattr(model, name, None)
+
+
+def _use_classifier(classifier: Any) -> None:
+    """Classifiers of documents."""
+    text = models.new_labelled()
+    found, posteriors = classifier.predict(text), classifier.predict_proba(text)
+    _check(len(found) == len(text) == len(posteriors), "there are more or fewer labels than documents")
+    _check(set(found) <= set(classifier.labels_), "a label is not among those that are known")
+    classifier.score(text)
+    for name in ("options_", "n_features_", "prior_", "trace_", "columns_"):
+        getattr(classifier, name)
 
 
 def _check_columns(found: Treebank, given: Treebank) -> None:

@@ -15,6 +15,7 @@ from isogloss.data import (
     Documents,
     Group,
     Groups,
+    LabelledDocuments,
     Links,
     Mentions,
     Propositions,
@@ -25,8 +26,8 @@ from isogloss.data.treebank import Column, Treebank
 from isogloss.errors import ParameterError
 
 __all__ = [
-    "DICTIONARY", "MODELS", "bitext", "constituents", "documents", "kind_of", "links", "mentions", "new_documents",
-    "new_ranked", "proposed", "ranked", "related", "treebank",
+    "DICTIONARY", "MODELS", "bitext", "constituents", "documents", "kind_of", "labelled", "links", "mentions",
+    "new_documents", "new_labelled", "new_ranked", "proposed", "ranked", "related", "treebank",
 ]  # fmt: skip
 
 _PAIRS = 12
@@ -382,7 +383,37 @@ def _topics(**options: Any) -> Any:
     return PolylingualTopics(5, iterations=3, samples=3, min_documents=1, **options).fit(documents())
 
 
+@cache
+def labelled() -> LabelledDocuments:
+    """Documents with labels to learn from, one of which has no words."""
+    return LabelledDocuments.of([("neg", ""), *zip(*_reviewed("books"), strict=True)])
+
+
+@cache
+def new_labelled() -> LabelledDocuments:
+    """Documents of another domain: no words, one, unknown ones, and generated reviews."""
+    labels, texts = _reviewed("kitchen")
+    return LabelledDocuments.of([("pos", ""), ("neg", "great"), ("pos", "qqq zzz 7"), *zip(labels, texts, strict=True)])
+
+
+def _reviewed(domain: str) -> tuple[list[str], list[str]]:
+    made = samples.reviews(domain, 24)
+    return [str(label) for label in made.labels], list(made.text.lines or ())
+
+
+def _classifier(three: bool = False, **options: Any) -> Any:
+    from isogloss.tasks.adapt import DocumentClassifier
+
+    given = labelled()
+    if three:
+        given = given.with_labels(["so-so" if k % 3 == 0 else label for k, label in enumerate(given.labels)])
+    return DocumentClassifier(min_count=2, folds=3, **options).fit(given, new_labelled())
+
+
 MODELS: dict[str, Callable[[], Any]] = {
+    "adapt.documents": partial(_classifier, rounds=2),
+    "adapt.documents/none": partial(_classifier, method="none", ngrams=1, values="counts"),
+    "adapt.documents/three": partial(_classifier, three=True, rounds=1, loss="logistic", weighting="none"),
     "align.hmm": partial(_aligner, "HMMAligner"),
     "align.hmm/viterbi": partial(_aligner, "HMMAligner", symmetrise="grow-diag-final-and", decode="viterbi"),
     "align.hmm/bijective": partial(

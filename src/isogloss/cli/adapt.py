@@ -1,0 +1,173 @@
+"""`isogloss adapt`: classify documents of a domain that has no labels, by those of one that has."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Any
+
+import typer
+
+from isogloss.cli._common import (
+    Encoding,
+    Errors,
+    Json,
+    Output,
+    Quiet,
+    Threads,
+    check_output,
+    compiling,
+    progress_for,
+    say,
+    write_json,
+    write_result,
+)
+from isogloss.cli._labelled import Heading, LabelColumn, TextColumns, column_of, read_documents
+from isogloss.cli._models import header_of, load_classifier
+from isogloss.cli._options import with_options
+from isogloss.cli._training import Training
+from isogloss.cli._treebanks import SaveFolder, standard_input_once, table_lines
+from isogloss.tasks.adapt.options import DocumentOptions
+
+__all__ = ["COMMANDS", "apply", "score", "train"]
+
+LEARNING = "Learning"
+
+
+@with_options(
+    DocumentOptions,
+    "ngrams", "values", "min_count", "weighting", "loss", "l2", "prior", "rounds", "folds", "sharpness", "stable",
+    "seed", panel=LEARNING, first=("method",),
+)  # fmt: skip
+def train(
+    source: Annotated[
+        str, typer.Argument(metavar="SOURCE", show_default=False, help="Documents with labels, a table with tabs.")
+    ],
+    save: SaveFolder,
+    unlabelled: Annotated[
+        str | None,
+        typer.Option(
+            "--unlabelled", metavar="TARGET", help="Documents of the new domain; labels in them are not looked at."
+        ),
+    ] = None,
+    label: LabelColumn = None,
+    text: TextColumns = None,
+    heading: Heading = False,
+    threads: Threads = None,
+    json: Json = False,
+    quiet: Quiet = False,
+    encoding: Encoding = "utf-8",
+    errors: Errors = "strict",
+    *,
+    options: dict[str, Any],
+) -> None:
+    """Learn labels of documents, and adapt to documents of another domain.
+
+    A document is a line of a table. `isogloss adapt apply` then labels new documents.
+    """
+    DocumentOptions(**options).check_params()
+    training = Training(save, source, unlabelled, quiet=quiet)
+    with compiling("adapt-train", quiet, "20 s"):
+        from isogloss.tasks.adapt import DocumentClassifier
+
+        reading: dict[str, Any] = {"encoding": encoding, "errors": errors}
+        given = read_documents(source, 0 if label is None else label, text, heading, **reading)
+        more = {}
+        if unlabelled is not None:
+            more["unlabelled"] = read_documents(unlabelled, None, text, heading, given.columns, **reading)
+        classifier = DocumentClassifier(**options, threads=threads)
+        classifier.fit(given, progress=progress_for(quiet), **more)
+    shares = dict(zip(classifier.labels_, (100 * classifier.prior_).tolist(), strict=True))
+    found = {
+        "method": classifier.method, "documents": len(given), "unlabelled": len(more.get("unlabelled", ())),
+        "labels": list(classifier.labels_), "features": classifier.n_features_, "prior": shares,
+        "trace": classifier.trace_, "columns": _columns(given),
+    }  # fmt: skip
+    lines = [f"labels {', '.join(classifier.labels_)} of {len(given):,} documents ({_columns_said(given)})"]
+    if more:
+        said = ", ".join(f"{name} {share:.1f}%" for name, share in shares.items())
+        lines.append(f"{len(more['unlabelled']):,} unlabelled documents, taken to be {said}")
+    training.keep(classifier, *lines, json=found if json else None)
+
+
+def apply(
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL", show_default=False, help="A folder by `isogloss adapt train`.")
+    ],
+    documents: Annotated[
+        str, typer.Argument(metavar="IN", show_default=False, help="Documents, in a table like that of training.")
+    ],
+    output: Output = None,
+    text: TextColumns = None,
+    heading: Heading = False,
+    threads: Threads = None,
+    quiet: Quiet = False,
+    encoding: Encoding = "utf-8",
+    errors: Errors = "strict",
+) -> None:
+    """Label documents: the table, with the label and its probability as the last two columns of each line.
+
+    A column of labels in IN is not looked at.
+    """
+    began = time.perf_counter()
+    check_output(output, [documents])
+    header_of(model, "adapt")
+    with compiling("adapt-apply", quiet, "10 s"):
+        from isogloss.data.formats.labelled import written
+        from isogloss.data.rows import counted
+
+        classifier = load_classifier(model, threads)
+        reading: dict[str, Any] = {"encoding": encoding, "errors": errors}
+        given = read_documents(documents, None, text, heading, classifier.columns_, **reading)
+        posteriors = classifier.predict_proba(given)
+        best = posteriors.argmax(axis=1)
+        names = [classifier.labels_[k] for k in best.tolist()]
+        write_result(output, written(given, names, posteriors.max(axis=1, initial=0.0).tolist()))
+    say(f"{counted(len(given), 'document')}, {time.perf_counter() - began:.1f} s", quiet)
+
+
+def score(
+    found: Annotated[str, typer.Argument(metavar="OUT", show_default=False, help="What `isogloss adapt apply` wrote.")],
+    label: LabelColumn = None,
+    output: Output = None,
+    heading: Heading = False,
+    json: Json = False,
+    quiet: Quiet = False,
+    encoding: Encoding = "utf-8",
+    errors: Errors = "strict",
+) -> None:
+    """Score labels against those of a column: documents that are right, in percent.
+
+    What was predicted is the last column but one, where `isogloss adapt apply` puts it.
+    """
+    check_output(output, [found])
+    standard_input_once(found)
+    from isogloss.data.formats.files import name_of, read_bytes
+    from isogloss.data.formats.labelled import scored_columns
+    from isogloss.metrics.documents import score_documents
+
+    data = read_bytes(found, encoding=encoding, errors=errors)
+    predicted, gold = scored_columns(data, name_of(found), 0 if label is None else column_of(label), heading)
+    told = score_documents(predicted, gold).as_dict()
+    if json:
+        write_json(told, output)
+        return
+    low, high = told["intervals"].get("accuracy", (told["accuracy"], told["accuracy"]))
+    lines = [f"accuracy {told['accuracy']:.2f} ({low:.2f} to {high:.2f})", f"{told['n']:,} documents", ""]
+    rows = [
+        (name, *(f"{row[key]:,}" for key in ("documents", "found", "right"))) for name, row in told["labels"].items()
+    ]
+    lines += [*table_lines(("label", "documents", "found", "right"), rows, 1), told["signature"]]
+    write_result(output, "\n".join([*lines, ""]))
+
+
+def _columns(given: Any) -> dict[str, Any]:
+    return {"label": given.columns.label, "text": list(given.columns.text)}
+
+
+def _columns_said(given: Any) -> str:
+    text = ", ".join(map(str, given.columns.text))
+    return f"label in column {given.columns.label}, text in {text}"
+
+
+COMMANDS = {"train": train, "apply": apply, "score": score}
+"""The commands of this group: ``isogloss adapt train`` and so on."""

@@ -1,0 +1,244 @@
+"""`DocumentClassifier`: labels of documents, learnt in one domain and adapted to another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isogloss import store
+from isogloss.data.documents import Documents
+from isogloss.data.labelled import Columns, LabelledDocuments
+from isogloss.data.reading import Reading
+from isogloss.engine.threads import using_threads
+from isogloss.errors import DocumentsError, ParameterError
+from isogloss.features.ngrams import NGrams
+from isogloss.layout import vector
+from isogloss.metrics.documents import DocumentScore, score_documents
+from isogloss.progress import Progress, QuietProgress
+from isogloss.tasks.adapt.learning import (
+    Problem,
+    estimated_prior,
+    fold_numbers,
+    out_of_fold,
+    self_train,
+)
+from isogloss.tasks.adapt.model import FittedClassifier, Rule, calibrate, joined_rows
+from isogloss.tasks.adapt.options import DocumentOptions, shares_of
+
+__all__ = ["DocumentClassifier", "as_labelled"]
+
+DocumentsLike = LabelledDocuments | Documents | Sequence[Any]
+
+
+class DocumentClassifier(DocumentOptions):
+    r"""Labels documents by their words, and adapts to documents of another domain that have no labels.
+
+    A linear classifier over sequences of words, weighted as by naive Bayes, with the modified Huber loss. With
+    unlabelled documents of a new domain, self-training: these documents are labelled under the constraint that labels
+    have their proportions, :math:`\frac1n \sum_i q_i(y) = \pi_y`, and the classifier learns from both. Proportions are
+    estimated from words that are equally frequent in both domains.
+
+    Parameters
+    ----------
+    method : "self-training" or "none"
+    ngrams : int
+        The most words of a sequence.
+    values : "presence" or "counts"
+    min_count : int
+        Sequences in fewer documents are left out; unlabelled documents count.
+    weighting : "naive-bayes" or "none"
+    loss : "huber" or "logistic"
+    l2 : float
+        λ, beside the mean loss.
+    prior : "estimated", "source", mapping of str to float, or strings such as "pos=0.7"
+        π.
+    rounds, sharpness : int, float
+        Of self-training.
+    folds : int
+    stable : float
+        Words whose frequency moved by more than this log ratio have no say in the estimate of proportions.
+    seed : int
+    threads : int, optional
+
+    Attributes
+    ----------
+    labels_ : tuple of str
+        In the order of `predict_proba`.
+    prior_ : float64[n_labels]
+        The proportions of labels that the unlabelled documents were held to; those of the source without any.
+    trace_ : float64[n_rounds]
+        How many of the posteriors changed in each round, from 0 to 1.
+
+    References
+    ----------
+    Wang and Manning, Baselines and Bigrams, ACL 2012 (weights of naive Bayes). Ganchev et al., Posterior Regularization
+    for Structured Latent Variable Models, JMLR 2010. Saerens et al., Neural Computation 2002 (EM for proportions).
+
+    Examples
+    --------
+    >>> books = [("pos", "a gripping plot , great"), ("neg", "a dull plot , awful")] * 5
+    >>> kitchen = ["a sturdy pan , great", "great and sturdy", "awful , it leaks", "the pan leaks , awful"] * 3
+    >>> classifier = DocumentClassifier(min_count=1).fit(books, kitchen)
+    >>> classifier.predict(["it leaks", "sturdy"])
+    ('neg', 'pos')
+    """
+
+    _kind: ClassVar[str] = "adapt.documents"
+
+    # --- learning
+
+    def fit(
+        self,
+        documents: DocumentsLike,
+        unlabelled: DocumentsLike | None = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Learn from documents of a source domain, and adapt to others.
+
+        Parameters
+        ----------
+        documents : LabelledDocuments, or sequence of (label, text)
+            Those whose label is None are not learnt from.
+        unlabelled : LabelledDocuments, Documents, or sequence of texts
+            Of the target domain. Labels that they have are not looked at.
+        progress : Progress, optional
+        """
+        self.check_params()
+        progress = progress or QuietProgress()
+        given = as_labelled(documents, "fit")
+        source = given.take(np.array([label is not None for label in given.labels], bool))
+        names = source.names
+        if len(names) < 2:
+            raise DocumentsError(
+                f"{given.name}: {len(names)} labels among {len(given)} documents; there should be two or more. Is it "
+                "the right column?"
+            )
+        target = None if unlabelled is None else as_labelled(unlabelled, "fit").unlabelled()
+        try:
+            with using_threads(self.threads):
+                progress.start("Learning documents", self.rounds)
+                self._learn(source, target, names, progress)
+        finally:
+            progress.finish()
+        self.reading_, self.columns_ = Reading.of(source.text), source.columns
+        return self
+
+    def _learn(
+        self, source: LabelledDocuments, target: LabelledDocuments | None, names: tuple[str, ...], progress: Progress
+    ) -> None:
+        texts = [source.text] if target is None else [source.text, target.text]
+        features = NGrams.of(texts, longest=self.ngrams, least=self.min_count)
+        matrices = [features.matrix(text, counts=self.values == "counts") for text in texts]
+        targets = np.eye(len(names))[source.numbers(names)]
+        settings: dict[str, Any] = {"weighting": self.weighting, "loss": self.loss, "l2": float(self.l2)}
+        copies = source.duplicates()
+        if target is not None:
+            copies = np.concatenate([copies, target.duplicates() + copies.max(initial=-1) + 1])
+        folds = fold_numbers(copies, self.folds, self.seed)
+        rows = matrices[0] if target is None else joined_rows(*matrices)
+        problem = Problem(rows, targets, folds, settings)
+        self.prior_, self.trace_ = problem.shares, np.zeros(0)
+        if target is not None and len(target) and self.method == "self-training":
+            self.prior_ = self._prior(problem, names)
+            given: dict[str, Any] = {"rounds": self.rounds, "sharpness": float(self.sharpness), "progress": progress}
+            rule, sure, self.trace_ = self_train(problem, self.prior_, **given)
+        else:
+            rule = Rule.learnt(problem.known, targets, np.ones(len(targets)), **settings)
+            sure = calibrate(out_of_fold(problem, targets), targets)
+        self._fitted = FittedClassifier(names, features, rule, sure)
+
+    def _prior(self, problem: Problem, names: tuple[str, ...]) -> NDArray[np.float64]:
+        shares = shares_of(self.prior)
+        if shares is not None:
+            if set(shares) != set(names):
+                raise ParameterError(
+                    f"DocumentClassifier: prior should have a share for each label, {', '.join(names)}, not for "
+                    f"{', '.join(shares)}"
+                )
+            return np.array([shares[name] for name in names])
+        return problem.shares if self.prior == "source" else estimated_prior(problem, float(self.stable))
+
+    # --- predicting
+
+    def predict(self, documents: DocumentsLike) -> tuple[str, ...]:
+        """The most probable label of each document; the first of equally probable ones."""
+        names = self._learnt.labels
+        return tuple(names[k] for k in self.predict_proba(documents).argmax(axis=1).tolist())
+
+    def predict_proba(self, documents: DocumentsLike) -> NDArray[np.float64]:
+        """float64[n_documents, n_labels]: the posterior of each label; labels are `labels_`."""
+        learnt, given = self._learnt, as_labelled(documents, "predict_proba")
+        with using_threads(self.threads):
+            return learnt.posteriors(given.text, self.values == "counts")
+
+    def score(self, documents: DocumentsLike) -> DocumentScore:
+        """Documents that get the right label, in percent; those without a label are passed over."""
+        given = as_labelled(documents, "score")
+        known = given.take(np.array([label is not None for label in given.labels], bool))
+        return score_documents(self.predict(known), known.labels)
+
+    @property
+    def labels_(self) -> tuple[str, ...]:
+        """In the order of `predict_proba`."""
+        return self._learnt.labels
+
+    @property
+    def n_features_(self) -> int:
+        """Sequences of words that are known."""
+        return len(self._learnt.features)
+
+    @property
+    def _learnt(self) -> FittedClassifier:
+        if not hasattr(self, "_fitted"):
+            raise self._has_not_learnt
+        return self._fitted
+
+    # --- keeping
+
+    def _to_saved(self) -> store.Saved:
+        learnt, columns = self._learnt, self.columns_
+        meta: dict[str, Any] = {
+            "prior": self.prior_.tolist(), "trace": self.trace_.tolist(),
+            "columns": None if columns is None else columns._asdict(),
+        }  # fmt: skip
+        return store.Saved(self._kind, self.options_, learnt.to_arrays(), meta | Reading.to_meta(self.reading_))
+
+    @classmethod
+    def _from_saved(cls, saved: store.Saved) -> Self:
+        with store.reading("the saved classifier of documents"):
+            made = cls.of_options(saved.options)
+            made._fitted = FittedClassifier.from_arrays(saved.arrays)
+            made.prior_, made.trace_ = vector(saved.meta["prior"], "prior"), vector(saved.meta["trace"], "trace")
+            if made._fitted.features.longest != made.ngrams or len(made.prior_) != len(made._fitted.labels):
+                raise ValueError("what was learnt does not fit the options")
+            made.columns_ = _columns_of(saved.meta["columns"])
+            made.reading_ = Reading.from_meta(saved.meta)
+        return made
+
+
+def _columns_of(given: Any) -> Columns | None:
+    """Columns of a saved model."""
+    if given is None:
+        return None
+    label, text = given["label"], tuple(given["text"])
+    fine = all(isinstance(one, int | str) and not isinstance(one, bool) for one in text) and text
+    if not fine or not isinstance(label, int | str | None) or not isinstance(given["heading"], bool):
+        raise ValueError("columns have numbers from 0, or names")
+    return Columns(label, text, given["heading"])
+
+
+def as_labelled(documents: Any, place: str) -> LabelledDocuments:
+    """What people hand in, as documents with or without labels."""
+    if isinstance(documents, LabelledDocuments):
+        return documents
+    if isinstance(documents, Documents):
+        return LabelledDocuments(documents.text(), (None,) * len(documents), name=documents.name)
+    if isinstance(documents, Sequence) and not isinstance(documents, str | bytes):
+        return LabelledDocuments.of(documents)
+    raise ParameterError(
+        f"{place}: give LabelledDocuments, as LabelledDocuments.read('reviews.tsv'), or a list of texts, not "
+        f"{type(documents).__name__}"
+    )

@@ -1,0 +1,97 @@
+"""Options of document classifiers: names, defaults, limits and meanings, for Python and for the command line.
+
+Help is made of them, so this module imports nothing that is heavy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from isogloss.errors import ParameterError
+from isogloss.estimator import THREADS, Estimator, option
+
+__all__ = ["METHODS", "DocumentOptions", "shares_of"]
+
+METHODS = ("self-training", "none")
+"""Ways to adapt to a new domain."""
+_SELF = {"method": ("self-training",)}
+
+
+class DocumentOptions(Estimator):
+    """Options of `DocumentClassifier`."""
+
+    _title: ClassVar[str] = "DocumentClassifier"
+
+    method: str = option(
+        default="self-training", choices=METHODS, kw_only=False,
+        help="How to adapt to unlabelled documents: label them with the proportions of labels that were found among "
+        "them, and learn from that (self-training), or not at all (none).",
+    )  # fmt: skip
+    ngrams: int = option(default=3, least=1, most=5, help="The most words of a sequence that documents are seen by.")
+    values: str = option(
+        default="presence", choices=("presence", "counts"),
+        help="What counts of a sequence of words: that it is there (presence), or how often (counts).",
+    )  # fmt: skip
+    min_count: int = option(default=4, least=1, help="Sequences of words in fewer documents are left out.")
+    weighting: str = option(
+        default="naive-bayes", choices=("naive-bayes", "none"),
+        help="Whether sequences of words count by how well they tell labels apart, as in naive Bayes.",
+    )  # fmt: skip
+    loss: str = option(
+        default="huber", choices=("huber", "logistic"), help="What is lowered: modified Huber, logistic."
+    )
+    l2: float = option(default=3e-4, above=0, help="Penalty on the squares of weights, beside the mean loss.")
+    prior: Any = option(
+        default="estimated", choices=("estimated", "source"), kind=(dict, list, tuple), needs=_SELF,
+        help="How frequent labels are among the unlabelled documents: estimated, as in the source, or shares such as "
+        "neg=0.3,pos=0.7.",
+    )  # fmt: skip
+    rounds: int = option(default=6, least=1, needs=_SELF, help="Rounds of self-training.")
+    folds: int = option(
+        default=5, least=2, most=100,
+        help="Parts of the documents; each is labelled, and how sure scores are is learnt, by the others.",
+    )  # fmt: skip
+    sharpness: float = option(
+        default=4.0, above=0, needs=_SELF,
+        help="How sure labels of self-training are: 1 keeps posteriors, more comes near to the best label alone.",
+    )  # fmt: skip
+    stable: float = option(
+        default=1.0, above=0, needs={"method": ("self-training",), "prior": ("estimated",)},
+        help="Proportions are estimated by words whose frequencies differ by at most this log ratio between domains.",
+    )  # fmt: skip
+    seed: int = option(default=0, least=0, help="Seed of the order of documents in folds.")
+    threads: int | None = option(default=None, kind=int, least=1, kept=False, effect=False, help=THREADS)
+
+    def check_params(self) -> None:
+        """`ParameterError` for an option that makes no sense."""
+        super().check_params()
+        shares_of(self.prior)
+
+
+def shares_of(prior: str | Mapping[str, float] | Sequence[str]) -> dict[str, float] | None:
+    """Shares of labels, as they are given: a mapping, or strings such as ``pos=0.7``; None for a word.
+
+    Examples
+    --------
+    >>> shares_of({"pos": 0.7, "neg": 0.3}), shares_of(["neg=1", "pos=3"]), shares_of("estimated")
+    ({'pos': 0.7, 'neg': 0.3}, {'neg': 0.25, 'pos': 0.75}, None)
+    """
+    if isinstance(prior, str):
+        return None
+    found: dict[str, float] = {}
+    pairs = prior.items() if isinstance(prior, Mapping) else (str(entry).rpartition("=")[::2] for entry in prior)
+    for label, share in pairs:
+        try:
+            value = float(share)
+        except (TypeError, ValueError):
+            value = -1.0
+        if not label or label in found or not 0 <= value < float("inf"):
+            raise ParameterError(
+                f"DocumentClassifier: prior should be shares of labels, such as neg=0.3,pos=0.7, not {prior!r}"
+            )
+        found[str(label)] = value
+    if not sum(found.values()) > 0:
+        raise ParameterError(f"DocumentClassifier: prior has no share above 0: {prior!r}")
+    total = sum(found.values())
+    return {label: share / total for label, share in found.items()}
