@@ -202,9 +202,9 @@ def test_lists_hold_words_that_are_too_frequent_for_short_numbers() -> None:
     bags = bags_of([(0, 0, 0)] * 50, [1], 1)
     short = Gibbs(bags, 4, concentration=0.4)
     long = Gibbs(bags, 4, concentration=0.4)
-    long._dtype = np.int64  # as for words that occur 2^29 times
+    long._dtype = np.uint64  # as for words that occur 2^29 times
     states = [run(each, each.init(), iterations=5).state for each in (short, long)]
-    assert short._dtype == np.int32 and np.array_equal(states[0].topics, states[1].topics)
+    assert short._dtype == np.uint32 and np.array_equal(states[0].topics, states[1].topics)
 
 
 @pytest.mark.parametrize(

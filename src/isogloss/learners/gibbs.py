@@ -16,8 +16,8 @@ there is one block of documents. Where there are several, each begins with the c
 have drawn only after the sweep: approximate distributed LDA (Newman et al. 2009). Blocks are cut by the data alone, and
 every document has random numbers of its own, so that threads change nothing.
 
-**Memory.** A word of the text takes 8 bytes (its number, its topic, and the topic of the sweep before), and up to 4
-bytes in each block's lists of counts (8 where a word is very frequent); a word type 8 more.
+**Memory.** A word of the text takes 12 bytes (its number, its list, its topic, and the topic of the sweep before), and
+up to 4 in the lists of counts of each block and of all (8 where a word is very frequent); a word type up to 24 more.
 
 References
 ----------
@@ -168,10 +168,12 @@ class Gibbs:
         self._smoothing = np.maximum(bags.sizes, 1) * self.beta  # a language may lack words
         self._cuts = _cuts(bags.offsets, blocks)
         frequencies = np.bincount(bags.words, minlength=int(bags.sizes.sum()))
-        self._starts = np.concatenate([[0], np.cumsum(np.minimum(frequencies, n_topics))]).astype(np.int64)
+        room = (np.minimum(frequencies, n_topics) // kernels.LENGTH + 1) * kernels.LENGTH
+        self._starts = np.concatenate([[0], np.cumsum(room)]).astype(np.int64)
+        self._slots = (self._starts[bags.words] // kernels.LENGTH).astype(np.uint32)
         self._bits = max(1, (n_topics - 1).bit_length())
-        wide = (int(frequencies.max(initial=0)) + 1) << self._bits >= 2**31
-        self._dtype = np.int64 if wide else np.int32
+        wide = (int(frequencies.max(initial=0)) + 1) << self._bits >= 2**32
+        self._dtype = np.uint64 if wide else np.uint32
         self._tables: tuple[NDArray[np.int16], NDArray[Any], NDArray[np.int64]] | None = None
 
     @property
@@ -208,8 +210,8 @@ class Gibbs:
     def _sweep(self, number: int, topics: NDArray[np.int16], alpha: Array, lists: Any, totals: Any) -> None:
         bags = self.bags
         run_blocks(
-            kernels.sweep, self.n_blocks, self._cuts, self._key, number, bags.words, bags.segments, topics, alpha,
-            self.beta, self._smoothing, lists, self._starts, self._bits, totals,
+            kernels.sweep, self.n_blocks, self._cuts, self._key, number, self._slots, bags.segments, topics, alpha,
+            self.beta, self._smoothing, lists, self._bits, totals,
         )  # fmt: skip
 
     def _together(
@@ -256,8 +258,8 @@ class Gibbs:
         entries, totals = self._counts(state.topics)
         there = entries > 0
         words = np.repeat(np.arange(len(self._starts) - 1), np.diff(self._starts))[there]
-        topics = (entries[there] & ((1 << self._bits) - 1)).astype(np.int16)
-        counts = (entries[there] >> self._bits).astype(np.int64)
+        topics = (entries[there] & self._dtype((1 << self._bits) - 1)).astype(np.int16)
+        counts = (entries[there] >> self._dtype(self._bits)).astype(np.int64)
         order = np.lexsort((topics, words))
         offsets = np.concatenate([[0], np.cumsum(np.bincount(words, minlength=len(self._starts) - 1))])
         return offsets.astype(np.int64), topics[order], counts[order], totals.copy()

@@ -5,7 +5,7 @@ Words of all languages are numbered through. Of a segment (the words of one docu
 (N_wt + beta)``. The counts N_wt of a word are a list of the topics that it has, the most frequent first, as in
 SparseLDA (Yao, Mimno and McCallum, KDD 2009). The sum over topics of ``coef[t] * N_wt`` runs over the list; the rest of
 the mass, ``beta * sum(coef)``, is known beforehand and seldom drawn from, sixteen topics at once. So what a word costs
-hardly depends on the number of topics.
+hardly depends on the number of topics. A word that keeps its topic changes no count at all.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ __all__ = ["chances", "count_topics", "first_topics", "joint", "list_counts", "m
 
 _UNIT = 2.0**-53
 _ELEVEN = np.uint64(11)
-_AHEAD = 6  # words whose counts are asked for before they are needed
+LENGTH = 4
+"""Lists have room for a multiple of so many entries, the last of which is 0."""
+_AHEAD = np.uint64(8)  # words whose counts are asked for before they are needed
+_ONE, _TWO, _THREE, _LENGTH = np.uint64(1), np.uint64(2), np.uint64(3), np.uint64(LENGTH)
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -48,39 +51,47 @@ def first_topics(key, segments, n_languages, n_topics, topics):
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _take(entries, first, last, topic, one, mask):
+def _take(entries, first, topic, one, mask):
     """One less of a topic: its entry sinks to its place."""
     k = first
-    while (np.int64(entries[k]) & mask) != topic or entries[k] < one:
-        k += 1
+    while (entries[k] & mask) != topic:
+        k += _ONE
     entry = entries[k] - one
     if entry < one:
         entry = entries.dtype.type(0)
-    while k + 1 < last and entries[k + 1] > entry:
-        entries[k] = entries[k + 1]
-        k += 1
+    while entries[k + _ONE] > entry:
+        entries[k] = entries[k + _ONE]
+        k += _ONE
     entries[k] = entry
 
 
 @njit(cache=True, nogil=True, inline="always")
-def _give(entries, first, topic, one, mask):
-    """One more of a topic: its entry, or a new one, rises to its place."""
-    k = first
-    while entries[k] != 0 and (np.int64(entries[k]) & mask) != topic:
-        k += 1
-    entry = entries[k] + one if entries[k] != 0 else entries.dtype.type(one + topic)
-    while k > first and entries[k - 1] < entry:
-        entries[k] = entries[k - 1]
-        k -= 1
+def _give(entries, first, k, topic, one):
+    """One more of a topic: its entry at k, or a new one, rises to its place."""
+    entry = entries[k] + one if entries[k] > 0 else one + topic
+    while k > first and entries[k - _ONE] < entry:
+        entries[k] = entries[k - _ONE]
+        k -= _ONE
     entries[k] = entry
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _place(entries, first, topic, mask):
+    """Where a topic is in a list, or its end."""
+    k = first
+    while entries[k] > 0 and (entries[k] & mask) != topic:
+        k += _ONE
+    return k
 
 
 @njit(cache=True, nogil=True)
 def list_counts(words, topics, starts, bits, entries):
     """Fill the lists of all words, which are empty, from the topics of their occurrences."""
-    one, mask = entries.dtype.type(1 << bits), (1 << bits) - 1
+    kind = entries.dtype.type
+    one, mask = kind(1 << bits), kind((1 << bits) - 1)
     for i in range(len(words)):
-        _give(entries, starts[words[i]], np.int64(topics[i]), one, mask)
+        first, topic = np.uint64(starts[words[i]]), kind(topics[i])
+        _give(entries, first, _place(entries, first, topic, mask), topic, one)
 
 
 @njit(cache=True, nogil=True)
@@ -108,75 +119,97 @@ def _from_rest(coef, sums, old, mass, n):
     return chosen
 
 
-@njit(cache=True, nogil=True)
-def sweep(
-    block, blocks, cuts, key, number, words, segments, topics, alpha, beta, smoothing, lists, starts, bits, totals
-):  # fmt: skip
+@njit(cache=True, nogil=True, error_model="numpy")
+def sweep(block, blocks, cuts, key, number, slots, segments, topics, alpha, beta, smoothing, lists, bits, totals):
     """Draw the topics of all words of a block of documents once, in order, each given all others.
 
     cuts : int64[blocks + 1], the documents of each block; segments : int64[n_documents * n_languages + 1]
+    slots : uint32[n], where the list of each word begins, in units of `LENGTH`
     topics : integer[n], changed in place; alpha : float64[n_topics]; smoothing : float64[n_languages], W beta
-    lists : integer[blocks, n_entries]; those of word w begin at starts[w]: ``count << bits | topic``, falling, then 0
+    lists : unsigned[blocks, n_entries]: ``count << bits | topic``, falling, and at least one 0 behind the last
     totals : int64[blocks, n_languages, n_topics]; lists and totals are a block's own.
+
+    Numbers are unsigned where they are indices: Numba looks for negative ones otherwise.
     """
     n_languages, n = totals.shape[1], len(alpha)
     entries, total = lists[block], totals[block]
-    coef, sums, nd = np.zeros(-(-n // WIDTH) * WIDTH), np.zeros(WIDTH), np.zeros(n)
-    inverse, scores = np.empty((n_languages, n)), np.zeros(n + 1)
+    kind = entries.dtype.type
+    zero, one, mask, shift = kind(0), kind(1 << bits), kind((1 << bits) - 1), kind(bits)
+    coef, sums = np.zeros(-(-n // WIDTH) * WIDTH), np.zeros(WIDTH)
+    counts = np.empty(n)  # of the topics of a document, with alpha
+    inverses, lesses = np.empty((n_languages, n)), np.empty((n_languages, n))
     for language in range(n_languages):
         for t in range(n):
-            inverse[language, t] = 1.0 / (total[language, t] + smoothing[language])
-    one, mask = entries.dtype.type(1 << bits), (1 << bits) - 1
+            inverses[language, t] = 1.0 / (total[language, t] + smoothing[language])
+            lesses[language, t] = 1.0 / (total[language, t] - 1 + smoothing[language])  # one word left out
     for d in range(cuts[block], cuts[block + 1]):
-        nd[:] = 0.0
+        counts[:] = alpha
         for i in range(segments[d * n_languages], segments[(d + 1) * n_languages]):
-            nd[topics[i]] += 1.0
+            counts[topics[i]] += 1.0
         state = stream(key, number, d)
         for language in range(n_languages):
-            own, each, smooth = total[language], inverse[language], smoothing[language]
+            own, inverse, less, smooth = total[language], inverses[language], lesses[language], smoothing[language]
             start, stop = segments[d * n_languages + language], segments[d * n_languages + language + 1]
             if start == stop:
                 continue
-            rest = 0.0
             for t in range(n):
-                coef[t] = (nd[t] + alpha[t]) * each[t]
-            for t in range(n):
-                rest += coef[t]
-            for i in range(start, stop):
-                if i + _AHEAD < stop:
-                    prefetch(entries, starts[words[i + _AHEAD]])
-                old, first, last = np.int64(topics[i]), starts[words[i]], starts[words[i] + 1]
-                nd[old] -= 1.0
-                own[old] -= 1
-                each[old] = 1.0 / (own[old] + smooth)
-                rest -= coef[old]
-                coef[old] = (nd[old] + alpha[old]) * each[old]
-                rest += coef[old]
-                _take(entries, first, last, old, one, mask)
-                whole = 0.0
-                for k in range(first, last):
-                    entry = np.int64(entries[k])
-                    if entry == 0:
+                coef[t] = counts[t] * inverse[t]
+            rest = coef.sum()
+            for i in range(np.uint64(start), np.uint64(stop)):
+                prefetch(entries, np.uint64(slots[min(i + _AHEAD, np.uint64(stop - 1))]) * _LENGTH)
+                old, first = np.uint64(topics[i]), np.uint64(slots[i]) * _LENGTH
+                before = coef[old]
+                without = (counts[old] - 1.0) * less[old]
+                coef[old] = without
+                left = rest - before + without
+                whole, k = -without, first  # the list has this word still
+                while True:
+                    a, b, c, e = entries[k], entries[k + _ONE], entries[k + _TWO], entries[k + _THREE]
+                    whole += (
+                        np.float64(np.int64(a >> shift)) * coef[np.uint64(a & mask)]
+                        + np.float64(np.int64(b >> shift)) * coef[np.uint64(b & mask)]
+                    ) + (
+                        np.float64(np.int64(c >> shift)) * coef[np.uint64(c & mask)]
+                        + np.float64(np.int64(e >> shift)) * coef[np.uint64(e & mask)]
+                    )
+                    k += _LENGTH
+                    if entries[k - _ONE] == zero:
                         break
-                    whole += (entry >> bits) * coef[entry & mask]
-                    scores[k - first] = whole
                 state += GOLDEN
-                mass = uniform(state) * (whole + beta * rest)
-                if mass < whole:
-                    k = 0
-                    while scores[k] <= mass:
-                        k += 1
-                    new = np.int64(entries[first + k]) & mask
+                mass = uniform(state) * (whole + beta * left)
+                listed = mass < whole
+                if listed:
+                    k, new = first, old
+                    while True:
+                        entry = entries[k]
+                        new = np.uint64(entry & mask)
+                        mass -= (np.float64(np.int64(entry >> shift)) - (1.0 if new == old else 0.0)) * coef[new]
+                        if mass < 0.0 or entries[k + _ONE] == zero:
+                            break
+                        k += _ONE
                 else:
-                    new = _from_rest(coef, sums, old, (mass - whole) / beta, n)
+                    k, new = first, np.uint64(_from_rest(coef, sums, np.int64(old), (mass - whole) / beta, n))
+                if new == old:
+                    coef[old] = before
+                    continue
                 topics[i] = new
-                nd[new] += 1.0
+                counts[old] -= 1.0
+                counts[new] += 1.0
+                own[old] -= 1
                 own[new] += 1
-                each[new] = 1.0 / (own[new] + smooth)
-                rest -= coef[new]
-                coef[new] = (nd[new] + alpha[new]) * each[new]
-                rest += coef[new]
-                _give(entries, first, new, one, mask)
+                inverse[old] = less[old]
+                less[old] = 1.0 / (own[old] - 1 + smooth)
+                less[new] = inverse[new]
+                inverse[new] = 1.0 / (own[new] + smooth)
+                after = counts[new] * inverse[new]
+                rest = left - coef[new] + after
+                coef[new] = after
+                _take(entries, first, kind(old), one, mask)
+                if not listed:
+                    k = _place(entries, first, kind(new), mask)
+                elif entries[k] == zero or np.uint64(entries[k] & mask) != new:
+                    k -= _ONE  # the entry of the old topic sank past it
+                _give(entries, first, k, kind(new), one)
 
 
 @njit(cache=True, nogil=True)
