@@ -59,6 +59,9 @@ COMMANDS = {
     "rank": Command(
         "isogloss.cli.rank", "Rank documents or translations: train on graded groups, apply to new ones, score."
     ),
+    "summaries": Command(
+        "isogloss.cli.summaries", "Score summaries, say which measure of them to trust, and make extracts."
+    ),
     "split": Command("isogloss.cli.split", "Split contractions as trees do: Italian `della` is `di la`."),
     "doctor": Command("isogloss.cli.doctor", "Say what is odd about a corpus, what to do, and what it will cost."),
     "transfer": Command(
