@@ -20,6 +20,7 @@ from isogloss.estimator import THREADS, Estimator, option
 from isogloss.structures.loopy import CONSTRAINTS
 from isogloss.tasks import align, parse, tag, transfer
 from isogloss.tasks.align import symmetrise
+from isogloss.tasks.documents.ranking import BilingualRanker
 from isogloss.tasks.extract import EntityTagger, RelationExtractor, RoleLabeller
 from isogloss.tasks.parse.constituency import ConstituencyParser
 from isogloss.tasks.parse.options import CONSTRAINTS as NAMED
@@ -35,6 +36,7 @@ USED: dict[str, tuple[type[Estimator], ...]] = {
     "parse restyle": (parse.StyleAdapter,),
     "constituency train": (ConstituencyParser,),
     "extract train": (EntityTagger, RelationExtractor, RoleLabeller),
+    "rank train": (BilingualRanker,),
     "transfer combine": (transfer.DelexicalisedParser,),
     "transfer train": (transfer.TransferredParser,),
 }
