@@ -68,6 +68,9 @@ COMMANDS = {
     "adapt": Command(
         "isogloss.cli.adapt", "Label documents of a new domain: train on labelled ones of another, apply, score."
     ),
+    "summaries": Command(
+        "isogloss.cli.summaries", "Score summaries, say which measure of them to trust, and make extracts."
+    ),
     "split": Command("isogloss.cli.split", "Split contractions as trees do: Italian `della` is `di la`."),
     "doctor": Command("isogloss.cli.doctor", "Say what is odd about a corpus, what to do, and what it will cost."),
     "transfer": Command(

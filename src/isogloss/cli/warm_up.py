@@ -131,6 +131,9 @@ LINES = (
     "rank apply ranker groups.jsonl -o ranking.tsv",
     "rank apply outputs outputs.txt -o outputs.tsv",
     "rank score ranking.tsv groups.jsonl --against ranking.tsv -o ranking.txt",
+    "summaries extract documents.jsonl --method lexrank -o extracts.jsonl",
+    "summaries score extracts.jsonl --judges documents.jsonl -o extracts.txt",
+    "summaries compare summaries.jsonl -o measures.txt",
     "constituency score en-de.en.mrg en-de.en.mrg --breakdown -o brackets.txt",
     f"topics train {_TEXTS} --languages en,de --topics 3 --iterations 12 --burn-in 1 --blocks 2 --save topics",
     "topics apply topics en-de.en.txt --language en -o topics.tsv",
@@ -191,5 +194,12 @@ def _groups() -> dict[str, list[str]]:
     cells = [(group, grade, word) for group in "ab" for grade, word in enumerate(("old", "young", "tall"))]
     return {
         "groups.jsonl": [line.format(*cell) for line in (ours, theirs) for cell in cells],
+        "documents.jsonl": [
+            '{"document": "a", "sentences": ["a cat", "a dog"], "utilities": {"x": [1, 0], "y": [1, 1]}}'
+        ],
+        "summaries.jsonl": [
+            f'{{"document": "a", "system": "{k}", "summary": "a cat {k}", "reference": "a cat 0", "human": {k}}}\n'
+            for k in range(3)
+        ],
         "outputs.txt": [f"{group} ||| {grade} ||| a tall woman ||| a {word} man\n" for group, grade, word in cells],
     }

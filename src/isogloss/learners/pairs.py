@@ -4,7 +4,7 @@ Both learners lower
 
 .. math:: P(w) = \tfrac12 \lambda_2 \|w\|^2 + \sum_k c_k \max\big(0,\; 1 - w \cdot (x^+_k - x^-_k)\big)
 
-which is `isogloss.learners.frank_wolfe` for structures of two members, in kernels that take nanoseconds a pair.
+which is `isogloss.learners.frank_wolfe` for structures of two members, in kernels that take nanoseconds a feature.
 `PairAscent` works on the dual, knows how long each step should be, and says how far from the optimum it is at most.
 `Pegasos` steps along the hinge of one pair at a time, as the paper does.
 
@@ -18,6 +18,7 @@ Programming 127, 2011. Gao, Blitzer, Zhou and Wong, Exploiting Bilingual Informa
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,15 +77,23 @@ class Pairs:
     def n_features(self) -> int:
         return int(self.rows.shape[1])
 
+    @cached_property
+    def sparse(self) -> tuple[Indices, NDArray[np.int32], Array]:
+        """Where rows begin, and the numbers and values of features that are not 0: what kernels walk."""
+        row, feature = np.nonzero(self.rows)
+        starts = np.zeros(len(self.rows) + 1, np.int64)
+        np.cumsum(np.bincount(row, minlength=len(self.rows)), out=starts[1:])
+        return starts, feature.astype(np.int32), self.rows[row, feature]
+
     def differences(self) -> Array:
         """float64[n_pairs, n_features]: x⁺ − x⁻ of each pair, for other programs and for tests."""
         return np.asarray(self.rows[self.above] - self.rows[self.below])
 
     def squares(self) -> Array:
         """float64[n_pairs]: the squared length of each difference; some at a time, as all may not fit into memory."""
-        found = np.empty(len(self))
-        for start in range(0, len(self), 1 << 16):
-            some = slice(start, start + (1 << 16))
+        found, size = np.empty(len(self)), max(1, (1 << 22) // max(1, self.n_features))
+        for start in range(0, len(self), size):
+            some = slice(start, start + size)
             found[some] = ((self.rows[self.above[some]] - self.rows[self.below[some]]) ** 2).sum(axis=1)
         return found
 
@@ -105,7 +114,7 @@ class _OverPairs:
         from isogloss.learners._numba.pairs import hinges
 
         w, all_of = np.asarray(weights, np.float64), self.pairs
-        total, wrong = hinges(all_of.rows, all_of.above, all_of.below, all_of.shares, w)
+        total, wrong = hinges(*all_of.sparse, all_of.above, all_of.below, all_of.shares, w)
         return 0.5 * self.l2 * float(w @ w) + total, wrong
 
     def _rng(self, iteration: int) -> np.random.Generator:
@@ -187,7 +196,7 @@ class PairAscent(_OverPairs):
         from isogloss.learners._numba.pairs import ascend
 
         weights, alphas, rng, every = state.weights.copy(), state.alphas.copy(), self._rng(state.iteration), self.pairs
-        given = (every.rows, every.above, every.below, every.shares, self._squares, self.l2)
+        given = (*every.sparse, every.above, every.below, every.shares, self._squares, self.l2)
         for _ in range(self.passes):
             ascend(rng.permutation(len(every)), *given, alphas, weights)
         new = AscentState(weights, state.iteration + 1, alphas)
@@ -273,7 +282,7 @@ class Pegasos(_OverPairs):
             rate = self.l2 / whole
             at = self._rng(state.iteration).random(len(every)) * whole
             drawn = np.minimum(np.searchsorted(self._ends, at, side="right"), len(every) - 1)
-            given = (every.rows, every.above, every.below, rate, rate**-0.5, met)
+            given = (*every.sparse, every.above, every.below, rate, rate**-0.5, met)
             _, updates = pegasos(drawn, *given, weights, mean)
             met += len(every)
         new = PegasosState(weights, state.iteration + 1, mean, met)
