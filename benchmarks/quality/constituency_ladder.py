@@ -326,8 +326,11 @@ def table() -> str:
                 if row["low"]:
                     cells[2] += f" ({float(row['low']):.1f} to {float(row['high']):.1f})"
                 cells.append(f"{float(row['delta']):+.1f} (p {float(row['p']):.2g})" if row["delta"] else "")
-                share = f"{100 * float(row['gap']) / float(row['primal']):.1f}% of {float(row['primal']):.0f}"
-                cells += [row["c"], row["passes"], share] if row["gap"] else ["", "", ""]
+                if row["gap"]:
+                    share = f"{float(row['gap']):.2g} of {float(row['primal']):.0f}"
+                    cells += [f"{float(row['c']):g}", row["passes"], share]
+                else:
+                    cells += [""] * 3
                 lines.append(f"| up to {longest} | {title} | " + " | ".join(cells) + " |")
                 used.add(title, f"up to {longest}", row)
     return used.below("\n".join(lines))
