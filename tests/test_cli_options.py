@@ -20,6 +20,7 @@ from isogloss.estimator import THREADS, Estimator, option
 from isogloss.structures.loopy import CONSTRAINTS
 from isogloss.tasks import align, parse, tag, transfer
 from isogloss.tasks.align import symmetrise
+from isogloss.tasks.documents.threads import Threads
 from isogloss.tasks.extract import EntityTagger, RelationExtractor, RoleLabeller
 from isogloss.tasks.parse.constituency import ConstituencyParser
 from isogloss.tasks.parse.options import CONSTRAINTS as NAMED
@@ -35,6 +36,7 @@ USED: dict[str, tuple[type[Estimator], ...]] = {
     "parse restyle": (parse.StyleAdapter,),
     "constituency train": (ConstituencyParser,),
     "extract train": (EntityTagger, RelationExtractor, RoleLabeller),
+    "threads": (Threads,),
     "transfer combine": (transfer.DelexicalisedParser,),
     "transfer train": (transfer.TransferredParser,),
 }
@@ -45,6 +47,7 @@ OWN = {
     "tag train": {"column", "dictionary"},  # several columns at once; a file
     "extract train": {"syntax"},  # of every task, names among them
     "parse train-joint": {"dictionary"},  # a file
+    "threads": {"links"},  # a file; --follow is the option
     "transfer train": {"dictionary"},
 }
 """Options of commands that only have the name of an estimator's: they take something else."""

@@ -330,9 +330,9 @@ def test_models_whose_features_have_old_keys_are_refused_and_others_are_read(tmp
     folder = toy(tmp_path / "m", kind=kind)
     assert read(folder).version == 2
     edit_header(folder, version=1)
-    # aligners and two more have no keys of templates; constituency parsers and extractors have no version 1
+    # aligners and two more have no keys of templates; constituency parsers, extractors and threads have no version 1
     unkeyed = ("tag.dictionary", "parse.induced", "constituency.span")
-    if kind.startswith(("align.", "extract.")) or kind in unkeyed:
+    if kind.startswith(("align.", "extract.", "threads.")) or kind in unkeyed:
         assert read(folder).version == 1
         return
     remedy = "without resuming" if kind == store.CHECKPOINT else "Train it again"

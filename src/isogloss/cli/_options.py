@@ -49,7 +49,7 @@ def with_options(
     first : sequence of str
         Of options that stand among those of the command itself.
     flags : mapping
-        What a switch is called where that is not ``--name/--no-name``.
+        What an option is called where that is not ``--name``, or ``--name/--no-name`` for a switch.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
@@ -125,7 +125,9 @@ def _annotation(name: str, ways: type[Estimator] | Ways, panel: str | None, flag
         settings["help"] = described(found, ways, flag.replace("--", "").split("/"))
         return Annotated[bool | None, typer.Option(flag, **settings)]
     settings["help"] = described(found, ways)
-    return Annotated[Any, typer.Option(flag_of(name), metavar=_metavar(found), parser=_parser(found), **settings)]
+    return Annotated[
+        Any, typer.Option(flag or flag_of(name), metavar=_metavar(found), parser=_parser(found), **settings)
+    ]
 
 
 def _parser(found: Mapping[str, Option]) -> Callable[[Any], Any]:

@@ -41,7 +41,10 @@ GRAPH = (
 PANEL = "Graph and drawing"
 
 
-@with_options(ThreadOptions, *DRAWN, *(name for name in GRAPH if name != "links"), panel=PANEL)
+@with_options(
+    ThreadOptions, *DRAWN, *(name for name in GRAPH if name != "links"), panel=PANEL, first=("k", "length", "seed"),
+    flags={"k": "-k"},
+)  # fmt: skip
 def command(
     docs: Annotated[
         str | None,
@@ -50,10 +53,6 @@ def command(
             show_default=False,
             help="Documents as JSON lines: id, date, language, text, links (ids of other documents).",
         ),
-    ] = None,
-    k: Annotated[int | None, typer.Option("-k", metavar="N", min=1, help="Number of threads. [default: 5]")] = None,
-    length: Annotated[
-        int | None, typer.Option("--length", metavar="N", min=1, help="Documents of each thread. [default: 8]")
     ] = None,
     output: Output = None,
     page: Annotated[
@@ -74,9 +73,6 @@ def command(
             "--follow", metavar="auto|given|similar", help=ThreadOptions._options["links"].help + " [default: auto]"
         ),
     ] = None,
-    seed: Annotated[
-        int, typer.Option("--seed", metavar="N", min=0, help="Seed of the projection and of the draws.")
-    ] = 0,
     save: Annotated[
         str | None, typer.Option("--save", metavar="MODEL", help="Keep the graph in this folder, to draw again.")
     ] = None,
@@ -112,13 +108,14 @@ def command(
 
     watch = Stopwatch()
     _check_files(docs, documents, links, model, save)
-    given = {"k": k, "length": length, "links": follow}
-    options |= {name: value for name, value in given.items() if value is not None}
+    if follow is not None:
+        options["links"] = follow
+    seed = options.setdefault("seed", 0)
     for path in (output, page):
         check_output(path, [docs, documents, links])
     with compiling("threads", quiet):
         drawn_from, where = _threads(
-            docs, documents, links, model, options | {"seed": seed, "threads": threads}, tokenise, encoding, errors
+            docs, documents, links, model, options | {"threads": threads}, tokenise, encoding, errors
         )
         for line in drawn_from.left_out_.words():
             say(line, quiet)

@@ -69,5 +69,5 @@ class ThreadOptions(Estimator):
         help="Whether a thread may come back to a document, where links go in circles; otherwise such links are left "
         "out if they are against the order of the documents.",
     )
-    seed: int = option(default=0, least=0, help="Seed of the projection.")
+    seed: int = option(default=0, least=0, help="Seed of the projection; of a command, of the draws too.")
     threads: int | None = option(default=None, kind=int, least=1, kept=False, effect=False, help=THREADS)
