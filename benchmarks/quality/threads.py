@@ -50,7 +50,7 @@ from isogloss.structures import Dpp
 from isogloss.tasks.documents.thread_graph import word_vectors
 from isogloss.tasks.documents.threads import Threads
 
-K, LENGTH, DRAWS, BEST, K_MEANS_SEEDS, LDA_SEEDS = 5, 8, 100, 20, 30, 10
+K, LENGTH, DRAWS, BEST, K_MEANS_SEEDS, LDA_SEEDS = 5, 8, 100, 20, 30, 5
 PLANTED_SEEDS = range(1, 6)
 PARTS = ("draws", "planted", "speed", "kdpp")
 COLUMNS = (

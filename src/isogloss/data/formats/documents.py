@@ -57,6 +57,8 @@ def read_documents(
     if not paths:
         raise ParameterError("read_documents: give the path of a file for each language")
     if len(paths) == 1 and is_json_lines(paths[0]):
+        if languages is not None:
+            raise ParameterError("read_documents: JSON lines say themselves which language they are in")
         return read_json_documents(paths[0], encoding=encoding, errors=errors)
     if languages is not None and len(languages) != len(paths):
         raise ParameterError(f"read_documents: {len(paths)} files, but {len(languages)} languages")
