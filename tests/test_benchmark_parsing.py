@@ -308,8 +308,25 @@ def test_orderings_say_where_they_hold_and_where_rows_are_missing() -> None:
         "*open*: held on got (70.00 < 71.00 < 72.00); not on hu (70.00 = 70.00 < 72.00); not measured yet: grc, la"
     )
     assert lines["UAS: TREE < TREE+NOCROSS < full"] == expected
-    assert lines["UAS, MIRA: minimum risk < best tree"] == orderings.NOT_YET
+    assert lines["UAS, MIRA: minimum risk below best tree, p < 0.05"] == orderings.NOT_YET
     assert orderings.verdict({"a": (False, "x"), "b": (True, "y")}).startswith("**no**")
+
+
+def test_verdicts_follow_from_significance() -> None:
+    both = studies.decoded(1, "mbr"), studies.decoded(1, "map")
+    names = {"first": str(both[0]), "second": str(both[1])}
+
+    def said(**gaps: tuple[float, float]) -> str:
+        tests = [outcome(text, "uas", *gap) | names for text, gap in gaps.items()]
+        return orderings.tested(verdicts.Find([], tests), *both)
+
+    assert said() == orderings.NOT_YET
+    sure, chance = (0.25, 0.01), (0.4, 0.2)
+    assert said(got=sure, la=sure, hu=chance, grc=chance).startswith("yes: held on got (+0.25, p = 0.01), la")
+    assert "cannot be told apart on hu (+0.40, p = 0.2)" in said(got=sure, la=sure, hu=chance, grc=chance)
+    assert said(got=sure, la=chance).startswith("*open*") and said(got=sure, la=chance).endswith(": hu, grc")
+    assert said(got=sure, la=chance, hu=chance, grc=chance).startswith("**no**")
+    assert said(got=sure, la=sure, hu=(-0.3, 0.01)).startswith("**no**")
 
 
 def test_rows_of_other_texts_are_in_no_ordering() -> None:
