@@ -295,7 +295,7 @@ def test_more_than_two_labels(tmp_path: Path) -> None:
 
 def test_what_makes_no_sense_is_refused() -> None:
     books = samples.reviews("books", 20)
-    with pytest.raises(DocumentsError, match="1 labels among 3"):
+    with pytest.raises(DocumentsError, match="1 labels among 2"):
         DocumentClassifier().fit([("pos", "a"), ("pos", "b"), (None, "c")])
     with pytest.raises(ParameterError, match="prior should have a share for each label, neg, pos"):
         DocumentClassifier(prior={"pos": 1.0}, min_count=1).fit(books, books)

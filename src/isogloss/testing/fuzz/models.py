@@ -306,12 +306,15 @@ def _documents(three: bool = False, **options: Any) -> Any:
     given = documents()
     if three:
         given = given.with_labels(["so-so" if k % 3 == 0 else label for k, label in enumerate(given.labels)])
-    return DocumentClassifier(min_count=2, folds=3, **options).fit(given, new_documents())
+    few = new_documents()[:8] if options.get("method") == "scl-mi" else None
+    return DocumentClassifier(min_count=2, folds=3, **options).fit(given, new_documents(), few)
 
 
 MODELS: dict[str, Callable[[], Any]] = {
     "adapt.documents": partial(_documents, rounds=2),
     "adapt.documents/none": partial(_documents, method="none", ngrams=1, values="counts"),
+    "adapt.documents/scl": partial(_documents, method="scl", dimensions=3, blocks=True, positive=True),
+    "adapt.documents/corrected": partial(_documents, method="scl-mi", dimensions=3, masking="own"),
     "adapt.documents/three": partial(_documents, three=True, rounds=1, loss="logistic", weighting="none"),
     "align.hmm": partial(_aligner, "HMMAligner"),
     "align.hmm/viterbi": partial(_aligner, "HMMAligner", symmetrise="grow-diag-final-and", decode="viterbi"),
