@@ -9,9 +9,10 @@ python -m benchmarks.quality.adapting_documents --table             run nothing:
 
 Reviews of books, films and electronics (Blitzer, Dredze and Pereira 2007), 2,000 each. A split has 1,600 documents to
 learn from and 400 to score; copies of a text are on one side. The target's 1,600 are unlabelled; its 400 are not seen
-before they are scored. Models: `base`, `scl`, `scl-mi` and `scl-mi+targ` have the features of the paper; `ours` is what
-`DocumentClassifier` does by default, and `given prior` is told the true proportions; `ours 70/30` and `given 70/30` have
-a target, to adapt to and to score, in which 70% are positive; `in-domain` learns from the target's labels.
+before they are scored. Models: `base`, `scl`, `scl-mi` and `scl-mi+targ` have the features of the paper; `nb` has ours
+and does not adapt; `ours` is what `DocumentClassifier` does by default, and `given prior` is told the true proportions;
+`ours 70/30` and `given 70/30` have a target, to adapt to and to score, in which 70% are positive; `in-domain` learns
+from the target's labels.
 """
 
 from __future__ import annotations
