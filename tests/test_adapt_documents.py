@@ -18,6 +18,8 @@ from isogloss.errors import DocumentsError, ParameterError, UsageError
 from isogloss.features.ngrams import NGrams, plain_form
 from isogloss.features.sparse import Sparse
 from isogloss.learners.linear import LinearLoss, fit_linear, naive_bayes_weights, softmax
+from isogloss.learners.optimisers import Lbfgs, WholeObjective
+from isogloss.learners.runner import run
 from isogloss.learners.semi_supervised import (
     confusion_proportions,
     em_proportions,
@@ -164,6 +166,23 @@ def test_a_pull_towards_other_weights_and_known_biases() -> None:
     strong = fit_linear(rows, targets, penalty=1e6, centre=[[0.3, -0.2]], bias=[0.25])
     assert strong.weights[0] == pytest.approx([0.3, -0.2], abs=1e-4)
     assert strong.bias.tolist() == [0.25]
+
+
+class Flat(WholeObjective):
+    """−Σ w⁴, whose gradient becomes so small that its square is 0 in floats."""
+
+    n_weights = 3
+
+    def add_gradient(self, weights, out, items=None):  # type: ignore[no-untyped-def]
+        out -= 4 * weights**3
+        return -float((weights**4).sum())
+
+
+def test_a_gradient_that_vanishes_is_no_error() -> None:
+    learner = Lbfgs(Flat())
+    found = run(learner, learner.init(np.array([1.0, 2.0, 3.0])), iterations=3000).state.weights
+    assert np.isfinite(found).all()
+    assert np.abs(found).max() < 1e-6
 
 
 def test_weights_of_naive_bayes_are_ratios_of_counts() -> None:

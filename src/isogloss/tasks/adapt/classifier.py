@@ -17,6 +17,7 @@ from isogloss.errors import DocumentsError, ParameterError
 from isogloss.features.ngrams import NGrams
 from isogloss.features.sparse import Sparse
 from isogloss.layout import vector
+from isogloss.learners.linear import LinearWeights
 from isogloss.metrics.documents import DocumentScore, score_documents
 from isogloss.progress import Progress, QuietProgress
 from isogloss.tasks.adapt.correspondence import choose_pivots, learn_places
@@ -27,7 +28,7 @@ from isogloss.tasks.adapt.learning import (
     out_of_fold,
     self_train,
 )
-from isogloss.tasks.adapt.model import Corrected, FittedClassifier, Rule, calibrate, joined_rows
+from isogloss.tasks.adapt.model import Corrected, FittedClassifier, Rule, calibrate, chosen_rows, joined_rows
 from isogloss.tasks.adapt.options import DocumentOptions, shares_of
 
 __all__ = ["DocumentClassifier", "as_labelled"]
@@ -174,8 +175,7 @@ class DocumentClassifier(DocumentOptions):
             sure = calibrate(out_of_fold(problem, targets), targets)
         found: Rule | Corrected = rule
         if few is not None and not training:
-            found = self._corrected(rule, rows[1], few.numbers(names))
-            sure = calibrate(found.scores(problem.known), targets)
+            found, sure = self._corrected(rule, rows[1], few, names, sure)
         self._fitted = FittedClassifier(names, features, found, sure)
 
     def _places(self, features: NGrams, source: Sparse, target: Sparse, targets: NDArray[Any]) -> dict[str, Any]:
@@ -188,10 +188,20 @@ class DocumentClassifier(DocumentOptions):
         )  # fmt: skip
         return {"places": found.fitted(source, self.rescale), "places_l2": float(self.places_l2)}
 
-    def _corrected(self, rule: Rule, rows: Sparse, numbers: NDArray[np.int64]) -> Corrected:
-        strength, wide = float(self.correction), len(rule.linear.bias)
-        targets = np.eye(2 if wide == 1 else wide)[numbers]
-        return Corrected.learnt(rule, rows, targets, loss=self.loss, l2=strength, places_l2=strength)
+    def _corrected(
+        self, rule: Rule, rows: Sparse, few: LabelledDocuments, names: tuple[str, ...], sure: LinearWeights
+    ) -> tuple[Corrected, LinearWeights]:
+        """The rule corrected with a few labels, and how sure it is, by labels that it was not corrected with."""
+        targets, strength = np.eye(len(names))[few.numbers(names)], float(self.correction)
+        options: dict[str, Any] = {"loss": self.loss, "l2": strength, "places_l2": strength}
+        folds, scores = fold_numbers(few.duplicates(), self.folds, self.seed), np.zeros(targets.shape)
+        for fold in np.unique(folds):
+            there, away = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+            part = Corrected.learnt(rule, chosen_rows(rows, there), targets[there], **options)
+            scores[away] = part.scores(chosen_rows(rows, away))
+        if (targets.sum(axis=0) > 0).all():  # otherwise it stays as sure as in the source
+            sure = calibrate(scores, targets)
+        return Corrected.learnt(rule, rows, targets, **options), sure
 
     def _prior(self, problem: Problem, names: tuple[str, ...]) -> NDArray[np.float64]:
         shares = shares_of(self.prior)
