@@ -18,6 +18,8 @@ from isogloss.errors import DocumentsError, ParameterError, UsageError
 from isogloss.features.ngrams import NGrams, plain_form
 from isogloss.features.sparse import Sparse
 from isogloss.learners.linear import LinearLoss, fit_linear, naive_bayes_weights, softmax
+from isogloss.learners.optimisers import Lbfgs, WholeObjective
+from isogloss.learners.runner import run
 from isogloss.learners.semi_supervised import (
     confusion_proportions,
     em_proportions,
@@ -166,6 +168,23 @@ def test_a_pull_towards_other_weights_and_known_biases() -> None:
     assert strong.bias.tolist() == [0.25]
 
 
+class Flat(WholeObjective):
+    """−Σ w⁴, whose gradient becomes so small that its square is 0 in floats."""
+
+    n_weights = 3
+
+    def add_gradient(self, weights, out, items=None):  # type: ignore[no-untyped-def]
+        out -= 4 * weights**3
+        return -float((weights**4).sum())
+
+
+def test_a_gradient_that_vanishes_is_no_error() -> None:
+    learner = Lbfgs(Flat())
+    found = run(learner, learner.init(np.array([1.0, 2.0, 3.0])), iterations=3000).state.weights
+    assert np.isfinite(found).all()
+    assert np.abs(found).max() < 1e-6
+
+
 def test_weights_of_naive_bayes_are_ratios_of_counts() -> None:
     rows = Sparse.of([[0, 1], [1, 2], [2]], 3)
     targets = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1.0]])
@@ -295,7 +314,7 @@ def test_more_than_two_labels(tmp_path: Path) -> None:
 
 def test_what_makes_no_sense_is_refused() -> None:
     books = samples.reviews("books", 20)
-    with pytest.raises(DocumentsError, match="1 labels among 3"):
+    with pytest.raises(DocumentsError, match="1 labels among 2"):
         DocumentClassifier().fit([("pos", "a"), ("pos", "b"), (None, "c")])
     with pytest.raises(ParameterError, match="prior should have a share for each label, neg, pos"):
         DocumentClassifier(prior={"pos": 1.0}, min_count=1).fit(books, books)

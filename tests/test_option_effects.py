@@ -101,10 +101,16 @@ class Case(NamedTuple):
 CASES: dict[str, Case] = {
     "adapt.documents": Case(
         {"min_count": 1, "folds": 3},
-        lambda e: e.fit(labelled(), new_labelled()),
+        lambda e: e.fit(labelled(), new_labelled(), new_labelled()[:8]),
         new_labelled(),
-        ways=[{"method": name} for name in ("self-training", "none")],
+        ways=[{"method": name} for name in ("self-training", "scl", "scl-mi", "none")],
         trials={
+            "pivots": [2],
+            "pivot_count": [12],
+            "dimensions": [1],
+            "places_l2": [0.5],
+            "pivot_l2": [0.1],
+            "rescale": [{"rescale": name, "method": "scl", "places_l2": 0.1} for name in ("norm", "none")],
             "prior": [{"prior": {"pos": 0.9, "neg": 0.1}, "method": "self-training"}],
             "stable": [{"stable": 0.1, "method": "self-training"}],
             "seed": [1],

@@ -28,7 +28,7 @@ from isogloss.cli._training import Training
 from isogloss.cli._treebanks import SaveFolder, standard_input_once, table_lines
 from isogloss.tasks.adapt.options import DocumentOptions
 
-__all__ = ["COMMANDS", "apply", "score", "train"]
+__all__ = ["COMMANDS", "apply", "diagnose", "score", "train"]
 
 LEARNING = "Learning"
 
@@ -36,7 +36,8 @@ LEARNING = "Learning"
 @with_options(
     DocumentOptions,
     "ngrams", "values", "min_count", "weighting", "loss", "l2", "prior", "rounds", "folds", "sharpness", "stable",
-    "seed", panel=LEARNING, first=("method",),
+    "target_weight", "pivots", "pivot_count", "dimensions", "masking", "rescale", "positive", "blocks", "pivot_l2",
+    "places_l2", "correction", "seed", panel=LEARNING, first=("method",),
 )  # fmt: skip
 def train(
     source: Annotated[
@@ -48,6 +49,10 @@ def train(
         typer.Option(
             "--unlabelled", metavar="TARGET", help="Documents of the new domain; labels in them are not looked at."
         ),
+    ] = None,
+    target_labels: Annotated[
+        str | None,
+        typer.Option("--target-labels", metavar="FEW", help="A few documents of the new domain with labels."),
     ] = None,
     label: LabelColumn = None,
     text: TextColumns = None,
@@ -65,7 +70,7 @@ def train(
     A document is a line of a table. `isogloss adapt apply` then labels new documents.
     """
     DocumentOptions(**options).check_params()
-    training = Training(save, source, unlabelled, quiet=quiet)
+    training = Training(save, source, unlabelled, target_labels, quiet=quiet)
     with compiling("adapt-train", quiet, "20 s"):
         from isogloss.tasks.adapt import DocumentClassifier
 
@@ -74,6 +79,9 @@ def train(
         more = {}
         if unlabelled is not None:
             more["unlabelled"] = read_documents(unlabelled, None, text, heading, given.columns, **reading)
+        if target_labels is not None:
+            at = 0 if label is None else label
+            more["target_labels"] = read_documents(target_labels, at, text, heading, given.columns, **reading)
         classifier = DocumentClassifier(**options, threads=threads)
         classifier.fit(given, progress=progress_for(quiet), **more)
     shares = dict(zip(classifier.labels_, (100 * classifier.prior_).tolist(), strict=True))
@@ -83,7 +91,7 @@ def train(
         "trace": classifier.trace_, "columns": _columns(given),
     }  # fmt: skip
     lines = [f"labels {', '.join(classifier.labels_)} of {len(given):,} documents ({_columns_said(given)})"]
-    if more:
+    if "unlabelled" in more:
         said = ", ".join(f"{name} {share:.1f}%" for name, share in shares.items())
         lines.append(f"{len(more['unlabelled']):,} unlabelled documents, taken to be {said}")
     training.keep(classifier, *lines, json=found if json else None)
@@ -160,6 +168,49 @@ def score(
     write_result(output, "\n".join([*lines, ""]))
 
 
+def diagnose(
+    source: Annotated[str, typer.Argument(metavar="SOURCE", show_default=False, help="Documents of one domain.")],
+    target: Annotated[str, typer.Argument(metavar="TARGET", show_default=False, help="Documents of another.")],
+    label: LabelColumn = None,
+    text: TextColumns = None,
+    heading: Heading = False,
+    output: Output = None,
+    threads: Threads = None,
+    json: Json = False,
+    quiet: Quiet = False,
+    encoding: Encoding = "utf-8",
+    errors: Errors = "strict",
+) -> None:
+    """Say how far two domains are apart, what is likely to be lost from one to the other, and what to do next.
+
+    Both are tables, or plain text with a document a line. Where SOURCE has labels, a classifier is tried on TARGET,
+    whose own labels are not looked at. All numbers are in percent.
+    """
+    check_output(output, [source, target])
+    standard_input_once(source, target)
+    with compiling("adapt-diagnose", quiet, "20 s"):
+        from isogloss.tasks.adapt import diagnose as found_out
+
+        reading: dict[str, Any] = {"encoding": encoding, "errors": errors}
+        given = read_documents(source, 0 if label is None else label, text, heading, **reading)
+        other = read_documents(target, None, text, heading, given.columns, **reading)
+        told = found_out(given, other, threads=threads).as_dict()
+    if json:
+        write_json(told, output)
+        return
+    rows = [(_NAMES[name], f"{told[name]:.1f}") for name in _NAMES if told[name] is not None]
+    shares = [(f"{name} in the target", f"{share:.1f}") for name, share in (told["prior"] or {}).items()]
+    write_result(output, "\n".join([*table_lines(("", "percent"), [*rows, *shares], 1), "", *told["advice"], ""]))
+
+
+_NAMES = {
+    "a_distance": "distance (held out)", "a_distance_training": "distance (training)", "unknown": "unknown words",
+    "unknown_types": "unknown word types", "source_accuracy": "accuracy in the source",
+    "expected_accuracy": "expected in the target", "expected_loss": "expected loss",
+}  # fmt: skip
+"""What a diagnosis has, for people."""
+
+
 def _columns(given: Any) -> dict[str, Any]:
     return {"label": given.columns.label, "text": list(given.columns.text)}
 
@@ -169,5 +220,5 @@ def _columns_said(given: Any) -> str:
     return f"label in column {given.columns.label}, text in {text}"
 
 
-COMMANDS = {"train": train, "apply": apply, "score": score}
+COMMANDS = {"train": train, "apply": apply, "score": score, "diagnose": diagnose}
 """The commands of this group: ``isogloss adapt train`` and so on."""

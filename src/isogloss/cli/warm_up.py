@@ -107,6 +107,8 @@ LINES = (
     "adapt train reviews.books.tsv --unlabelled reviews.kitchen.tsv --save documents",
     "adapt apply documents reviews.kitchen.tsv -o documents.tsv",
     "adapt score documents.tsv -o documents.txt",
+    "adapt train reviews.books.tsv --unlabelled reviews.kitchen.tsv --method scl-mi --save correspondence",
+    "adapt diagnose reviews.books.tsv reviews.kitchen.tsv -o diagnosis.txt",
     "extract train en-de.en.conll --dev en-de.en.conll --model chain --iterations 2 --save names",
     "extract train en-de.en.conll --iterations 2 --save segments",
     "extract train en-de.en.conll --model chain --trainer mira --iterations 2 --save names-mira",

@@ -35,7 +35,10 @@ from isogloss.engine.threads import run_blocks, using_threads
 from isogloss.errors import ParameterError
 from isogloss.features.sparse import Sparse
 
-__all__ = ["Design", "Projection", "View", "modified_huber", "predictors", "project", "singular_blocks"]
+__all__ = [
+    "Design", "Projection", "View", "modified_huber", "mutual_information", "predictors", "present_predictors",
+    "project", "singular_blocks",
+]  # fmt: skip
 
 Array = NDArray[np.float64]
 
@@ -177,6 +180,91 @@ def predictors(
         run_blocks(work, len(starts))
     empty = sparse.csc_matrix((shown.n_indicators, 0))
     return sparse.csc_matrix(sparse.hstack([empty, *found]))
+
+
+def present_predictors(
+    matrix: Sparse,
+    columns: NDArray[np.int64],
+    hidden: Any,
+    *,
+    regularisation: float = 1e-4,
+    tolerance: float = 0.05,
+    passes: int = 100,
+    positive: bool = False,
+    seed: int = 0,
+) -> sparse.csc_matrix:
+    """The predictors of features of which a row may have many, by the other features.
+
+    Parameters
+    ----------
+    matrix : Sparse
+        Binary.
+    columns : int64[m]
+        The features that are pivots.
+    hidden : sparse matrix [n_columns, m]
+        Not 0 where a predictor does not see a feature: at least its own pivot.
+    regularisation, tolerance, passes, positive, seed
+        As in `predictors`.
+
+    Returns
+    -------
+    scipy.sparse.csc_matrix of float64[n_columns, m]
+    """
+    from isogloss.learners._numba.pivots import present_pivots
+
+    if not regularisation > 0:
+        raise ParameterError(f"present_predictors: regularisation should be above 0, not {regularisation!r}")
+    wide = matrix.n_indicators
+    ones = np.ones(len(matrix.indices), np.uint8)
+    present = sparse.csc_matrix((ones, matrix.indices, matrix.indptr), shape=(wide, matrix.n_rows)).T.tocsc()
+    masks = sparse.csc_matrix(hidden)
+    rng = np.random.default_rng(seed)
+    orders = np.stack([rng.permutation(matrix.n_rows) for _ in range(ORDERS)]).astype(np.int32)
+    starts = range(0, len(columns), WIDTH)
+    found: list[Any] = [None] * len(starts)
+
+    def work(block: int, count: int) -> None:
+        mine = slice(starts[block], starts[block] + WIDTH)
+        there = np.ascontiguousarray(present[:, columns[mine]].toarray())
+        shown = np.ascontiguousarray((masks[:, mine].toarray() == 0).astype(np.float64))
+        weights = np.zeros(shown.shape)
+        given = (orders, matrix.indptr, matrix.indices, there, shown, regularisation, tolerance, passes)
+        present_pivots(*given, weights)
+        found[block] = sparse.csc_matrix(np.maximum(weights, 0.0) if positive else weights)
+
+    with using_threads():
+        run_blocks(work, len(starts))
+    return sparse.csc_matrix(sparse.hstack([sparse.csc_matrix((wide, 0)), *found]))
+
+
+def mutual_information(matrix: Sparse, targets: ArrayLike) -> Array:
+    r"""float64[n_columns]: what the presence of each feature says of the label, in nats.
+
+    .. math:: I(f; Y) = \sum_{a \in \{0, 1\}} \sum_y P(a, y) \log \frac{P(a, y)}{P(a) P(y)}
+
+    Parameters
+    ----------
+    matrix : Sparse
+    targets : float64[n_rows, n_labels]
+
+    Examples
+    --------
+    >>> rows = Sparse.of([[0, 1], [0, 1], [1], [1]], 3)
+    >>> mutual_information(rows, [[1, 0], [1, 0], [0, 1], [0, 1]]).round(3).tolist()
+    [0.693, 0.0, 0.0]
+    """
+    wanted = np.asarray(targets, np.float64)
+    total = max(float(wanted.sum()), 1e-300)
+    plain = Sparse(matrix.indptr, matrix.indices, matrix.n_indicators)
+    there = np.stack([plain.totals(column) for column in wanted.T]) / total
+    labels = wanted.sum(axis=0)[:, None] / total
+    found = np.zeros(matrix.n_indicators)
+    for joint in (there, labels - there):
+        share = joint.sum(axis=0)
+        expected = labels * share
+        fits = (joint > 0) & (expected > 0)
+        found += (joint * np.log(np.where(fits, joint / np.where(fits, expected, 1.0), 1.0))).sum(axis=0)
+    return np.maximum(found, 0.0)
 
 
 def _without(matrix: Sparse, hidden: NDArray[np.bool_]) -> Sparse:

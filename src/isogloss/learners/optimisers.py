@@ -221,7 +221,8 @@ class Lbfgs:
         weights, cost, new_slope = found
         move, change = weights - state.weights, new_slope - slope
         moves, changes = state.moves, state.changes
-        if dot(move, change) > 1e-10 * dot(change, change):
+        curved = dot(change, change)  # 0 where a gradient has all but vanished, and its square is too small for a float
+        if curved > 0 and dot(move, change) > 1e-10 * curved:
             moves, changes = (*moves, move)[-self.history :], (*changes, change)[-self.history :]
         after = LbfgsState(weights, state.iteration + 1, -cost, -new_slope, moves, changes)
         return after, self._info(after, spent)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["look_up_rows", "pivots"]
+__all__ = ["look_up_rows", "pivots", "present_pivots"]
 
 
 @njit(cache=True, nogil=True)
@@ -54,6 +54,49 @@ def pivots(orders, indptr, indices, classes, first, regularisation, tolerance, m
                 row = weights[np.uint64(indices[e])]
                 for k in range(width):
                     row[k] += steps[k]
+        if worst <= tolerance:
+            return done + 1
+    return most
+
+
+@njit(cache=True, nogil=True)
+def present_pivots(orders, indptr, indices, there, shown, regularisation, tolerance, most, weights):
+    """As `pivots`, where a row may have several pivots, and each predictor has columns of its own that it does not see.
+
+    there : uint8[n_rows, K], whether a row has a pivot; shown : float64[n_columns, K], 0 for columns that a predictor
+    does not see, and 1 for others; weights : float64[n_columns, K], all 0. What a predictor does not see counts in the
+    length of its steps, which makes them shorter and no less exact.
+    """
+    n, width = len(indptr) - 1, weights.shape[1]
+    unit = 1.0 / (2.0 * regularisation * n)
+    dual, sums, steps = np.zeros((n, width)), np.empty(width), np.empty(width)
+    for done in range(most):
+        order = orders[done % len(orders)]
+        worst = 0.0
+        for i in order:
+            begin, end = indptr[i], indptr[i + 1]
+            sums[:] = 0.0
+            for e in range(begin, end):
+                row = weights[np.uint64(indices[e])]
+                for k in range(width):
+                    sums[k] += row[k]
+            curve = 0.5 + (end - begin) * unit
+            own, moved = dual[i], 0.0
+            for k in range(width):
+                y = 1.0 if there[i, k] else -1.0
+                fresh = own[k] + (1.0 - y * sums[k] - 0.5 * own[k]) / curve
+                fresh = min(max(fresh, 0.0), 4.0)
+                change = fresh - own[k]
+                own[k] = fresh
+                moved = max(moved, abs(change))
+                steps[k] = change * y * unit
+            if moved == 0.0:
+                continue
+            worst = max(worst, moved * curve)
+            for e in range(begin, end):
+                row, seen = weights[np.uint64(indices[e])], shown[np.uint64(indices[e])]
+                for k in range(width):
+                    row[k] += steps[k] * seen[k]
         if worst <= tolerance:
             return done + 1
     return most

@@ -15,9 +15,12 @@ from isogloss.data.reading import Reading
 from isogloss.engine.threads import using_threads
 from isogloss.errors import DocumentsError, ParameterError
 from isogloss.features.ngrams import NGrams
+from isogloss.features.sparse import Sparse
 from isogloss.layout import vector
+from isogloss.learners.linear import LinearWeights
 from isogloss.metrics.documents import DocumentScore, score_documents
 from isogloss.progress import Progress, QuietProgress
+from isogloss.tasks.adapt.correspondence import choose_pivots, learn_places
 from isogloss.tasks.adapt.learning import (
     Problem,
     estimated_prior,
@@ -25,7 +28,7 @@ from isogloss.tasks.adapt.learning import (
     out_of_fold,
     self_train,
 )
-from isogloss.tasks.adapt.model import FittedClassifier, Rule, calibrate, joined_rows
+from isogloss.tasks.adapt.model import Corrected, FittedClassifier, Rule, calibrate, chosen_rows, joined_rows
 from isogloss.tasks.adapt.options import DocumentOptions, shares_of
 
 __all__ = ["DocumentClassifier", "as_labelled"]
@@ -43,7 +46,7 @@ class DocumentClassifier(DocumentOptions):
 
     Parameters
     ----------
-    method : "self-training" or "none"
+    method : "self-training", "scl", "scl-mi" or "none"
     ngrams : int
         The most words of a sequence.
     values : "presence" or "counts"
@@ -60,6 +63,10 @@ class DocumentClassifier(DocumentOptions):
     folds : int
     stable : float
         Words whose frequency moved by more than this log ratio have no say in the estimate of proportions.
+    pivots, pivot_count, dimensions, masking, rescale, positive, blocks, pivot_l2, places_l2
+        Of structural correspondence (scl, scl-mi); see the help of each.
+    correction, target_weight : float
+        How labels of the target are used.
     seed : int
     threads : int, optional
 
@@ -94,6 +101,7 @@ class DocumentClassifier(DocumentOptions):
         self,
         documents: DocumentsLike,
         unlabelled: DocumentsLike | None = None,
+        target_labels: DocumentsLike | None = None,
         progress: Progress | None = None,
     ) -> Self:
         """Learn from documents of a source domain, and adapt to others.
@@ -104,51 +112,96 @@ class DocumentClassifier(DocumentOptions):
             Those whose label is None are not learnt from.
         unlabelled : LabelledDocuments, Documents, or sequence of texts
             Of the target domain. Labels that they have are not looked at.
+        target_labels : LabelledDocuments, or sequence of (label, text)
+            A few labelled documents of the target domain. With self-training they are learnt from like those of the
+            source; otherwise the rule of the source is corrected with them (`isogloss.tasks.adapt.model.Corrected`).
         progress : Progress, optional
         """
         self.check_params()
         progress = progress or QuietProgress()
-        given = as_labelled(documents, "fit")
-        source = given.take(np.array([label is not None for label in given.labels], bool))
+        source, few = _with_labels(documents), None if target_labels is None else _with_labels(target_labels)
         names = source.names
         if len(names) < 2:
             raise DocumentsError(
-                f"{given.name}: {len(names)} labels among {len(given)} documents; there should be two or more. Is it "
+                f"{source.name}: {len(names)} labels among {len(source)} documents; there should be two or more. Is it "
                 "the right column?"
             )
+        if few is not None and (strange := sorted(set(few.names) - set(names))):
+            raise DocumentsError(f"{few.name}: no document of {source.name} has the label {strange[0]!r}")
         target = None if unlabelled is None else as_labelled(unlabelled, "fit").unlabelled()
         try:
             with using_threads(self.threads):
                 progress.start("Learning documents", self.rounds)
-                self._learn(source, target, names, progress)
+                self._learn(source, target, few, progress)
         finally:
             progress.finish()
         self.reading_, self.columns_ = Reading.of(source.text), source.columns
         return self
 
     def _learn(
-        self, source: LabelledDocuments, target: LabelledDocuments | None, names: tuple[str, ...], progress: Progress
+        self,
+        source: LabelledDocuments,
+        target: LabelledDocuments | None,
+        few: LabelledDocuments | None,
+        progress: Progress,
     ) -> None:
-        texts = [source.text] if target is None else [source.text, target.text]
-        features = NGrams.of(texts, longest=self.ngrams, least=self.min_count)
-        matrices = [features.matrix(text, counts=self.values == "counts") for text in texts]
-        targets = np.eye(len(names))[source.numbers(names)]
+        names, training = source.names, self.method == "self-training" and target is not None and len(target) > 0
+        given = [one for one in (source, few, target) if one is not None]
+        features = NGrams.of([one.text for one in given], longest=self.ngrams, least=self.min_count)
+        rows = [features.matrix(one.text, counts=self.values == "counts") for one in given]
+        known = [one for one in given if one is not target and (one is source or training)]
+        targets = np.eye(len(names))[np.concatenate([one.numbers(names) for one in known])]
+        counts = np.concatenate(
+            [np.full(len(one), 1.0 if one is source else float(self.target_weight)) for one in known]
+        )
         settings: dict[str, Any] = {"weighting": self.weighting, "loss": self.loss, "l2": float(self.l2)}
-        copies = source.duplicates()
-        if target is not None:
-            copies = np.concatenate([copies, target.duplicates() + copies.max(initial=-1) + 1])
+        used = [k for k, one in enumerate(given) if one in known or training]
+        joined, copies = rows[used[0]], given[used[0]].duplicates()
+        for k in used[1:]:
+            joined = joined_rows(joined, rows[k])
+            copies = np.concatenate([copies, given[k].duplicates() + copies.max(initial=-1) + 1])
+        short = np.arange(len(features)) < features.sizes[:2].sum()
         folds = fold_numbers(copies, self.folds, self.seed)
-        rows = matrices[0] if target is None else joined_rows(*matrices)
-        problem = Problem(rows, targets, folds, settings)
-        self.prior_, self.trace_ = problem.shares, np.zeros(0)
-        if target is not None and len(target) and self.method == "self-training":
+        problem = Problem(joined, targets, folds, settings, counts, short)
+        self.prior_, self.trace_, rule = problem.shares, np.zeros(0), None
+        if training:
             self.prior_ = self._prior(problem, names)
-            given: dict[str, Any] = {"rounds": self.rounds, "sharpness": float(self.sharpness), "progress": progress}
-            rule, sure, self.trace_ = self_train(problem, self.prior_, **given)
+            options: dict[str, Any] = {"rounds": self.rounds, "sharpness": float(self.sharpness)}
+            rule, sure, self.trace_ = self_train(problem, self.prior_, progress=progress, **options)
         else:
-            rule = Rule.learnt(problem.known, targets, np.ones(len(targets)), **settings)
+            if self.method in ("scl", "scl-mi") and target is not None and len(target):
+                settings |= self._places(features, rows[0], rows[-1], targets)
+            rule = Rule.learnt(problem.known, targets, counts, **settings)
             sure = calibrate(out_of_fold(problem, targets), targets)
-        self._fitted = FittedClassifier(names, features, rule, sure)
+        found: Rule | Corrected = rule
+        if few is not None and not training:
+            found, sure = self._corrected(rule, rows[1], few, names, sure)
+        self._fitted = FittedClassifier(names, features, found, sure)
+
+    def _places(self, features: NGrams, source: Sparse, target: Sparse, targets: NDArray[Any]) -> dict[str, Any]:
+        """Places of words, as the rule of the source is to see them."""
+        labels = targets if self.method == "scl-mi" else None
+        pivots = choose_pivots(source, target, labels, number=self.pivots, least=self.pivot_count)
+        found = learn_places(
+            features, source, target, pivots, dimensions=self.dimensions, masking=self.masking, positive=self.positive,
+            blocks=self.blocks, regularisation=float(self.pivot_l2), seed=self.seed,
+        )  # fmt: skip
+        return {"places": found.fitted(source, self.rescale), "places_l2": float(self.places_l2)}
+
+    def _corrected(
+        self, rule: Rule, rows: Sparse, few: LabelledDocuments, names: tuple[str, ...], sure: LinearWeights
+    ) -> tuple[Corrected, LinearWeights]:
+        """The rule corrected with a few labels, and how sure it is, by labels that it was not corrected with."""
+        targets, strength = np.eye(len(names))[few.numbers(names)], float(self.correction)
+        options: dict[str, Any] = {"loss": self.loss, "l2": strength, "places_l2": strength}
+        folds, scores = fold_numbers(few.duplicates(), self.folds, self.seed), np.zeros(targets.shape)
+        for fold in np.unique(folds):
+            there, away = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+            part = Corrected.learnt(rule, chosen_rows(rows, there), targets[there], **options)
+            scores[away] = part.scores(chosen_rows(rows, away))
+        if (targets.sum(axis=0) > 0).all():  # otherwise it stays as sure as in the source
+            sure = calibrate(scores, targets)
+        return Corrected.learnt(rule, rows, targets, **options), sure
 
     def _prior(self, problem: Problem, names: tuple[str, ...]) -> NDArray[np.float64]:
         shares = shares_of(self.prior)
@@ -217,6 +270,12 @@ class DocumentClassifier(DocumentOptions):
             made.columns_ = _columns_of(saved.meta["columns"])
             made.reading_ = Reading.from_meta(saved.meta)
         return made
+
+
+def _with_labels(documents: Any) -> LabelledDocuments:
+    """Those of some documents whose label is known."""
+    given = as_labelled(documents, "fit")
+    return given.take(np.array([label is not None for label in given.labels], bool))
 
 
 def _columns_of(given: Any) -> Columns | None:

@@ -50,12 +50,18 @@ class Problem:
         The fold of each document; copies of a text are in one fold.
     settings : dict
         Of `Rule.learnt`.
+    counts : float64[n_labelled]
+        What each labelled document counts; those without a label count 1.
+    short : bool[n_features]
+        Features that proportions are estimated by, if they are stable: words and pairs of words.
     """
 
     rows: Sparse
     targets: Array
     folds: NDArray[np.int64]
     settings: dict[str, Any]
+    counts: Array
+    short: NDArray[np.bool_]
 
     @property
     def n_known(self) -> int:
@@ -77,6 +83,10 @@ class Problem:
         """float64[n_labels]: of labels among labelled documents."""
         return np.asarray(self.targets.mean(axis=0))
 
+    def counted(self, targets: Array) -> Array:
+        """float64[n]: what each row of some targets counts; the labelled ones are first."""
+        return np.append(self.counts, np.ones(len(targets) - self.n_known))
+
 
 def fold_numbers(copies: NDArray[np.int64], folds: int, seed: int) -> NDArray[np.int64]:
     """int64[n]: a fold for each document, the same for copies."""
@@ -90,13 +100,12 @@ def out_of_fold(problem: Problem, targets: Array, **options: Any) -> Array:
     `targets` may have the labelled rows alone, or all; options are those of `Rule.learnt`.
     """
     n = len(targets)
-    folds, scores = problem.folds[:n], np.zeros((n, targets.shape[1]))
+    folds, scores, counts = problem.folds[:n], np.zeros((n, targets.shape[1])), problem.counted(targets)
     for fold in np.unique(folds):
         there, away = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
         if not len(there) or not (targets[there].sum(axis=0) > 0).all():
             there = np.arange(n)
-        counts = np.ones(len(there))
-        rule = Rule.learnt(problem.part(there), targets[there], counts, **options, **problem.settings)
+        rule = Rule.learnt(problem.part(there), targets[there], counts[there], **options, **problem.settings)
         scores[away] = rule.scores(problem.part(away))
     return scores
 
@@ -112,11 +121,11 @@ def estimated_prior(problem: Problem, window: float) -> Array:
     known, new, prior = problem.known, problem.new, problem.shares
     least = max(1, round(OFTEN * min(known.n_rows, new.n_rows)))
     for _ in range(STEPS):
-        stable = stable_features(known, problem.targets, new, prior, window=window, least=least)
+        stable = stable_features(known, problem.targets, new, prior, window=window, least=least) & problem.short
         if not stable.any():
             return problem.shares
         seen: dict[str, Any] = {"columns": stable, "centred": True}
-        rule = Rule.learnt(known, problem.targets, np.ones(len(problem.targets)), **seen, **problem.settings)
+        rule = Rule.learnt(known, problem.targets, problem.counts, **seen, **problem.settings)
         sure = calibrate(out_of_fold(problem, problem.targets, **seen), problem.targets, centred=True)
         prior = em_proportions(softmax(calibrated(sure, rule.scores(new))), problem.shares)
     return prior
@@ -129,7 +138,7 @@ def self_train(
     known, n = problem.targets, problem.n_known
     settings = problem.settings
     sure = calibrate(out_of_fold(problem, known), known)
-    rule = Rule.learnt(problem.known, known, np.ones(n), **settings)
+    rule = Rule.learnt(problem.known, known, problem.counts, **settings)
     scores = calibrated(sure, rule.scores(problem.new))
     q, trace = with_proportions(scores, prior, sharpness=sharpness).posterior, []
     for done in range(rounds):
@@ -141,7 +150,7 @@ def self_train(
         part = 1.0 if done < WHOLE else 1 / (done - WHOLE + 2)
         q = (1 - part) * q + part * fresh.posterior
     targets = np.concatenate([known, q])
-    rule = Rule.learnt(problem.rows, targets, np.ones(len(targets)), **settings)
+    rule = Rule.learnt(problem.rows, targets, problem.counted(targets), **settings)
     moved = with_proportions(calibrated(sure, raw[n:]), prior).offsets
     more = moved[1:] - moved[:1] if len(moved) == 2 else moved
     return rule, LinearWeights(sure.weights, sure.bias + more), np.array(trace)

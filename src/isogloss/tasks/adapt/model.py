@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,26 +15,37 @@ from isogloss.features.ngrams import NGrams
 from isogloss.features.sparse import Sparse
 from isogloss.layout import Layout, Numbers, Strings, check
 from isogloss.learners.linear import LinearWeights, fit_linear, naive_bayes_weights, softmax
+from isogloss.tasks.adapt.correspondence import Places
 
-__all__ = ["FittedClassifier", "Rule", "chosen_rows", "joined_rows", "scaled"]
+__all__ = [
+    "Corrected", "FittedClassifier", "Rule", "calibrate", "calibrated", "chosen_rows", "joined_rows", "scaled",
+]  # fmt: skip
 
 Array = NDArray[np.float64]
 _LAYOUT: Layout = {
     "labels": Strings("n_labels", distinct=True, least=2, cells=True),
     "scale": Numbers("float64", ("n_features",), least=0),
-    "weights": Numbers("float64", ("n_scores", "n_features")),
+    "table": Numbers("float32", ("n_features", "n_places")),
+    "centre": Numbers("float64", ("n_places",)),
+    "spread": Numbers("float64", ("n_places",), least=1e-30),
+    "weights": Numbers("float64", ("n_scores", "n_seen")),
     "bias": Numbers("float64", ("n_scores",)),
     "slopes": Numbers("float64", ("n_scores", "n_scores")),
     "offsets": Numbers("float64", ("n_scores",)),
 }
+_CORRECTED: Layout = {
+    "corrected_weights": Numbers("float64", ("n_scores", "n")),
+    "corrected_bias": Numbers("float64", ("n_scores",)),
+}
 
 
-def scaled(rows: Sparse, scale: Array) -> Sparse:
-    """The same rows with each feature times its scale, of length 1; rows of zeros stay."""
+def scaled(rows: Sparse, scale: Array, dense: Array | None = None) -> Sparse:
+    """The same rows with each feature times its scale, of length 1, and others beside them; rows of zeros stay."""
     values = scale[rows.indices] * (rows.values if len(rows.values) else 1.0)
     of = np.repeat(np.arange(rows.n_rows), np.diff(rows.indptr))
     lengths = np.sqrt(np.bincount(of, values**2, minlength=rows.n_rows))
-    return Sparse(rows.indptr, rows.indices, rows.n_indicators, values / np.where(lengths > 0, lengths, 1.0)[of])
+    values = values / np.where(lengths > 0, lengths, 1.0)[of]
+    return Sparse(rows.indptr, rows.indices, rows.n_indicators, values, dense)
 
 
 def joined_rows(one: Sparse, other: Sparse) -> Sparse:
@@ -58,10 +69,14 @@ class Rule:
 
     scale : float64[n_features]
         What features are multiplied by before rows are brought to length 1.
+    places : Places
+        What stands beside them: where documents lie by their words.
     linear : LinearWeights
+        Of features, then of places.
     """
 
     scale: Array
+    places: Places
     linear: LinearWeights
 
     @classmethod
@@ -76,6 +91,8 @@ class Rule:
         l2: float,
         columns: Any = None,
         centred: bool = False,
+        places: Places | None = None,
+        places_l2: float = 0.0,
     ) -> Rule:
         """The rule of least loss; with `columns`, booleans, the other features count nothing.
 
@@ -87,12 +104,66 @@ class Rule:
             scale = np.sqrt((each**2).mean(axis=0))  # with one score, |r|
         if columns is not None:
             scale = np.where(columns, scale, 0.0)
+        beside = Places.none(rows.n_indicators) if places is None else places
         bias = np.zeros(1 if targets.shape[1] == 2 else targets.shape[1]) if centred else None
-        return cls(scale, fit_linear(scaled(rows, scale), targets, counts=counts, loss=loss, penalty=l2, bias=bias))
+        penalty = np.append(np.full(len(scale), l2), np.full(len(beside.centre), places_l2))
+        seen = scaled(rows, scale, beside.of(rows))
+        return cls(scale, beside, fit_linear(seen, targets, counts=counts, loss=loss, penalty=penalty, bias=bias))
+
+    def seen(self, rows: Sparse, *more: Array) -> Sparse:
+        """Rows as the rule sees them."""
+        return scaled(rows, self.scale, np.concatenate([self.places.of(rows), *more], axis=1))
 
     def scores(self, rows: Sparse) -> Array:
         """float64[n, n_labels]."""
-        return self.linear.scores(scaled(rows, self.scale))
+        return self.linear.scores(self.seen(rows))
+
+
+@dataclass(frozen=True, eq=False)
+class Corrected:
+    r"""A rule that was corrected with a few labels of the target domain.
+
+    .. math:: \min_{w, v} \frac1n \sum_j L(w \cdot x_j + v \cdot \theta x_j, y_j) + \lambda \|w\|^2
+        + \mu \|v - v_s\|^2
+
+    where x has a feature for the label that the rule of the source gives. What the source knows of words comes in by
+    that label alone; what it knows of places stays, unless labels speak against it [1]_.
+
+    rule : Rule
+        Of the source.
+    linear : LinearWeights
+        Of features, places, and the label of the source: +1 and −1 for two labels, and 1 and 0 for each of more.
+
+    References
+    ----------
+    .. [1] Blitzer, Dredze and Pereira, ACL 2007, section 5.
+    """
+
+    rule: Rule
+    linear: LinearWeights
+
+    @classmethod
+    def learnt(cls, rule: Rule, rows: Sparse, targets: Array, *, loss: str, l2: float, places_l2: float) -> Corrected:
+        """Corrected by the labels of some rows; without any, the label of the source decides, and v stays."""
+        marks = _marks(rule.scores(rows))
+        n, h, wide = len(rule.scale), len(rule.places.centre), marks.shape[1]
+        penalty = np.concatenate([np.full(n, l2), np.full(h, places_l2), np.full(wide, l2)])
+        centre = np.zeros((len(rule.linear.bias), n + h + wide))
+        centre[:, n : n + h] = rule.linear.weights[:, n:]
+        if not rows.n_rows:
+            centre[:, n + h :] = np.eye(len(centre))
+            return cls(rule, LinearWeights(centre, np.zeros(len(centre))))
+        return cls(rule, fit_linear(rule.seen(rows, marks), targets, loss=loss, penalty=penalty, centre=centre))
+
+    def scores(self, rows: Sparse) -> Array:
+        """float64[n, n_labels]."""
+        return self.linear.scores(self.rule.seen(rows, _marks(self.rule.scores(rows))))
+
+
+def _marks(scores: Array) -> Array:
+    """The best label of each row, as features."""
+    best = np.eye(scores.shape[1])[scores.argmax(axis=1)]
+    return np.asarray(best[:, 1:] - best[:, :1] if scores.shape[1] == 2 else best)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,14 +172,14 @@ class FittedClassifier:
 
     labels : tuple of str
     features : NGrams
-    rule : Rule
+    rule : Rule or Corrected
     calibration : LinearWeights
         From scores to log posteriors, up to a constant.
     """
 
     labels: tuple[str, ...]
     features: NGrams
-    rule: Rule
+    rule: Rule | Corrected
     calibration: LinearWeights
 
     def scores(self, text: Text, counts: bool) -> Array:
@@ -126,9 +197,14 @@ class FittedClassifier:
         from isogloss.store import pack_strings
 
         blob, offsets = pack_strings(self.labels)
+        rule = self.rule.rule if isinstance(self.rule, Corrected) else self.rule
+        more = {}
+        if isinstance(self.rule, Corrected):
+            more = {"corrected_weights": self.rule.linear.weights, "corrected_bias": self.rule.linear.bias}
         return {
-            "labels": blob, "labels_offsets": offsets, "scale": self.rule.scale, "weights": self.rule.linear.weights,
-            "bias": self.rule.linear.bias, "slopes": self.calibration.weights, "offsets": self.calibration.bias,
+            "labels": blob, "labels_offsets": offsets, "scale": rule.scale, "weights": rule.linear.weights,
+            "bias": rule.linear.bias, "slopes": self.calibration.weights, "offsets": self.calibration.bias,
+            "table": rule.places.table, "centre": rule.places.centre, "spread": rule.places.spread, **more,
             **self.features.to_arrays(),
         }  # fmt: skip
 
@@ -137,15 +213,17 @@ class FittedClassifier:
         """The inverse of `to_arrays`."""
         features = NGrams.from_arrays(arrays)
         found = check(arrays, _LAYOUT, "the saved classifier", {"n_features": len(features)})
-        labels = tuple(found["labels"])
-        if len(found["bias"]) != (1 if len(labels) == 2 else len(labels)):
-            raise ValueError(f"there are {len(labels)} labels, and {len(found['bias'])} rows of weights")
-        rule = Rule(found["scale"], LinearWeights(found["weights"], found["bias"]))
+        labels, bias, n = tuple(found["labels"]), found["bias"], len(features)
+        wide = n + len(found["centre"])
+        if len(bias) != (1 if len(labels) == 2 else len(labels)) or found["weights"].shape[1] != wide:
+            raise ValueError(f"there are {len(labels)} labels, and weights {list(found['weights'].shape)}")
+        places = Places(found["table"], found["centre"], found["spread"])
+        source = Rule(found["scale"], places, LinearWeights(found["weights"], bias))
+        rule: Rule | Corrected = source
+        if "corrected_weights" in arrays:
+            more = check(arrays, _CORRECTED, "the saved classifier", {"n_scores": len(bias), "n": wide + len(bias)})
+            rule = Corrected(source, LinearWeights(more["corrected_weights"], more["corrected_bias"]))
         return cls(labels, features, rule, LinearWeights(found["slopes"], found["offsets"]))
-
-    def with_calibration(self, calibration: LinearWeights) -> FittedClassifier:
-        """The same classifier, otherwise sure of itself."""
-        return replace(self, calibration=calibration)
 
 
 def calibrated(calibration: LinearWeights, scores: Array) -> Array:

@@ -13,9 +13,10 @@ from isogloss.estimator import THREADS, Estimator, option
 
 __all__ = ["METHODS", "DocumentOptions", "shares_of"]
 
-METHODS = ("self-training", "none")
+METHODS = ("self-training", "scl", "scl-mi", "none")
 """Ways to adapt to a new domain."""
 _SELF = {"method": ("self-training",)}
+_SCL = {"method": ("scl", "scl-mi")}
 
 
 class DocumentOptions(Estimator):
@@ -26,7 +27,8 @@ class DocumentOptions(Estimator):
     method: str = option(
         default="self-training", choices=METHODS, kw_only=False,
         help="How to adapt to unlabelled documents: label them with the proportions of labels that were found among "
-        "them, and learn from that (self-training), or not at all (none).",
+        "them, and learn from that (self-training); put words side by side that predict the same frequent words (scl), "
+        "or the same words that tell labels apart (scl-mi); or not at all (none).",
     )  # fmt: skip
     ngrams: int = option(default=3, least=1, most=5, help="The most words of a sequence that documents are seen by.")
     values: str = option(
@@ -59,6 +61,32 @@ class DocumentOptions(Estimator):
     stable: float = option(
         default=1.0, above=0, needs={"method": ("self-training",), "prior": ("estimated",)},
         help="Proportions are estimated by words whose frequencies differ by at most this log ratio between domains.",
+    )  # fmt: skip
+    pivots: int = option(default=1000, least=1, needs=_SCL, help="Words that others are to predict, at most.")
+    pivot_count: int = option(
+        default=5, least=0, needs=_SCL, help="Pivots are in more than so many documents of both domains."
+    )
+    dimensions: int = option(default=50, least=1, most=10000, needs=_SCL, help="Dimensions of the places of words.")
+    masking: str = option(
+        default="words", choices=("own", "words", "pivots"), needs=_SCL,
+        help="What the predictor of a pivot does not see: the pivot (own), all that shares a word with it (words), or "
+        "all pivots (pivots).",
+    )  # fmt: skip
+    rescale: str = option(
+        default="standard", choices=("standard", "norm", "none"), needs=_SCL,
+        help="How large places are: mean 0, variance 1 (standard), five times the words (norm), or as they are (none).",
+    )  # fmt: skip
+    positive: bool = option(default=False, needs=_SCL, help="Decompose the positive part of predictors alone.")
+    blocks: bool = option(default=False, needs=_SCL, help="Decompose words, pairs of words and so on one by one.")
+    pivot_l2: float = option(default=1e-4, above=0, needs=_SCL, help="Penalty of the predictors of pivots.")
+    places_l2: float = option(default=0.0, least=0, needs=_SCL, help="Penalty on the weights of places.")
+    correction: float = option(
+        default=0.1, above=0, needs={"method": ("scl", "scl-mi", "none")},
+        help="Penalty of the correction with labels of the target, where there are some.",
+    )  # fmt: skip
+    target_weight: float = option(
+        default=5.0, above=0, needs=_SELF,
+        help="How many documents of the source a labelled one of the target counts for, where there are some.",
     )  # fmt: skip
     seed: int = option(default=0, least=0, help="Seed of the order of documents in folds.")
     threads: int | None = option(default=None, kind=int, least=1, kept=False, effect=False, help=THREADS)

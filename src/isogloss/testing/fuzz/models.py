@@ -407,12 +407,15 @@ def _classifier(three: bool = False, **options: Any) -> Any:
     given = labelled()
     if three:
         given = given.with_labels(["so-so" if k % 3 == 0 else label for k, label in enumerate(given.labels)])
-    return DocumentClassifier(min_count=2, folds=3, **options).fit(given, new_labelled())
+    few = new_labelled()[:8] if options.get("method") == "scl-mi" else None
+    return DocumentClassifier(min_count=2, folds=3, **options).fit(given, new_labelled(), few)
 
 
 MODELS: dict[str, Callable[[], Any]] = {
     "adapt.documents": partial(_classifier, rounds=2),
     "adapt.documents/none": partial(_classifier, method="none", ngrams=1, values="counts"),
+    "adapt.documents/scl": partial(_classifier, method="scl", dimensions=3, blocks=True, positive=True),
+    "adapt.documents/corrected": partial(_classifier, method="scl-mi", dimensions=3, masking="own"),
     "adapt.documents/three": partial(_classifier, three=True, rounds=1, loss="logistic", weighting="none"),
     "align.hmm": partial(_aligner, "HMMAligner"),
     "align.hmm/viterbi": partial(_aligner, "HMMAligner", symmetrise="grow-diag-final-and", decode="viterbi"),

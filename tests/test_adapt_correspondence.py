@@ -1,0 +1,184 @@
+"""Structural correspondence of documents, the correction with few labels, and distances between domains."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+from isogloss import samples
+from isogloss.cli import main
+from isogloss.data import LabelledDocuments, Text
+from isogloss.errors import DocumentsError
+from isogloss.features.ngrams import NGrams
+from isogloss.features.sparse import Sparse
+from isogloss.learners.correspondence import modified_huber, mutual_information, present_predictors
+from isogloss.tasks.adapt import (
+    DocumentClassifier,
+    diagnose,
+    losses,
+    proxy_a_distance,
+    which_domains_to_label,
+    which_to_label,
+)
+from isogloss.tasks.adapt.correspondence import choose_pivots, learn_places, masks
+from isogloss.tasks.adapt.model import Corrected, Rule
+
+RNG = np.random.default_rng(5)
+X = (RNG.random((30, 8)) < 0.4).astype(float)
+ROWS = Sparse.of([np.flatnonzero(row) for row in X], 8)
+BOOKS, PANS = samples.reviews("books", 80), samples.reviews("kitchen", 80)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_information_is_that_of_a_table_of_two_by_two(seed: int) -> None:
+    y = np.random.default_rng(seed).integers(2, size=30)
+    found = mutual_information(ROWS, np.eye(2)[y])
+    for f in range(8):
+        wanted = 0.0
+        for a in (0, 1):
+            for label in (0, 1):
+                both, one, other = np.mean((X[:, f] == a) & (y == label)), np.mean(X[:, f] == a), np.mean(y == label)
+                wanted += both * np.log(both / (one * other)) if both else 0.0
+        assert found[f] == pytest.approx(wanted, abs=1e-12)
+
+
+def test_information_of_a_perfect_and_of_an_independent_feature() -> None:
+    rows = Sparse.of([[0, 1], [0], [1], []], 2)
+    found = mutual_information(rows, np.eye(2)[[1, 1, 0, 0]])
+    assert found == pytest.approx([np.log(2), 0.0])
+
+
+def test_predictors_of_pivots_are_those_of_a_generic_solver_and_do_not_see_what_is_hidden() -> None:
+    hidden = np.zeros((8, 2))
+    hidden[[0, 3], 0], hidden[[1], 1] = 1, 1
+    found = present_predictors(ROWS, np.array([0, 1]), hidden, regularisation=0.01, tolerance=1e-9, passes=20000)
+    for pivot in (0, 1):
+        seen = hidden[:, pivot] == 0
+
+        def cost(w: np.ndarray, pivot: int = pivot, seen: np.ndarray = seen) -> float:  # type: ignore[type-arg]
+            return float(modified_huber(X[:, seen] @ w, 2 * X[:, pivot] - 1)[0].mean() + 0.01 * w @ w)
+
+        wanted = minimize(cost, np.zeros(int(seen.sum())), tol=1e-12).x
+        own = found.toarray()[:, pivot]
+        assert own[seen] == pytest.approx(wanted, abs=1e-4)
+        assert (own[~seen] == 0).all()
+
+
+def test_masks() -> None:
+    features = NGrams.of([Text.of(["good book", "bad book", "good film"])], longest=2)
+    names = np.array(features.names)
+    pivots = np.array([list(names).index("good"), list(names).index("bad book")])
+    hidden = {kind: masks(features, pivots, kind).toarray() != 0 for kind in ("own", "words", "pivots")}
+    assert set(names[hidden["own"][:, 0]]) == {"good"}
+    assert set(names[hidden["words"][:, 0]]) == {"good", "good book", "good film"}
+    assert set(names[hidden["words"][:, 1]]) == {"bad", "book", "bad book", "good book"}
+    assert all(set(names[column]) == {"good", "bad book"} for column in hidden["pivots"].T)
+
+
+def learnt(**more: object) -> tuple[NGrams, Sparse, Sparse, np.ndarray]:  # type: ignore[type-arg]
+    features = NGrams.of([BOOKS.text, PANS.text], longest=2, least=2)
+    targets = np.eye(2)[BOOKS.numbers(("neg", "pos"))]
+    return features, features.matrix(BOOKS.text), features.matrix(PANS.text), targets
+
+
+PLACES = {"dimensions": 5, "masking": "words", "positive": False, "blocks": False, "regularisation": 1e-3, "seed": 0}
+
+
+def test_places_are_orthonormal_and_depend_on_pivots_alone() -> None:
+    features, source, target, targets = learnt()
+    often = choose_pivots(source, target, None, number=30, least=3)
+    telling = choose_pivots(source, target, targets, number=30, least=3)
+    assert set(often) != set(telling)
+    for blocks in (False, True):
+        table = learn_places(features, source, target, telling, **{**PLACES, "blocks": blocks}).table  # type: ignore[arg-type]
+        assert table.T @ table == pytest.approx(np.eye(table.shape[1]), abs=1e-4)
+    every = choose_pivots(source, target, None, number=10**6, least=3)
+    same = choose_pivots(source, target, targets, number=10**6, least=3)
+    one, other = (learn_places(features, source, target, np.sort(p), **PLACES).table for p in (every, same))  # type: ignore[arg-type]
+    assert np.array_equal(one, other)
+    with pytest.raises(DocumentsError, match="no word is in more than 500 documents"):
+        choose_pivots(source, target, None, number=30, least=500)
+
+
+def test_a_correction_moves_between_the_source_and_the_labels() -> None:
+    features, source, target, targets = learnt()
+    pivots = choose_pivots(source, target, targets, number=30, least=3)
+    places = learn_places(features, source, target, pivots, **PLACES).fitted(source, "standard")  # type: ignore[arg-type]
+    rule = Rule.learnt(
+        source, targets, np.ones(len(targets)), weighting="none", loss="huber", l2=1e-3, places=places, places_l2=1e-3
+    )
+    few, labels = target.rows(0, 20), np.eye(2)[PANS[:20].numbers(("neg", "pos"))]
+    n, h = len(features), 5
+    stiff = Corrected.learnt(rule, few, labels, loss="huber", l2=0.1, places_l2=1e7)
+    assert stiff.linear.weights[:, n : n + h] == pytest.approx(rule.linear.weights[:, n:], abs=1e-4)
+    frozen = Corrected.learnt(rule, few, labels, loss="huber", l2=1e7, places_l2=1e7)
+    alone = places.of(target) @ rule.linear.weights[0, n:] + frozen.linear.bias[0]
+    assert np.diff(frozen.scores(target), axis=1)[:, 0] == pytest.approx(alone, abs=1e-2)
+    none = Corrected.learnt(rule, target.rows(0, 0), np.zeros((0, 2)), loss="huber", l2=0.1, places_l2=0.1)
+    assert np.array_equal(none.linear.weights[:, n : n + h], rule.linear.weights[:, n:])
+    assert not none.linear.weights[:, :n].any()
+
+
+def test_pivots_that_tell_labels_apart_serve_better_than_frequent_ones() -> None:
+    """Frequent words of generated reviews say nothing of labels, and places that predict them do harm."""
+    others = samples.reviews("kitchen", 200, seed=1)
+    options = {"min_count": 2, "pivots": 60, "dimensions": 5}
+    found = {method: DocumentClassifier(method, **options).fit(BOOKS, PANS) for method in ("scl", "scl-mi")}
+    assert float(found["scl-mi"].score(others)) > float(found["scl"].score(others))
+
+
+def test_labels_that_the_source_does_not_have_are_refused() -> None:
+    with pytest.raises(DocumentsError, match="has the label 'so-so'"):
+        DocumentClassifier("none", min_count=1).fit(BOOKS, PANS, [("so-so", "a pan")])
+
+
+# --- distances
+
+
+def test_distances() -> None:
+    apart = proxy_a_distance(BOOKS, PANS)
+    assert apart.held_out > 80
+    assert float(proxy_a_distance(PANS, BOOKS)) == pytest.approx(apart.held_out, abs=3)
+    halves = proxy_a_distance(BOOKS[:40], BOOKS[40:])
+    assert halves.held_out < 5 < halves.training  # what was learnt from can always be told apart
+    words = [LabelledDocuments.of([f"{w}{k % 3} {w}{k % 5}" for k in range(40)]) for w in "ab"]
+    assert float(proxy_a_distance(*words)) > 90
+    own = [RNG.normal(size=(60, 4)) + shift for shift in (0.0, 3.0)]
+    assert float(proxy_a_distance(*own)) > 60 > float(proxy_a_distance(own[0][:30], own[0][30:]))
+
+
+def test_which_domains_and_documents_to_label() -> None:
+    more = samples.reviews("books", 80, seed=3)
+    found = which_domains_to_label({"books": BOOKS, "more books": more, "pans": PANS}, 2)
+    assert {name for name, _ in found} & {"books", "more books"}
+    assert "pans" in {name for name, _ in found}
+    assert found[1][1] < found[0][1]
+    base = DocumentClassifier("none", min_count=2).fit(BOOKS)
+    numbers, useful = which_to_label(base, PANS, 10)
+    assert len(set(numbers.tolist())) == 10
+    assert (np.diff(useful) <= 0).all()
+
+
+def test_losses_of_the_paper() -> None:
+    found = losses({"none": [72.8], "scl-mi": [79.7]}, [80.4])
+    assert found["none"]["loss"] == pytest.approx(7.6)
+    assert found["scl-mi"]["reduction"] == pytest.approx(90.8, abs=0.1)
+
+
+def test_a_diagnosis(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    alike = diagnose(BOOKS.unlabelled(), samples.reviews("books", 80, seed=4))
+    assert alike.a_distance < 10
+    assert alike.expected_loss is None
+    assert alike.advice[0].startswith("The domains are alike")
+    monkeypatch.chdir(tmp_path)
+    assert main(["sample", "reviews", "-q"]) == 0
+    assert main(["adapt", "diagnose", "reviews.books.tsv", "reviews.kitchen.tsv", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["a_distance"] > 80
+    assert 0 < told["unknown"] < 100
+    assert told["expected_loss"] >= 0
+    assert sum(told["prior"].values()) == pytest.approx(100)
