@@ -39,7 +39,9 @@ def fill(table: Entries, counted: Sequence[str], speeds: list[rows.Row]) -> None
                 used.add(f"errors of {system}", name, row)
     clock = {(row["data"], row["system"]): row for row in speeds if row["options"] == THREADS}
     seconds = [[float(clock[name, system]["seconds"]) for name in CLOCKED] for system in SYSTEMS]
-    lines.append(_line(f"seconds: {' / '.join(CLOCKED.values())} pairs", seconds, lambda s: f"{s:.{int(s < 10)}f}"))
+    alike = len({clock[name, system]["machine"] for name in CLOCKED for system in SYSTEMS}) == 1
+    title = f"seconds: {' / '.join(CLOCKED.values())} pairs"
+    lines.append(_line(title, seconds, lambda s: f"{s:.{int(s < 10)}f}", bold=alike))
     lengths = {name: float(clock[name, systems.ISOGLOSS]["words"]) for name in WEIGHED}
     weighed = " / ".join(f"{title} pairs of {lengths[name]:.0f} words" for name, title in WEIGHED.items())
     memory = [[float(clock[name, system]["peak_mb"]) / 1000 for name in WEIGHED] for system in SYSTEMS]
@@ -54,9 +56,11 @@ def fill(table: Entries, counted: Sequence[str], speeds: list[rows.Row]) -> None
     rows.fill(PAGE, "alignment", used.below("\n".join([*lines, "", about])))
 
 
-def _line(title: str, numbers: Sequence[Sequence[float]], shown: Callable[[float], str]) -> str:
-    """One line, numbers of a system in one cell; the least of each in bold."""
-    least = [min(values) for values in zip(*numbers, strict=True)]
+def _line(
+    title: str, numbers: Sequence[Sequence[float]], shown: Callable[[float], str], *, bold: bool = True
+) -> str:  # fmt: skip
+    """One line, numbers of a system in one cell; the least of each in bold, unless they cannot be compared."""
+    least = [min(values) if bold else None for values in zip(*numbers, strict=True)]
     cells = (
         " / ".join(f"**{shown(x)}**" if x == low else shown(x) for x, low in zip(own, least, strict=True))
         for own in numbers
