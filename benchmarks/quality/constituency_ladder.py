@@ -314,6 +314,10 @@ def search(longest: int, rungs: Sequence[str], grid: Sequence[float], passes: in
             problem.learn(rung, c, passes, look)
 
 
+def _chance(p: float) -> str:
+    return "< 0.001" if p < 0.001 else f"{p:.2g}"
+
+
 def table() -> str:
     """F1 of every rung."""
     found, used = results().read(), rows.Used()
@@ -325,7 +329,7 @@ def table() -> str:
                 cells = [f"{float(row['precision']):.1f}", f"{float(row['recall']):.1f}", f"{float(row['f1']):.1f}"]
                 if row["low"]:
                     cells[2] += f" ({float(row['low']):.1f} to {float(row['high']):.1f})"
-                cells.append(f"{float(row['delta']):+.1f} (p {float(row['p']):.2g})" if row["delta"] else "")
+                cells.append(f"{float(row['delta']):+.1f} (p {_chance(float(row['p']))})" if row["delta"] else "")
                 if row["gap"]:
                     share = f"{float(row['gap']):.2g} of {float(row['primal']):.0f}"
                     cells += [f"{float(row['c']):g}", row["passes"], share]
