@@ -427,7 +427,9 @@ def tables() -> dict[str, str]:
 
 
 def _millions(system: str, setting: str) -> str:
-    found = [float(row["value"]) / 1e6 for row in results().find(system=system, setting=setting)]
+    found = [
+        float(row["value"]) / 1e6 for row in results().find(system=system, setting=setting, measure="words_per_cpu")
+    ]
     return (
         f"{np.mean(found):.1f}" + (f" ({min(found):.1f} to {max(found):.1f})" if len(found) > 1 else "")
         if found
