@@ -134,7 +134,7 @@ def test_changes_are_of_all_sorts_and_leave_the_model_alone() -> None:
     valid = toy()
     before = {name: array.copy() for name, array in valid.arrays.items()}
     rng = np.random.default_rng(0)
-    made = [mutate(valid, rng) for _ in range(3000)]
+    made = [mutate(valid, rng) for _ in range(6000)]
     for name, array in before.items():
         np.testing.assert_array_equal(valid.arrays[name], array, strict=True)
     said = " ".join(change for _, change in made)

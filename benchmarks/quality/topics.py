@@ -379,13 +379,11 @@ def _cell(part: str, digits: int = 2, **asked: object) -> str:
 
 
 def _rows(lines: list[list[str]]) -> str:
-    return "\n".join(f"| {' | '.join(line)} |" for line in [lines[0], ["---"] * len(lines[0]), *lines[1:]])
+    head, *body = (f"| {' | '.join(line)} |" for line in lines)
+    return "\n".join([head, "|" + "---|" * len(lines[0]), *body])
 
 
 def tables() -> dict[str, str]:
-    used = rows.Used()
-    for row in results().read():
-        used.add(row["system"], row["step"].partition("/")[0], row)
     quality = [["", "isogloss", "MALLET", "LDA of the language alone"]]
     for name in LANGUAGES:
         cells = [
@@ -419,11 +417,20 @@ def tables() -> dict[str, str]:
     for n in (50, 200, 400):
         asked = [("isogloss", f"de, {n} topics"), ("LDA", f"de, {n} topics"), ("isogloss", f"en-fr, {n} topics")]
         fine.append([str(n), *(_cell("granularity", 0, system=each, setting=setting) for each, setting in asked)])
-    speed_ = f"{_rows(fast)}\n\n{_rows(grown)}"
-    return {
-        "quality": _rows(quality), "retrieval": _rows(found), "glue": _rows(torn), "speed": speed_,
-        "granularity": used.below(_rows(fine)),
+    made = {
+        "quality": _rows(quality), "retrieval": _rows(found), "glue": _rows(torn),
+        "speed": f"{_rows(fast)}\n\n{_rows(grown)}", "granularity": _rows(fine),
     }  # fmt: skip
+    return {name: _below(name, text) for name, text in made.items()}
+
+
+def _below(part: str, table: str) -> str:
+    """A table with the commits of its rows, or that there are none."""
+    used, steps = rows.Used(), ("speed", "growth") if part == "speed" else (part,)
+    own = [row for row in results().read() if row["step"].partition("/")[0] in steps]
+    for row in own:
+        used.add(row["system"], row["step"].partition("/")[0], row)
+    return used.below(table) if own else f"Not measured yet: `python -m benchmarks.quality.topics --only {part}`."
 
 
 def _millions(system: str, setting: str) -> str:

@@ -103,7 +103,6 @@ LINES = (
     "constituency apply brackets en-de.en.txt -o brackets.mrg",
     "constituency apply brackets-both en-de.en.txt -o brackets.mrg",
     "constituency apply brackets-grammar en-de.de.txt -o brackets.mrg",
-    "sample reviews",
     "adapt train reviews.books.tsv --unlabelled reviews.kitchen.tsv --save documents",
     "adapt apply documents reviews.kitchen.tsv -o documents.tsv",
     "adapt score documents.tsv -o documents.txt",
@@ -162,7 +161,8 @@ def command(quiet: Quiet = False) -> None:
     with tempfile.TemporaryDirectory(prefix="isogloss-") as folder, chdir(folder):
         for sample in samples.names():
             samples.write(sample, ".")
-        samples.write("archive", ".")
+        for sample in ("archive", "reviews"):
+            samples.write(sample, ".")
         _write_others()
         progress.start("Compiling")  # without a total: how long the rest takes cannot be told from what is done
         for number, line in enumerate(LINES, 1):
