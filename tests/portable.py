@@ -32,15 +32,16 @@ TESTS = {
         projective propagators search_error semimarkov spanning valence
     """,
     "learners": """
-        check_learner conserved correspondence em exponentiated features graphs learners loglinear margin margin_growth
-        minibatches posterior posterior_groups risk rule_model
+        check_learner conserved correspondence dirichlet em exponentiated features gibbs graphs harmonic learners
+        loglinear margin margin_growth minibatches pairs passes posterior posterior_groups risk rule_model topic_words
     """,
     "tasks": """
-        align_features align_part_features aligner constituency constituency_grammar decode expect extract
-        extract_pairs induction induction_evidence itg_aligner matching_aligner metrics option_effects parse
-        parse_joint parse_labelled priors quadratic_aligner quality_gate quasi tag tag_adapting tag_dictionary_tagger
-        tag_graph tag_hmm tag_projected threads training transfer_completing transfer_conserving transfer_several
-        transfer_soft_tags
+        adapt_correspondence adapt_documents align_features align_part_features aligner constituency
+        constituency_grammar decode expect extract
+        extract_pairs induction induction_evidence itg_aligner matching_aligner metrics option_effects overlap parse
+        parse_joint parse_joint_stacking parse_labelled parse_quick priors quadratic_aligner quality_gate quasi ranking
+        summaries tag tag_adapting tag_dictionary_tagger tag_graph tag_hmm tag_projected threads topics training
+        transfer_completing transfer_conserving transfer_several transfer_soft_tags
     """,
 }
 """Files whose results are sums of floats, without `test_` and `.py`."""
