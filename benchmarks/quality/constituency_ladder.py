@@ -17,7 +17,6 @@ the log probabilities of the grammar: the penalty draws them to these, and not t
 from __future__ import annotations
 
 import argparse
-import pickle
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -256,18 +255,6 @@ def _flat_row(problem: Problem) -> dict[str, object]:
             "recall": recall}  # fmt: skip
 
 
-def problem_of(longest: int) -> Problem:
-    """Charts take the longest to make; they are kept for the next rung."""
-    path = PLACE / f"charts-{longest}"
-    if path.exists():
-        found: Problem = pickle.loads(path.read_bytes())
-        return found
-    PLACE.mkdir(parents=True, exist_ok=True)
-    problem = Problem(longest)
-    path.write_bytes(pickle.dumps(problem))
-    return problem
-
-
 def measure(problem: Problem, longest: int, rung: str) -> dict[str, object]:
     """One row."""
     began, learnt, test = time.process_time(), None, problem.others["test"]
@@ -296,7 +283,7 @@ def measure(problem: Problem, longest: int, rung: str) -> dict[str, object]:
 
 def search(longest: int, rungs: Sequence[str], grid: Sequence[float], passes: int) -> None:
     """F1 on dev of each rung for each C."""
-    problem = problem_of(longest)
+    problem = Problem(longest)
     dev = problem.others["dev"]
     plain_f1 = score_brackets(problem.parsed(dev, "generative", None), dev.trees, bootstrap=0).f1
     print(f"generative: dev {plain_f1:.2f}; {problem.grammar.derived.rules}", flush=True)
@@ -353,17 +340,19 @@ def main() -> None:
     if asked.table:
         rows.fill(PAGE, "ladder", table())
         return
+    PLACE.mkdir(parents=True, exist_ok=True)
     with using_threads(1):
         for longest in map(int, asked.longest.split(",")):
             if asked.search:
                 search(longest, asked.rungs.split(","), [float(c) for c in asked.grid.split(",")], asked.passes)
                 continue
-            problem = problem_of(longest)
-            for rung in asked.rungs.split(","):
-                if asked.again or not results().has(longest=longest, rung=rung):
-                    row = measure(problem, longest, rung)
-                    results().put([row])
-                    print({name: row.get(name) for name in ("longest", "rung", "f1", "gap", "cpu")}, flush=True)
+            every = asked.rungs.split(",")
+            wanted = [rung for rung in every if asked.again or not results().has(longest=longest, rung=rung)]
+            problem = Problem(longest) if wanted else None  # charts take the longest to make, and serve all rungs
+            for rung in wanted:
+                row = measure(problem, longest, rung)
+                results().put([row])
+                print({name: row.get(name) for name in ("longest", "rung", "f1", "gap", "cpu")}, flush=True)
 
 
 if __name__ == "__main__":
