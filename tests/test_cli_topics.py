@@ -192,3 +192,18 @@ def test_empty_lines_are_missing_documents(capsys: pytest.CaptureFixture[str]) -
     Path("gap.fr.txt").write_text("\ncarbone\npêcheurs cabillaud\n")
     found = json.loads(call(capsys, "topics", "match", "model", "gap.en.txt", "gap.fr.txt", "--json")[1])
     assert found["n"] == found["candidates"] == 1
+
+
+def test_json_lines_name_their_languages(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    rows = [(f"d{k}", name, text) for k in range(8) for name, text in (("en", "red fish ship"), ("de", "roter Fisch"))]
+    docs, model, out = tmp_path / "docs.jsonl", str(tmp_path / "model"), tmp_path / "out.tsv"
+    docs.write_text("".join(json.dumps({"id": i, "language": name, "text": t}) + "\n" for i, name, t in rows))
+    few = ["--topics", "2", "--iterations", "2", "--min-documents", "1", "--max-share", "1", "--drop-frequent", "0"]
+    assert main(["topics", "train", str(docs), *few, "--save", model, "-q"]) == 0
+    assert main(["topics", "apply", model, "--language", "de", str(docs), "-o", str(out), "-q"]) == 0
+    assert len(out.read_text().splitlines()) == 8
+    assert main(["topics", "score", model, str(docs), "-q"]) == 0
+    assert main(["topics", "apply", model, str(docs), "-q"]) == 2
+    assert "is in en, de. Say which of them is meant" in capfd.readouterr().err
+    assert main(["topics", "train", str(docs), str(docs), *few, "--save", model + "2", "-q"]) == 2
+    assert "JSON lines have all languages and dates in one file" in capfd.readouterr().err

@@ -124,8 +124,6 @@ def test_links_of_tables_that_lead_elsewhere_are_counted(tmp_path: Path) -> None
 
 
 def test_files_that_are_not_there(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="say themselves which language"):
-        Documents.read(tmp_path / "none.jsonl", languages=["en"])
     with pytest.raises(UsageError, match="no such file"):
         read_json_documents(tmp_path / "none.jsonl")
 

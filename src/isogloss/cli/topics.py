@@ -105,7 +105,7 @@ def train(
     with compiling("topics-train", quiet, "60 s"):
         from isogloss.tasks.documents import PolylingualTopics
 
-        given = _read(files, languages, format, tokenise or "space", encoding, errors)
+        given = _read(files, languages, format, tokenise, encoding, errors)
         model = PolylingualTopics(**options, threads=threads)
         model.fit(given, progress_for(quiet), checkpoint=training.checkpoint, resume=resume)
         n_words = int(model._learnt.words.totals.sum())
@@ -261,7 +261,7 @@ def words(
 
             given = None
             if files:
-                named = languages or ",".join(_languages(topics, files))
+                named = languages or _languages(topics, files)
                 given = _read(files, named, format, topics.tokenise_, encoding, errors, dates)
             write_topics(as_page(topics, given, n), str(output), title=f"Topics of {model}")
             say(f"{output}: {topics.topics} topics in {len(topics.languages_)} languages", quiet)
@@ -308,7 +308,7 @@ def score(
     header_of(model, "topics")
     with compiling("topics-score", quiet):
         topics = load_topics(model, threads)
-        named = languages or ",".join(_languages(topics, files))
+        named = languages or _languages(topics, files)
         given = _read(files, named, format, topics.tokenise_, encoding, errors)
         _check_languages(topics, given.languages)
         scored = {
@@ -335,14 +335,14 @@ def score(
 
 
 def _read(
-    files: list[str], languages: str | None, format: str, tokenise: str, encoding: str, errors: str,
+    files: list[str], languages: str | None, format: str, tokenise: str | None, encoding: str, errors: str,
     dates: str | None = None,
 ) -> Documents:  # fmt: skip
     from isogloss.data import Documents
 
     standard_input_once(*files, dates)
     named = None if languages is None else [name.strip() for name in languages.split(",")]
-    if named is not None and len(named) != len(files):
+    if named is not None and len(named) != len(files) and not _are_json(files):
         raise UsageError(f"--languages names {len(named)} languages, but there are {len(files)} files")
     return Documents.read(
         *files, languages=named, format=None if format == "auto" else format, dates=dates, tokenise=tokenise,
@@ -354,18 +354,30 @@ def _one(
     topics: PolylingualTopics, path: str, language: str | None, format: str, encoding: str, errors: str
 ) -> Documents:
     """Documents of one language, read as the model's were."""
-    if language is None:
-        language = topics.languages_[0] if len(topics.languages_) == 1 else _languages(topics, [path])[0]
+    if language is None and not _are_json([path]) and len(topics.languages_) == 1:
+        language = topics.languages_[0]
+    elif language is None:
+        language = _languages(topics, [path])
     elif language not in topics.languages_:
         language = language.lower()
-    _check_languages(topics, (language,), path)
-    return _read([path], language if language else None, format, topics.tokenise_, encoding, errors)
+    given = _read([path], language or None, format, topics.tokenise_, encoding, errors)
+    _check_languages(topics, given.languages, path)
+    if len(given.languages) > 1:
+        raise UsageError(f"{path}: is in {', '.join(given.languages)}. Say which of them is meant")
+    return given
 
 
-def _languages(topics: PolylingualTopics, files: list[str]) -> tuple[str, ...]:
+def _languages(topics: PolylingualTopics, files: list[str]) -> str | None:
+    """What the names of files say of their languages; JSON lines say it themselves."""
     from isogloss.data.formats.documents import languages_of
 
-    return languages_of(files, topics.languages_)
+    return None if _are_json(files) else ",".join(languages_of(files, topics.languages_))
+
+
+def _are_json(files: list[str]) -> bool:
+    from isogloss.data.formats.document_records import is_json_lines
+
+    return any(map(is_json_lines, files))
 
 
 def _check_languages(topics: PolylingualTopics, names: tuple[str, ...], path: str = "") -> None:

@@ -28,7 +28,7 @@ def read_documents(
     languages: Sequence[str] | None = None,
     format: str | None = None,
     dates: PathOrName | None = None,
-    tokenise: str = "space",
+    tokenise: str | None = None,
     encoding: str = "utf-8",
     errors: str = "strict",
 ) -> Documents:
@@ -41,14 +41,15 @@ def read_documents(
         document: files of the same name are the same document. One file whose name ends in `.jsonl` has documents as
         `read_json_documents` reads them.
     languages : sequence of str, optional
-        Names of the languages, one for each file; if not given, what the names of files say (`languages_of`).
+        Names of the languages, one for each file; if not given, what the names of files say (`languages_of`). Of JSON
+        lines, which name them, those that are wanted.
     format : "lines", "mallet" or "folder", optional
         "mallet": lines have the name of a document and a label before the text, and documents of the same name are the
         same. If not given, folders are folders, and all others have lines.
     dates : path, optional
         A file with a date a line, for each document.
-    tokenise : "space", "unicode" or "characters"
-        What a word is, as in `isogloss.data.formats.read_bitext`.
+    tokenise : "space", "unicode" or "characters", optional
+        What a word is, as in `isogloss.data.formats.read_bitext`; if not given, "space", and "unicode" in JSON lines.
     encoding, errors : str
         As in `isogloss.data.formats.read_bytes`.
     """
@@ -56,12 +57,15 @@ def read_documents(
 
     if not paths:
         raise ParameterError("read_documents: give the path of a file for each language")
-    if len(paths) == 1 and is_json_lines(paths[0]):
-        if languages is not None:
-            raise ParameterError("read_documents: JSON lines say themselves which language they are in")
-        return read_json_documents(paths[0], encoding=encoding, errors=errors)
+    if any(map(is_json_lines, paths)):
+        if len(paths) > 1 or format is not None or dates is not None:
+            named = ", ".join(map(name_of, paths))
+            raise ParameterError(f"{named}: JSON lines have all languages and dates in one file. Give that alone")
+        every = read_json_documents(paths[0], tokenise=tokenise or "unicode", encoding=encoding, errors=errors)
+        return every if languages is None else every.in_languages(*languages)
     if languages is not None and len(languages) != len(paths):
         raise ParameterError(f"read_documents: {len(paths)} files, but {len(languages)} languages")
+    tokenise = tokenise or "space"
     if format not in (None, *FORMATS) or tokenise not in TOKENISERS:
         raise ParameterError(f"read_documents: there is no format {format!r} with tokenise={tokenise!r}")
     names = languages_of(paths) if languages is None else tuple(languages)
