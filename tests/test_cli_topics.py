@@ -84,6 +84,14 @@ def test_a_lexicon_helps(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--weight is that of --lexicon" in call(capsys, *given[:-2], "--weight", "0.3")[2]
     Path("bad.tsv").write_text("one\n")
     assert "bad.tsv, line 1" in call(capsys, *given[:-1], "bad.tsv")[2]
+    for name, lines in (("en", slice(0, 40)), ("fr", slice(40, 75))):  # no document in both
+        Path(f"apart.{name}").write_text("\n".join(Path(f"train.{name}.txt").read_text().splitlines()[lines]) + "\n")
+    train = ["topics", "train", "apart.en", "apart.fr", "--apart", "--topics", "8", "--iterations", "150", "-q"]
+    ranks = []
+    for more in ([], ["--lexicon", "en-fr.tsv"], ["--lexicon", "en,fr=en-fr.tsv"]):
+        assert call(capsys, *train, "--max-share", "0.3", *more, "--save", "apart")[0] == 0
+        ranks.append(json.loads(call(capsys, *given[:2], "apart", *given[3:5], "--json")[1])["top5"])
+    assert ranks[1] == ranks[2] > ranks[0]
 
 
 def test_words_as_a_table_as_json_and_as_a_page(capsys: pytest.CaptureFixture[str]) -> None:
@@ -169,6 +177,10 @@ def test_words_are_made_as_in_training(capsys: pytest.CaptureFixture[str]) -> No
         (["score", "model", "twice.txt"], 2, "no language 'twice'"),
         (["train", "in.pieces", "new.en.txt", "--format", "folder", "--save", "x"], 2, "is no folder"),
         (["train", "in.pieces", "--save", "x"], 1, "there are no files in this folder"),
+        (["train", "new.en.txt", "--apart", "--save", "x"], 2, "--apart is for several files"),
+        (["train", *FILES, "--lexicon", "w.tsv", "--save", "x"], 2, "there are 3 languages. Say which it translates"),
+        (["train", *FILES, "--lexicon", "en,es=w.tsv", "--save", "x"], 2, "should name two of the languages"),
+        (["train", *FILES, "--lexicon", "en,fr=missing.tsv", "--save", "x"], 2, "missing.tsv"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_done_is_said(

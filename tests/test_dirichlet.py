@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import gammaln
 
-from isogloss.learners.dirichlet import LEAST, Tails
+from isogloss.learners.dirichlet import LEAST, Tails, fixed_point_beside
 
 
 def groups(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
@@ -62,3 +62,21 @@ def test_labels_that_no_group_has_and_tiny_parameters() -> None:
     assert np.isfinite(found).all() and found[1] == LEAST and (found[[0, 2]] > 1e-3).all()
     nothing = Tails.of(*groups(np.zeros((2, 3), np.int64)))
     assert nothing.fixed_point(np.ones(3)).tolist() == [1.0, 1.0, 1.0] and nothing.log_likelihood(np.ones(3)) == 0.0
+
+
+def test_parameters_beside_what_a_group_has_already() -> None:
+    """Nothing beside: the same steps as without; and else the likelihood never falls."""
+    rng = np.random.default_rng(3)
+    counts = drawn(3, 30, np.array([0.4, 1.0, 0.2]))
+    first = rng.uniform(0.1, 2.0, 3)
+    for steps in (1, 7):
+        found = fixed_point_beside(first, counts.astype(float), np.zeros((30, 3)), steps=steps, tolerance=0.0)
+        assert found == pytest.approx(Tails.of(*groups(counts)).fixed_point(first, steps=steps, tolerance=0.0))
+    beside = rng.exponential(2.0, (30, 3)) * (rng.random((30, 3)) < 0.6)
+    alpha, before = first, -np.inf
+    for _ in range(40):
+        prior = alpha + beside
+        value = gammaln(prior.sum(axis=1)) - gammaln(prior.sum(axis=1) + counts.sum(axis=1))
+        now = float(value.sum() + (gammaln(prior + counts) - gammaln(prior)).sum())
+        assert now >= before - 1e-9 * abs(now)
+        before, alpha = now, fixed_point_beside(alpha, counts.astype(float), beside, steps=1)

@@ -74,6 +74,17 @@ def test_line_k_of_every_file_is_the_same_document(tmp_path: Path) -> None:
         Documents.read(tmp_path / "en.txt", tmp_path / "fr.txt")
 
 
+def test_documents_that_are_set_apart_keep_their_words_and_dates() -> None:
+    first = Documents.of([{"en": "a b"}, {"en": ""}, {"en": "c"}], dates=["2011", None, "2012"])
+    second = Documents.of([{"de": "x"}, {"de": "y z"}])
+    found = Documents.apart(first, second)
+    assert [dict(one.words) for one in found] == [{"en": ("a", "b")}, {}, {"en": ("c",)}, {"de": ("x",)},
+                                                  {"de": ("y", "z")}]  # fmt: skip
+    assert [one.date is None for one in found] == [False, True, False, True, True]
+    with pytest.raises(DocumentsError, match="named twice"):
+        Documents.apart(first, first)
+
+
 def test_no_documents_are_documents() -> None:
     nothing = Documents.of([])
     assert len(nothing) == 0 and nothing.pruned().n_words == 0 and nothing.counts().shape == (0, 0)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
+from scipy.sparse import csr_matrix
 from scipy.stats import chi2
 
 from isogloss.engine.threads import using_threads
@@ -117,6 +118,58 @@ def test_a_word_is_drawn_from_its_conditional(n_topics: int) -> None:
         sampler._sweep(number, changed, alpha, entries[None].copy(), totals[None].copy())
         drawn[changed[0]] += 1
     assert chi_square_holds(drawn, chances)
+
+
+def test_a_document_that_leans_on_others_has_their_topics_in_its_prior() -> None:
+    """The first word of a sweep again; and δ N by loops."""
+    rng = np.random.default_rng(7)
+    sizes, n_topics, beta = [3, 4], 5, 0.2
+    words = [(0, 0, 1), (0, 0, 2), *(word for word in random_words(rng, 6, sizes, 8) if word[0] > 0)]
+    bags, alpha = bags_of(words, sizes, 6), rng.uniform(0.05, 1.0, n_topics)
+    topics = rng.integers(n_topics, size=len(words)).astype(np.int16)
+    leaning = np.zeros((6, 6))
+    leaning[0, 3], leaning[0, 5], leaning[4, 0] = 0.7, 0.2, 0.5
+    sampler = Gibbs(bags, n_topics, concentration=1.0, beta=beta, leaning=csr_matrix(leaning))
+    added = np.zeros((6, n_topics))
+    for (d, _, _), t in zip(words, topics.tolist(), strict=True):
+        added[:, t] += leaning[:, d]
+    assert sampler.leans(topics) == pytest.approx(added)
+    own = list(zip(words, topics.tolist(), strict=True))[1:]
+    chances = []
+    for t in range(n_topics):
+        in_document = sum(u == t and d == 0 for (d, _, _), u in own)
+        in_topic = sum(u == t and lang == 0 for (_, lang, _), u in own)
+        of_word = sum(u == t and lang == 0 and w == 1 for (_, lang, w), u in own)
+        chances.append((in_document + alpha[t] + added[0, t]) * (of_word + beta) / (in_topic + sizes[0] * beta))
+    entries, totals = sampler._counts(topics)
+    drawn = np.zeros(n_topics)
+    for number in range(4000):
+        changed = topics.copy()
+        sampler._sweep(number, changed, alpha, entries[None].copy(), totals[None].copy(), sampler.leans(topics))
+        drawn[changed[0]] += 1
+    assert chi_square_holds(drawn, np.array(chances))
+    whole = Gibbs(bags, n_topics, concentration=1.0, beta=beta)
+    apart = sum(
+        math.lgamma(p.sum()) - math.lgamma(p.sum() + n.sum()) + sum(map(math.lgamma, n + p)) - sum(map(math.lgamma, p))
+        - (math.lgamma(alpha.sum()) - math.lgamma(alpha.sum() + n.sum()) + sum(map(math.lgamma, n + alpha))
+           - sum(map(math.lgamma, alpha)))
+        for p, n in zip(alpha + added, sampler.document_topics(topics), strict=True)
+    )  # fmt: skip
+    assert sampler.log_joint(topics, alpha) - whole.log_joint(topics, alpha) == pytest.approx(apart)
+
+
+@pytest.mark.parametrize("blocks", [1, 3])
+def test_leaning_is_a_learner_whatever_the_threads(blocks: int) -> None:
+    rng = np.random.default_rng(1)
+    bags = bags_of(random_words(rng, 12, [5, 4], 20), [5, 4], 12)
+    found = []
+    for threads in (1, 2):
+        with using_threads(threads):
+            leaning = csr_matrix(np.random.default_rng(3).random((12, 12)) * (1 - np.eye(12)))
+            sampler = Gibbs(bags, 4, concentration=0.3, blocks=blocks, optimise=1, burn_in=0, leaning=leaning)
+            found.append(run(sampler, sampler.init(), iterations=6).state)
+    assert np.array_equal(found[0].topics, found[1].topics) and np.array_equal(found[0].alpha, found[1].alpha)
+    check_learner(sampler, sampler.init(), steps=3)
 
 
 @pytest.mark.parametrize("sizes", [[3], [2, 2]], ids=["LDA", "two languages"])

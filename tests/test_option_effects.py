@@ -301,9 +301,11 @@ CASES: dict[str, Case] = {
     ),
     "topics.polylingual": Case(
         {"iterations": 5, "min_documents": 1, "samples": 3, "optimise": 2, "burn_in": 1},
-        lambda e: e.fit(documents()),
+        lambda e: e.fit(documents(), lexicons={("en", "de"): [("parliament", "parlament")]}),
         new_documents(),
         trials={
+            "neighbours": [1],
+            "lean": [0.0],
             "max_share": [0.2],
             "concentration": [5.0],
             "drop_frequent": [3],

@@ -114,6 +114,27 @@ def test_glue_draws_languages_together(tmp_path: Path) -> None:
     assert seen[0] > seen[1] > seen[2]
 
 
+def torn() -> Documents:
+    """The sample, each document in one language alone: English or German."""
+    whole = samples.documents()[:HELD_OUT].in_languages("en", "de")
+    even = np.arange(0, HELD_OUT - 1, 2)
+    return Documents.apart(whole.in_languages("en").take(even), whole.in_languages("de").take(even + 1))
+
+
+def test_a_lexicon_ties_what_no_document_does() -> None:
+    pairs = [(pair.source, pair.target) for pair in fitted().lexicon("en", "de", 8)]
+    new = samples.documents()[HELD_OUT:].in_languages("en", "de")
+    options = {"iterations": 150, "max_share": 0.3}
+    apart = PolylingualTopics(8, **options).fit(torn())
+    tied = PolylingualTopics(8, **options).fit(torn(), lexicons={("en", "de"): pairs})
+    found = [model.score(new, source="en", target="de").top5 for model in (apart, tied)]
+    assert found[1] > found[0] + 20
+    none = PolylingualTopics(8, **options, lean=0).fit(torn(), lexicons={("en", "de"): pairs})
+    assert np.array_equal(none.alpha_, apart.alpha_) and np.array_equal(none.trace_, apart.trace_)
+    with pytest.raises(ParameterError, match="should be the names of two languages of the documents, which have en"):
+        PolylingualTopics(8).fit(torn(), lexicons={("en", "fr"): pairs})
+
+
 def test_nearest_documents_and_lexicon() -> None:
     model, documents = fitted(), samples.documents()[HELD_OUT:]
     found = model.nearest(documents, documents, 3, language="en", candidate_language="fr")

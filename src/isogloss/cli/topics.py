@@ -77,12 +77,27 @@ Dates = Annotated[
 
 @with_options(
     TopicOptions, "iterations", "concentration", "beta", "optimise", "burn_in", "blocks", "min_documents", "max_share",
-    "drop_frequent", "lowercase", "letters", "prior", "samples", "seed", panel=LEARNING, first=("topics",),
+    "drop_frequent", "lowercase", "letters", "prior", "samples", "neighbours", "lean", "seed",
+    panel=LEARNING, first=("topics",),
 )  # fmt: skip
 def train(
     files: Files,
     save: SaveFolder,
     languages: Names = None,
+    apart: Annotated[
+        bool,
+        typer.Option("--apart", help="Lines of different files are different documents. Give --lexicon, too."),
+    ] = False,
+    lexicon: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--lexicon",
+            metavar="[A,B=]FILE",
+            show_default=False,
+            help="Translations by `isogloss lexicon` from language A to B, which tie languages together where "
+            "documents do not; of the first file to the second if none are named. May be given again for others.",
+        ),
+    ] = None,
     threads: Threads = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -96,18 +111,20 @@ def train(
 ) -> None:
     """Learn topics of documents in one or several languages, and keep them in a folder.
 
-    Languages are lined up by the documents that exist in several of them; some such documents are enough. Which words
-    are left out is part of the model, and done again wherever it is applied.
+    Languages are lined up by the documents that exist in several of them; some such documents are enough. Where there
+    are none, --apart and --lexicon line them up by translations of words. Which words are left out is part of the
+    model, and done again wherever it is applied.
     """
-    training = Training(save, *files, quiet=quiet)
+    training = Training(save, *files, *(_split(one)[1] for one in lexicon or []), quiet=quiet)
     TopicOptions(**options).check_params()
     watch = Stopwatch()
     with compiling("topics-train", quiet, "60 s"):
         from isogloss.tasks.documents import PolylingualTopics
 
-        given = _read(files, languages, format, tokenise, encoding, errors)
+        given = _read(files, languages, format, tokenise, encoding, errors, apart=apart)
+        words = _lexicons(lexicon or [], given.languages)
         model = PolylingualTopics(**options, threads=threads)
-        model.fit(given, progress_for(quiet), checkpoint=training.checkpoint, resume=resume)
+        model.fit(given, progress_for(quiet), lexicons=words, checkpoint=training.checkpoint, resume=resume)
         n_words = int(model._learnt.words.totals.sum())
     sizes = {language: len(known) for language, known in model.vocabularies_.items()}
     likelihood = float(model.trace_[-1]) / n_words if len(model.trace_) else None
@@ -336,18 +353,49 @@ def score(
 
 def _read(
     files: list[str], languages: str | None, format: str, tokenise: str | None, encoding: str, errors: str,
-    dates: str | None = None,
+    dates: str | None = None, *, apart: bool = False,
 ) -> Documents:  # fmt: skip
     from isogloss.data import Documents
+    from isogloss.data.formats.documents import languages_of
 
     standard_input_once(*files, dates)
     named = None if languages is None else [name.strip() for name in languages.split(",")]
     if named is not None and len(named) != len(files) and not _are_json(files):
         raise UsageError(f"--languages names {len(named)} languages, but there are {len(files)} files")
-    return Documents.read(
-        *files, languages=named, format=None if format == "auto" else format, dates=dates, tokenise=tokenise,
-        encoding=encoding, errors=errors,
-    )  # fmt: skip
+    how = {
+        "format": None if format == "auto" else format, "tokenise": tokenise, "encoding": encoding, "errors": errors
+    }  # fmt: skip
+    if not apart:
+        return Documents.read(*files, languages=named, dates=dates, **how)
+    if len(files) < 2 or _are_json(files):
+        raise UsageError("--apart is for several files, one for each language, with a document a line")
+    own = zip(files, named or languages_of(files), strict=True)
+    return Documents.apart(*(Documents.read(path, languages=[name], **how) for path, name in own))
+
+
+def _split(lexicon: str) -> tuple[str, str]:
+    """The languages that stand before a file of translations, and the file."""
+    before, sign, after = lexicon.partition("=")
+    return (before, after) if sign and before.count(",") == 1 else ("", lexicon)
+
+
+def _lexicons(given: list[str], languages: tuple[str, ...]) -> dict[tuple[str, str], str]:
+    """By pairs of languages."""
+    found: dict[tuple[str, str], str] = {}
+    for one in given:
+        names, path = _split(one)
+        first, second = (name.strip() for name in names.split(",")) if names else (languages[0], languages[-1])
+        if not names and len(languages) != 2:
+            raise UsageError(
+                f"--lexicon {path}: there are {len(languages)} languages. Say which it translates, such as "
+                f"--lexicon {languages[0]},{languages[-1]}={path}"
+            )
+        if first == second or not {first, second} <= set(languages):
+            raise UsageError(f"--lexicon {one}: should name two of the languages, which are {', '.join(languages)}")
+        if (first, second) in found:
+            raise UsageError(f"--lexicon {one}: is a second one from {first} to {second}. Join the files")
+        found[first, second] = path
+    return found
 
 
 def _one(

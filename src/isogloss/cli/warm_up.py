@@ -137,6 +137,7 @@ LINES = (
     "summaries compare summaries.jsonl -o measures.txt",
     "constituency score en-de.en.mrg en-de.en.mrg --breakdown -o brackets.txt",
     f"topics train {_TEXTS} --languages en,de --topics 3 --iterations 12 --burn-in 1 --blocks 2 --save topics",
+    f"topics train {_TEXTS} --apart --lexicon words.tsv --topics 3 --iterations 12 --burn-in 1 --save topics-apart",
     "topics apply topics en-de.en.txt --language en -o topics.tsv",
     f"topics match topics {_TEXTS} --source en --target de -o topics.txt",
     f"topics words topics {_TEXTS} --languages en,de -o topics.html",

@@ -193,6 +193,28 @@ class Documents(Rows[Document]):
         numbers = [self.language(language) for language in languages]
         return replace(self, texts=tuple(self.texts[k] for k in numbers), languages=languages)
 
+    @classmethod
+    def apart(cls, *parts: Documents) -> Documents:
+        """Documents of different languages one after another, none of them the same as one of another part.
+
+        Where texts are about the same things, and are no translations of each other.
+
+        Examples
+        --------
+        >>> Documents.apart(Documents.of([{"en": "a tree"}, {"en": "a ship"}]), Documents.of([{"de": "Bäume"}]))
+        Documents(3 documents, en and de, 5 words)
+        """
+        sizes = [len(part) for part in parts]
+        texts = tuple(
+            _between(text, sum(sizes[:k]), sum(sizes[k + 1 :])) for k, part in enumerate(parts) for text in part.texts
+        )
+        dates = None
+        if any(part.dates is not None for part in parts):
+            own = (np.full(len(part), NO_DATE) if part.dates is None else part.dates for part in parts)
+            dates = np.concatenate(list(own))
+        languages = tuple(language for part in parts for language in part.languages)
+        return cls(texts, languages, dates=dates, name=", ".join(part.name for part in parts))
+
     def linked(self, links: Iterable[tuple[str, str]]) -> Documents:
         """With links between documents, which are pairs of ids, in place of those that are there."""
         numbers = {self.id_of(k): k for k in range(len(self))}
@@ -290,6 +312,13 @@ def _links_among(links: NDArray[np.int64], rows: NDArray[np.int64], n: int) -> N
     fresh[rows] = np.arange(len(rows))
     renumbered = fresh[links]
     return renumbered[(renumbered >= 0).all(axis=1)]
+
+
+def _between(text: Text, before: int, after: int) -> Text:
+    """With so many empty rows before it and after it."""
+    ends = text.ids.offsets
+    offsets = np.concatenate([np.full(before, ends[0]), ends, np.full(after, ends[-1])])
+    return replace(text, ids=Ragged(text.ids.flat, offsets), spans=None, lines=None)
 
 
 def _pruned(text: Text, form: Any, min_documents: int, max_share: float, drop_frequent: int, letters: bool) -> Text:

@@ -16,14 +16,24 @@ there is one block of documents. Where there are several, each begins with the c
 have drawn only after the sweep: approximate distributed LDA (Newman et al. 2009). Blocks are cut by the data alone, and
 every document has random numbers of its own, so that threads change nothing.
 
+**Leaning.** Where no document exists in two languages, documents may lean on others, such as those of another language
+whose words a lexicon translates: the prior of document d is
+
+.. math:: \alpha_t + \sum_{d'} \delta_{dd'} N_{td'}
+
+with the counts of the sweep before. A word is drawn from its conditional given these; what it changes in the priors of
+documents that lean on its own is passed over, as in the reference, so that this is no exact sampler of a joint.
+
 **Memory.** A word of the text takes 12 bytes (its number, its list, its topic, and the topic of the sweep before), and
 up to 4 in the lists of counts of each block and of all (8 where a word is very frequent); a word type up to 24 more.
+Where documents lean on others, 16 bytes for each document and topic.
 
 References
 ----------
 Mimno, Wallach, Naradowsky, Smith and McCallum, Polylingual topic models, EMNLP 2009, section 3; Yao, Mimno and
 McCallum, Efficient methods for topic model inference on streaming document collections, KDD 2009 (sparse sampling);
-Newman, Asuncion, Smyth and Welling, Distributed algorithms for topic models, JMLR 2009 (blocks).
+Newman, Asuncion, Smyth and Welling, Distributed algorithms for topic models, JMLR 2009 (blocks); Hao and Paul, Learning
+multilingual topics from incomparable corpora, COLING 2018 (leaning; there "SoftLink").
 """
 
 from __future__ import annotations
@@ -38,7 +48,7 @@ from isogloss.engine.threads import run_blocks
 from isogloss.errors import ModelError
 from isogloss.features.mixing import splitmix
 from isogloss.learners._numba import gibbs as kernels
-from isogloss.learners.dirichlet import Tails
+from isogloss.learners.dirichlet import Tails, fixed_point_beside
 
 __all__ = ["Bags", "Gibbs", "GibbsInfo", "GibbsState"]
 
@@ -139,6 +149,8 @@ class Gibbs:
         fixed point (`Tails.fixed_point`); 0 for never.
     blocks : int, optional
         Blocks of documents; one for every two million words if not given.
+    leaning : sparse float64[n_documents, n_documents], optional
+        δ: how much each document leans on others, a row each.
     seed : int
 
     Examples
@@ -160,8 +172,10 @@ class Gibbs:
         optimise: int = 10,
         burn_in: int = 50,
         blocks: int | None = None,
+        leaning: Any = None,
         seed: int = 0,
     ) -> None:
+        self.leaning = leaning
         self.bags, self.n_topics, self.beta, self.concentration = bags, n_topics, float(beta), float(concentration)
         self.optimise, self.burn_in = optimise, burn_in
         self._key = np.uint64(splitmix(seed))
@@ -192,34 +206,60 @@ class Gibbs:
         topics = state.topics.copy()
         entries, totals = self._counts(state.topics)
         self._tables = None  # they are changed in place: of no use should this be interrupted
-        number = state.iteration
+        number, leans = state.iteration, self.leans(state.topics)
         if self.n_blocks == 1:
-            self._sweep(number, topics, state.alpha, entries[None], totals[None])
+            self._sweep(number, topics, state.alpha, entries[None], totals[None], leans)
         else:
-            entries, totals = self._together(number, topics, state.alpha, entries, totals)
+            entries, totals = self._together(number, topics, state.alpha, entries, totals, leans)
         self._tables = topics, entries, totals
         alpha, objective = state.alpha, state.objective
         if self.optimise and number >= self.burn_in and (number - self.burn_in) % self.optimise == 0:
-            alpha = Tails.of(topics, *self.bags.edges(), self.n_topics).fixed_point(alpha)
+            alpha = self._better_prior(topics, alpha)
         if (number + 1) % LOOK == 0 or number == 0:
             objective = self.log_joint(topics, alpha)
         words = max(1, len(topics))
         info = GibbsInfo(objective, float(alpha.sum()), f"log-likelihood {objective / words:.4f} a word")
         return GibbsState(topics, alpha, number + 1, objective), info
 
-    def _sweep(self, number: int, topics: NDArray[np.int16], alpha: Array, lists: Any, totals: Any) -> None:
+    def document_topics(self, topics: NDArray[np.int16]) -> Array:
+        """float64[n_documents, n_topics]: how many words of each document have each topic."""
+        shape = self.bags.n_documents, self.n_topics
+        rows = np.repeat(np.arange(shape[0]), np.diff(self.bags.offsets))
+        return np.bincount(rows * shape[1] + topics, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
+
+    def leans(self, topics: NDArray[np.int16]) -> Array:
+        """float64[n_documents, n_topics]: what the prior of each document has beside α; no rows if nothing."""
+        if self.leaning is None:
+            return np.zeros((0, self.n_topics))
+        return np.ascontiguousarray(self.leaning @ self.document_topics(topics))
+
+    def _better_prior(self, topics: NDArray[np.int16], alpha: Array) -> Array:
+        if self.leaning is None:
+            return Tails.of(topics, *self.bags.edges(), self.n_topics).fixed_point(alpha)
+        return fixed_point_beside(alpha, self.document_topics(topics), self.leans(topics))
+
+    def _sweep(
+        self, number: int, topics: NDArray[np.int16], alpha: Array, lists: Any, totals: Any, leans: Array | None = None
+    ) -> None:
         bags = self.bags
+        leans = np.zeros((0, self.n_topics)) if leans is None else leans
         run_blocks(
             kernels.sweep, self.n_blocks, self._cuts, self._key, number, self._slots, bags.segments, topics, alpha,
-            self.beta, self._smoothing, lists, self._bits, totals,
+            leans, self.beta, self._smoothing, lists, self._bits, totals,
         )  # fmt: skip
 
     def _together(
-        self, number: int, topics: NDArray[np.int16], alpha: Array, entries: NDArray[Any], totals: NDArray[np.int64]
+        self,
+        number: int,
+        topics: NDArray[np.int16],
+        alpha: Array,
+        entries: NDArray[Any],
+        totals: NDArray[np.int64],
+        leans: Array,
     ) -> tuple[NDArray[Any], NDArray[np.int64]]:
         """A sweep of several blocks, each from the same counts; then the counts of all."""
         lists, sums = np.repeat(entries[None], self.n_blocks, 0), np.repeat(totals[None], self.n_blocks, 0)
-        self._sweep(number, topics, alpha, lists, sums)
+        self._sweep(number, topics, alpha, lists, sums, leans)
         fresh = np.empty_like(entries)
         run_blocks(kernels.merge, self.n_blocks, self._starts, self._bits, lists, entries, fresh)
         return fresh, totals + (sums - totals).sum(axis=0)
@@ -237,13 +277,10 @@ class Gibbs:
     # --- what there is to see
 
     def log_joint(self, topics: NDArray[np.int16], alpha: Array) -> float:
-        """log P(w, z) of all words and their topics."""
+        """log P(w, z) of all words and their topics; of documents that lean on others, given the topics of these."""
         entries, totals = self._counts(topics)
-        return float(
-            kernels.joint(
-                entries, self._bits, totals, self._smoothing, self.beta, topics, self.bags.segments, alpha
-            )
-        )  # fmt: skip
+        of_words = entries, self._bits, totals, self._smoothing, self.beta
+        return float(kernels.joint(*of_words, topics, self.bags.segments, alpha, self.leans(topics)))
 
     def word_topics(self, state: GibbsState) -> tuple[NDArray[np.int64], NDArray[np.int16], NDArray[np.int64], Any]:
         """The counts of a state: those of word w are ``[offsets[w]:offsets[w + 1]]`` of topics and counts.

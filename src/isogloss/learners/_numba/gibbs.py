@@ -120,12 +120,15 @@ def _from_rest(coef, sums, old, mass, n):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def sweep(block, blocks, cuts, key, number, slots, segments, topics, alpha, beta, smoothing, lists, bits, totals):
+def sweep(
+    block, blocks, cuts, key, number, slots, segments, topics, alpha, leans, beta, smoothing, lists, bits, totals
+):  # fmt: skip
     """Draw the topics of all words of a block of documents once, in order, each given all others.
 
     cuts : int64[blocks + 1], the documents of each block; segments : int64[n_documents * n_languages + 1]
     slots : uint32[n], where the list of each word begins, in units of `LENGTH`
     topics : integer[n], changed in place; alpha : float64[n_topics]; smoothing : float64[n_languages], W beta
+    leans : float64[n_documents, n_topics], what is added to alpha of each document; no rows where nothing is
     lists : unsigned[blocks, n_entries]: ``count << bits | topic``, falling, and at least one 0 behind the last
     totals : int64[blocks, n_languages, n_topics]; lists and totals are a block's own.
 
@@ -144,6 +147,8 @@ def sweep(block, blocks, cuts, key, number, slots, segments, topics, alpha, beta
             lesses[language, t] = 1.0 / (total[language, t] - 1 + smoothing[language])  # one word left out
     for d in range(cuts[block], cuts[block + 1]):
         counts[:] = alpha
+        if len(leans):
+            counts += leans[d]
         for i in range(segments[d * n_languages], segments[(d + 1) * n_languages]):
             counts[topics[i]] += 1.0
         state = stream(key, number, d)
@@ -258,8 +263,8 @@ def count_topics(topics, segments, totals):
 
 
 @njit(cache=True, nogil=True)
-def joint(entries, bits, totals, smoothing, beta, topics, segments, alpha):
-    """log P(words, topics) with the multinomials summed out."""
+def joint(entries, bits, totals, smoothing, beta, topics, segments, alpha, leans):
+    """log P(words, topics) with the multinomials summed out; the prior of document d is alpha + leans[d]."""
     n_languages, n = totals.shape
     value, at_beta = 0.0, math.lgamma(beta)
     known = np.array([math.lgamma(c + beta) - at_beta for c in range(1024)])
@@ -271,17 +276,19 @@ def joint(entries, bits, totals, smoothing, beta, topics, segments, alpha):
         at_sum = math.lgamma(smoothing[language])
         for t in range(n):
             value += at_sum - math.lgamma(totals[language, t] + smoothing[language])
-    whole, counts = alpha.sum(), np.zeros(n, np.int64)
-    at_alpha = np.array([math.lgamma(alpha[t]) for t in range(n)])
+    prior, whole, counts = alpha.copy(), alpha.sum(), np.zeros(n, np.int64)
     for d in range((len(segments) - 1) // n_languages):
         start, stop = segments[d * n_languages], segments[(d + 1) * n_languages]
+        if len(leans):
+            prior[:] = alpha + leans[d]
+            whole = prior.sum()
         counts[:] = 0
         for i in range(start, stop):
             counts[topics[i]] += 1
         value += math.lgamma(whole) - math.lgamma(stop - start + whole)
         for t in range(n):
             if counts[t] > 0:
-                value += math.lgamma(counts[t] + alpha[t]) - at_alpha[t]
+                value += math.lgamma(counts[t] + prior[t]) - math.lgamma(prior[t])
     return value
 
 

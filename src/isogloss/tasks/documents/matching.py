@@ -10,29 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isogloss.data.bitext import Text
-from isogloss.tasks.documents.vectors import cosines, idf_of, tf_idf
+from isogloss.tasks.documents.vectors import idf_of, tf_idf, unit_rows
 
-__all__ = ["LexiconLike", "translated_distances"]
+__all__ = ["LexiconLike", "translated_distances", "translated_vectors"]
 
 LexiconLike = str | PathLike[str] | Iterable[tuple[Any, ...]]
 """A file as `isogloss lexicon` writes it, or pairs of words with their weights, such as p(target | source)."""
 
 
-def translated_distances(
-    source: Text, target: Text, lexicon: LexiconLike, *, lowercase: bool = True
-) -> NDArray[np.float64]:
-    r"""float64[n, m]: how far source documents are from target documents, 1 less the cosine of tf-idf vectors.
+def translated_vectors(source: Text, target: Text, lexicon: LexiconLike, *, lowercase: bool = True) -> tuple[Any, Any]:
+    r"""Source documents, translated, and target documents, as sparse tf-idf vectors of target words of length 1.
 
     A source word w counts as p(v | w) of each target word v, its weights in the lexicon divided by their sum; a word
     that the lexicon lacks, such as a name, as itself. Inverse document frequencies are those of the target documents.
-
-    Examples
-    --------
-    >>> source, target = Text.of(["the sea", "the tree"]), Text.of(["der Baum", "das Meer"])
-    >>> words = [("sea", "Meer"), ("tree", "Baum"), ("the", "der"), ("the", "das")]
-    >>> translated_distances(source, target, words).round(2)
-    array([[0.71, 0.13],
-           [0.13, 0.71]])
     """
     from scipy.sparse import csr_matrix
 
@@ -55,8 +45,24 @@ def translated_distances(
     table = csr_matrix(([entry[2] for entry in entries], places), shape=(len(rows), len(columns)))
     given, candidates = _counts(source, of_source, len(rows)), _counts(target, of_target, len(columns))
     idf = idf_of(candidates)
-    found = cosines(tf_idf(given @ table, idf), tf_idf(candidates, idf))
-    return np.asarray(1.0 - found.toarray(), np.float64)
+    return unit_rows(tf_idf(given @ table, idf)), unit_rows(tf_idf(candidates, idf))
+
+
+def translated_distances(
+    source: Text, target: Text, lexicon: LexiconLike, *, lowercase: bool = True
+) -> NDArray[np.float64]:
+    r"""float64[n, m]: how far source documents are from target documents, 1 less the cosine of `translated_vectors`.
+
+    Examples
+    --------
+    >>> source, target = Text.of(["the sea", "the tree"]), Text.of(["der Baum", "das Meer"])
+    >>> words = [("sea", "Meer"), ("tree", "Baum"), ("the", "der"), ("the", "das")]
+    >>> translated_distances(source, target, words).round(2)
+    array([[0.71, 0.13],
+           [0.13, 0.71]])
+    """
+    first, second = translated_vectors(source, target, lexicon, lowercase=lowercase)
+    return np.asarray(1.0 - (first @ second.T).toarray(), np.float64)
 
 
 def _counts(text: Text, number_of: NDArray[np.int32], size: int) -> Any:

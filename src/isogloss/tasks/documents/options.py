@@ -53,5 +53,13 @@ class TopicOptions(Estimator):
         default=50, least=1, most=10**6,
         help="Number of samples that the topics of a new document are the mean of, after as many that are not used.",
     )  # fmt: skip
+    neighbours: int = option(
+        default=10, least=1, most=10**6,
+        help="With lexicons: on how many documents of another language each document leans.",
+    )  # fmt: skip
+    lean: float = option(
+        default=1.0, least=0, most=1e6,
+        help="With lexicons: how much documents lean on those of another language; 0 for not at all.",
+    )  # fmt: skip
     seed: int = option(default=0, least=0, help="Seed of the random number generator.")
     threads: int | None = option(default=None, kind=int, least=1, kept=False, effect=False, help=THREADS)

@@ -28,6 +28,7 @@ from isogloss.tasks.documents.bags import bags_of, in_language
 from isogloss.tasks.documents.coherence import Coherence, coherence_of
 from isogloss.tasks.documents.divergence import distances
 from isogloss.tasks.documents.held_out import HeldOut
+from isogloss.tasks.documents.leaning import Lexicons, checked_lexicons, leaning_of
 from isogloss.tasks.documents.matching import LexiconLike, translated_distances
 from isogloss.tasks.documents.options import TopicOptions
 
@@ -81,11 +82,15 @@ class _Given(NamedTuple):
 
     bags: Bags
     vocabularies: Sequence[Vocabulary]
+    leaning: Any
 
     def to_bytes(self) -> bytes:
         """Words and numbers."""
         words = "\n".join("\t".join(each) for each in self.vocabularies)
-        return words.encode("utf-8", "surrogatepass") + self.bags.words.tobytes() + self.bags.segments.tobytes()
+        arrays: list[NDArray[Any]] = [self.bags.words, self.bags.segments]
+        if self.leaning is not None:
+            arrays += [self.leaning.indptr, self.leaning.indices, self.leaning.data]
+        return b"".join([words.encode("utf-8", "surrogatepass"), *(array.tobytes() for array in arrays)])
 
 
 class PolylingualTopics(TopicOptions):
@@ -94,8 +99,12 @@ class PolylingualTopics(TopicOptions):
     A document, in whatever languages it exists, has shares of topics :math:`\theta_d \sim \mathrm{Dir}(\alpha)`; each
     of its words has a topic drawn from them, and comes from the words of that topic in its language,
     :math:`\phi^l_t \sim \mathrm{Dir}(\beta)`. Since all languages of a document share θ, topics are the same themes in
-    all of them. With one language it is latent Dirichlet allocation. Learnt by collapsed Gibbs sampling
+    all of them [1]_. With one language it is latent Dirichlet allocation. Learnt by collapsed Gibbs sampling
     (`isogloss.learners.gibbs`), with the prior α optimised on the way.
+
+    Where few documents or none exist in several languages, lexicons tie the languages together [2]_: a document leans
+    on the documents of the other language that its translated words are most like, whose topics are added to its
+    prior (`isogloss.tasks.documents.leaning`).
 
     Parameters
     ----------
@@ -117,6 +126,9 @@ class PolylingualTopics(TopicOptions):
         is learnt after training from the topics that their words have.
     samples : int
         The topics of a new document are the mean of so many Gibbs samples, after as many that are not used.
+    neighbours, lean : int, float
+        With lexicons: on how many documents of another language each document leans, and with what weight: 1 gives them
+        together the weight of one document of their average length.
     seed : int
     threads : int, optional
         All cores if not given; the result is the same.
@@ -131,7 +143,8 @@ class PolylingualTopics(TopicOptions):
 
     References
     ----------
-    Mimno, Wallach, Naradowsky, Smith and McCallum, Polylingual topic models, EMNLP 2009.
+    .. [1] Mimno, Wallach, Naradowsky, Smith and McCallum, Polylingual topic models, EMNLP 2009.
+    .. [2] Hao and Paul, Learning multilingual topics from incomparable corpora, COLING 2018.
 
     Examples
     --------
@@ -151,6 +164,7 @@ class PolylingualTopics(TopicOptions):
         documents: DocumentsLike,
         progress: Progress | None = None,
         *,
+        lexicons: Lexicons | None = None,
         checkpoint: str | PathLike[str] | None = None,
         resume: bool = False,
     ) -> Self:
@@ -160,6 +174,9 @@ class PolylingualTopics(TopicOptions):
         ----------
         documents : Documents, or a list of mappings by language, or of strings
         progress : Progress, optional
+        lexicons : mapping of pairs of languages to lexicons, optional
+            ``{("en", "fr"): "words.tsv"}``, a file as `isogloss lexicon` writes it or pairs of words with weights: ties
+            languages together where documents do not.
         checkpoint : path, optional
             Where Ctrl-C leaves what has been learnt so far; see `isogloss.learners.runner.run`.
         resume : bool
@@ -171,10 +188,13 @@ class PolylingualTopics(TopicOptions):
         pruned = self._pruned(given)
         vocabularies = tuple(text.vocabulary for text in pruned.texts)
         bags, _ = bags_of(pruned, pruned.languages, vocabularies, lowercase=False)
-        keeping = Keeping.of(checkpoint, resume, self.options_, [_Given(bags, vocabularies)])
+        leaning = None
+        if checked_lexicons(lexicons, pruned.languages) and self.lean:
+            leaning = leaning_of(pruned, lexicons or {}, self.neighbours, self.lean, lowercase=self.lowercase)
+        keeping = Keeping.of(checkpoint, resume, self.options_, [_Given(bags, vocabularies, leaning)])
         sampler = Gibbs(
             bags, self.topics, concentration=self._first_concentration, beta=self.beta, optimise=self.optimise,
-            burn_in=self.burn_in, blocks=self.blocks, seed=self.seed,
+            burn_in=self.burn_in, blocks=self.blocks, leaning=leaning, seed=self.seed,
         )  # fmt: skip
         try:
             with using_threads(self.threads):
@@ -213,9 +233,12 @@ class PolylingualTopics(TopicOptions):
             Tails.of(state.topics, *bags.edges(language), self.topics).fixed_point(state.alpha, steps=200)
             for language in range(bags.n_languages)
         ]
+        prior = state.alpha
+        if sampler.leaning is not None:  # new documents lean on none, so that their prior has to say it all
+            prior = Tails.of(state.topics, *bags.edges(), self.topics).fixed_point(state.alpha, steps=200)
         words = TopicWords(*offsets_and_counts, bags.sizes, float(self.beta))
         vocabularies = tuple(text.vocabulary for text in pruned.texts)
-        self._fitted = _Learnt(pruned.languages, vocabularies, words, np.stack([state.alpha, *single]))
+        self._fitted = _Learnt(pruned.languages, vocabularies, words, np.stack([prior, *single]))
         self._trained = bags, state.topics
         self.tokenise_ = next((text.form.tokenise for text in given.texts if text.form is not None), "space")
 
