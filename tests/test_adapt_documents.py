@@ -387,3 +387,17 @@ def test_labels_in_the_file_are_not_looked_at(tables: Path) -> None:
 def test_wrong_calls(tables: Path, capsys: pytest.CaptureFixture[str], line: str, status: int, words: str) -> None:
     assert main(["adapt", *line.split()]) == status
     assert words in capsys.readouterr().err
+
+
+def test_proportions_of_wholly_sure_posteriors_and_of_labels_that_were_not_there() -> None:
+    sure = np.eye(2)[[0] * 6 + [1] * 2]
+    assert em_proportions(sure, [0.5, 0.5]) == pytest.approx([0.75, 0.25], abs=1e-6)
+    mixed = np.concatenate([[[1.0, 0.0]], np.tile([0.1, 0.9], (20, 1))])
+    assert em_proportions(mixed, [0.5, 0.5])[1] > 0.9  # one sure item does not rule out what the others say
+    assert np.isfinite(em_proportions(np.zeros((3, 2)), [0.5, 0.5])).all()
+    assert em_proportions(np.zeros((0, 2)), [0.3, 0.7]) == pytest.approx([0.3, 0.7])
+    for trained in ([0.0, 1.0], [1.0, 0.0]):
+        with pytest.raises(ParameterError, match="among those learnt from"):
+            em_proportions(sure, trained)
+    with pytest.raises(ParameterError, match="finite"):
+        em_proportions([[np.nan, 1.0]], [0.5, 0.5])

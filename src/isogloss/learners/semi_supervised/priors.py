@@ -24,6 +24,8 @@ from isogloss.learners.semi_supervised.proportions import checked_proportions
 __all__ = ["confusion_proportions", "em_proportions", "stable_features"]
 
 Array = NDArray[np.float64]
+SUREST = 1e-9
+"""Posteriors that are smaller are taken for this."""
 
 
 def em_proportions(
@@ -40,7 +42,8 @@ def em_proportions(
     trained : float64[n_labels]
         and the proportions of labels there, π⁰.
     least : float
-        No label has less.
+        No label has less. No posterior is taken for less than `SUREST` either: a classifier that is wholly sure of
+        some item would otherwise rule out what all other items say.
 
     Returns
     -------
@@ -52,7 +55,14 @@ def em_proportions(
     [0.812, 0.188]
     """
     known, first = np.asarray(posteriors, np.float64), np.asarray(trained, np.float64)
-    ratios = known / checked_proportions(first, known.shape[-1], "em_proportions")
+    if known.ndim != 2 or not np.isfinite(known).all() or (known < 0).any():
+        raise ParameterError("em_proportions: posteriors should be [items, labels], finite, and 0 or more")
+    shares = checked_proportions(first, known.shape[-1], "em_proportions")
+    if not (shares > 0).all():
+        raise ParameterError(
+            f"em_proportions: each label should be among those learnt from, not in proportions {first}"
+        )
+    ratios = np.maximum(known, SUREST) / shares
     found = first.copy()
     for _ in range(iterations):
         joint = ratios * found
