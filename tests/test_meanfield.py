@@ -1,8 +1,9 @@
-"""Structured mean field against enumeration of all structures together."""
+"""Structured mean field against enumeration of all structures together, and the subsets that links may be."""
 
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,20 +14,23 @@ from isogloss.features.sparse import Sparse
 from isogloss.learners.meanfield import CoupledLikelihood, Coupling, mean_field
 from isogloss.learners.optimisers import Lbfgs
 from isogloss.learners.runner import run
-from isogloss.structures import ProjectiveTree, SpanningTree
+from isogloss.structures import Itg, ProjectiveTree, SpanningTree, Subset
 from isogloss.structures.batch import Batch
-from isogloss.structures.chain import Chain
+from isogloss.testing import brute_force_itg, brute_force_subsets, brute_force_trees, check_structure
 
-SIZES = [(3, 2), (1, 2), (2, 0)]
+SIZES = [(3, 2), (1, 2), (2, 0), (1, 1)]
 """Words of both sides of each pair."""
+Array = NDArray[np.float64]
 
 
-def made(seed: int = 0, strength: float = 1.0) -> tuple[list[Batch], Coupling, NDArray[np.float64]]:
-    """Two trees and a chain for each pair, and random triples and pairs of their parts."""
+def made(seed: int = 0, strength: float = 1.0, kind: str = "subset") -> tuple[list[Batch[Any]], Coupling, Array]:
+    """Links between two sentences and a tree over each, with random tuples of their parts, single ones among them."""
     rng = np.random.default_rng(seed)
-    components: list[Batch] = [
+    links = [rng.normal(size=size) for size in SIZES]
+    links[0][0, 0] = -np.inf
+    components: list[Batch[Any]] = [
+        Subset.batch(links) if kind == "subset" else Itg.batch(links),
         SpanningTree.batch([rng.normal(size=(n + 1, n + 1)) for n, _ in SIZES], single_root=True),
-        Chain.batch([rng.normal(size=(2, 2, 2)) for _ in SIZES]),
         ProjectiveTree.batch([rng.normal(size=(m + 1, m + 1)) for _, m in SIZES]),
     ]
     sizes = [len(one.scores.values) for one in components]
@@ -34,47 +38,42 @@ def made(seed: int = 0, strength: float = 1.0) -> tuple[list[Batch], Coupling, N
     tuples = []
     for s in range(len(SIZES)):
         bounds = [one.scores.offsets[s : s + 2] + starts[k] for k, one in enumerate(components)]
-        for _ in range(8):
-            picked = [int(rng.integers(*own)) for own in bounds]
-            picked[int(rng.integers(3))] = -1 if rng.random() < 0.4 else picked[0]
-            tuples.append(picked if len(set(picked)) == 3 else [picked[0], -1, int(rng.integers(*bounds[2]))])
-    owner = np.searchsorted(starts, tuples, side="right") - 1
-    fine = [[t[a] if (owner[i][:a] != owner[i][a]).all() else -1 for a in range(3)] for i, t in enumerate(tuples)]
-    return components, Coupling(sizes, fine), strength * rng.normal(size=len(fine))
+        for _ in range(12 if s == 0 else 4):
+            picked = [int(rng.integers(*own)) if own[0] < own[1] and rng.random() < 0.75 else -1 for own in bounds]
+            second = int(rng.integers(*bounds[0])) if kind == "subset" and picked[0] >= 0 else -1
+            tuples.append([*picked, -1 if second == picked[0] else second])
+    tuples = [row for row in tuples if max(row) >= 0]
+    return components, Coupling(sizes, tuples, [0] if kind == "subset" else []), strength * rng.normal(size=len(tuples))
 
 
-def structures_of(one: object, count: int) -> list[NDArray[np.float64]]:
-    """The parts of all trees of `count` words, or all sequences of two states, by trying everything."""
-    if isinstance(one, Chain):
-        return [np.asarray(one.parts(list(y))) for y in itertools.product(range(2), repeat=2)]
-    found = []
-    for heads in itertools.product(range(count + 1), repeat=count):
-        try:
-            if one.score(heads) > -np.inf:  # type: ignore[attr-defined]
-                found.append(np.asarray(one.parts(heads)))  # type: ignore[attr-defined]
-        except ParameterError:
-            continue
-    return found
+def structures_of(one: Any) -> list[Array]:
+    """The parts of all structures that are allowed, by enumerators that share no code with the structures."""
+    if isinstance(one, Subset):
+        parts = [p for p in brute_force_subsets(one.scores).parts if (p[one.required] > 0).all()]
+    elif isinstance(one, Itg):
+        parts = list(brute_force_itg(one.scores, one.source_null, one.target_null).parts)
+    else:
+        options = {"projective": isinstance(one, ProjectiveTree), "single_root": one.single_root}
+        parts = list(brute_force_trees(one.scores, **options).parts)
+    return [np.asarray(p) for p in parts if (one.scores[p > 0] > -np.inf).all()]
 
 
-def enumerated(components: list[Batch], coupling: Coupling, weights: NDArray[np.float64]) -> tuple[float, NDArray]:
+def enumerated(components: list[Batch[Any]], coupling: Coupling, weights: Array) -> tuple[float, Array]:
     """log Z of all pairs together, and exact marginals of all parts."""
     total, exact = 0.0, np.zeros(coupling.starts[-1])
-    for s, lengths in enumerate(SIZES):
+    for s in range(len(SIZES)):
         ones = [component[s] for component in components]
-        every = [structures_of(one, n) for one, n in zip(ones, (lengths[0], 2, lengths[1]), strict=True)]
         scores, vectors = [], []
-        for chosen in itertools.product(*every):
+        for chosen in itertools.product(*(structures_of(one) for one in ones)):
             vector = np.zeros(coupling.starts[-1])
             value = 0.0
             for k, parts in enumerate(chosen):
                 at = coupling.starts[k] + components[k].scores.offsets[s]
                 vector[at : at + parts.size] = parts.ravel()
-                value += float((parts * np.where(parts > 0, ones[k].scores, 0)).sum())
-            here = [all(p < 0 or vector[p] for p in row) for row in coupling.tuples.tolist()]
+                value += float(ones[k].scores[parts > 0].sum())
             # tuples of other pairs have a part that is not there, since every tuple has one at least
-            value += float(weights[np.array(here)].sum())
-            scores.append(value)
+            here = np.where(coupling.tuples < 0, 1, vector[coupling.tuples]).all(axis=1)
+            scores.append(value + float(weights[here].sum()))
             vectors.append(vector)
         top = max(scores)
         shares = np.exp(np.array(scores) - top)
@@ -83,21 +82,40 @@ def enumerated(components: list[Batch], coupling: Coupling, weights: NDArray[np.
     return total, exact
 
 
+def test_laws_of_subsets() -> None:
+    shapes = [(0, 2), (1, 1), (2, 2), (1, 3)]
+    count = lambda shape: 2 ** int(np.prod(shape))  # noqa: E731
+    check_structure(Subset, brute_force_subsets, shapes=shapes, count=count, batch=Subset.batch)
+    check_structure(Subset, brute_force_subsets, shapes=[(3,)])
+    held = Subset([[0.3, -0.2], [0.1, 0.4]], [[False, True], [False, False]])
+    with_it = [y for y in brute_force_subsets(held.scores).parts if y[0, 1]]
+    shares = np.exp([float(held.scores[y > 0].sum()) for y in with_it])
+    assert held.log_partition() == pytest.approx(np.log(shares.sum()))
+    assert held.marginals() == pytest.approx(np.tensordot(shares / shares.sum(), with_it, 1))
+    assert held.log_prob({(0, 0)}) == -np.inf and (0, 1) in held.argmax()
+    with pytest.raises(ParameterError, match="both required and forbidden"):
+        Subset([-np.inf], [True])
+
+
+@pytest.mark.parametrize("kind", ["subset", "itg"])
 @pytest.mark.parametrize("seed", range(4))
-def test_the_bound_lies_below_log_z_and_never_falls(seed: int) -> None:
-    components, coupling, weights = made(seed, 2.0)
+def test_the_bound_lies_below_log_z_and_never_falls(seed: int, kind: str) -> None:
+    components, coupling, weights = made(seed, 2.0, kind)
     found = mean_field(components, coupling, weights, sweeps=100, tolerance=1e-10)
     total, _ = enumerated(components, coupling, weights)
     assert found.bound <= total + 1e-9
     assert (np.diff(found.trace) >= -1e-9).all() and found.trace[-1] > found.trace[0]
 
 
-def test_without_weights_nothing_changes_and_the_bound_is_log_z() -> None:
+def test_without_coupling_nothing_changes_and_the_bound_is_log_z() -> None:
     components, coupling, weights = made()
-    found = mean_field(components, coupling, 0 * weights)
-    total, exact = enumerated(components, coupling, 0 * weights)
+    alone = np.where(coupling.alone, weights, 0.0)  # scores of single parts are no coupling
+    assert alone.any()
+    found = mean_field(components, coupling, alone)
+    total, exact = enumerated(components, coupling, alone)
     assert found.converged and len(found.trace) == 4  # the start, and one sweep
     assert found.bound == pytest.approx(total) and found.marginals == pytest.approx(exact)
+    assert found.trace == pytest.approx([total] * 4)
 
 
 def test_small_weights_agree_to_second_order() -> None:
@@ -112,36 +130,66 @@ def test_small_weights_agree_to_second_order() -> None:
 
 
 def test_one_free_component_is_exact() -> None:
-    components, coupling, weights = made(2, 2.0)
-    known = [components[0].clamp(components[0].argmax()), components[1], components[2].clamp(components[2].argmax())]
-    found = mean_field(known, coupling, weights, order=[1], tolerance=0.0)
+    components, coupling, weights = made(2, 2.0, "itg")
+    known = [components[0], *(one.clamp(one.argmax()) for one in components[1:])]
+    found = mean_field(known, coupling, weights, tolerance=1e-12)
     total, exact = enumerated(known, coupling, weights)
     assert found.bound == pytest.approx(total) and found.marginals == pytest.approx(exact)
 
 
-def test_the_order_of_components_does_not_matter() -> None:
+def test_one_pair_does_not_hear_of_the_others() -> None:
+    components, coupling, weights = made(3, 1.5)
+    found = mean_field(components, coupling, weights)
+    for s in range(len(SIZES)):
+        bounds = [one.scores.offsets[s : s + 2] for one in components]
+        sizes = [int(b[1] - b[0]) for b in bounds]
+        owner = np.searchsorted(coupling.starts, coupling.tuples, side="right") - 1
+        inside = np.concatenate([coupling.starts[k] + np.arange(*b) for k, b in enumerate(bounds)])
+        here = np.isin(coupling.tuples, inside).any(axis=1)
+        shift = np.array([coupling.starts[k] + b[0] for k, b in enumerate(bounds)]) - np.cumsum([0, *sizes[:2]])
+        moved = np.where(coupling.tuples < 0, -1, coupling.tuples - shift[owner])[here]
+        alone = mean_field([one.take([s]) for one in components], Coupling(sizes, moved, [0]), weights[here])
+        assert np.array_equal(alone.marginals, found.marginals[inside])
+
+
+def test_swapping_languages_transposes_everything() -> None:
     components, coupling, weights = made(3)
-    one = mean_field(components, coupling, weights, sweeps=50, tolerance=1e-12)
-    sizes = np.diff(coupling.starts)
-    turned = np.concatenate([[0], np.cumsum(sizes[::-1])])
-    owner = np.searchsorted(coupling.starts, coupling.tuples, side="right") - 1
-    moved = coupling.tuples - coupling.starts[owner] + turned[2 - owner]
-    other = Coupling(sizes[::-1].tolist(), np.where(coupling.tuples < 0, -1, moved))
-    two = mean_field(components[::-1], other, weights, order=[2, 1, 0], sweeps=50, tolerance=1e-12)
+    one = mean_field(components, coupling, weights, order=[0, 1, 2], sweeps=200, tolerance=1e-13)
+    turned = [Subset.batch([scores.T for scores in components[0].scores]), components[2], components[1]]
+    cells = Subset.batch([np.arange(a, b).reshape(shape).T for a, b, shape in zip(
+        components[0].scores.offsets[:-1], components[0].scores.offsets[1:], components[0].scores.shapes, strict=True
+    )]).scores.values.astype(np.int64)  # fmt: skip
+    sizes = np.diff(coupling.starts)[[0, 2, 1]].tolist()
+    new = np.concatenate([np.argsort(cells), sizes[0] + sizes[1] + np.arange(sizes[2]), sizes[0] + np.arange(sizes[1])])
+    other = Coupling(sizes, np.where(coupling.tuples < 0, -1, new[coupling.tuples]), [0])
+    two = mean_field(turned, other, weights, order=[0, 2, 1], sweeps=200, tolerance=1e-13)
     assert two.bound == pytest.approx(one.bound)
-    assert two.components[0].marginals().values == pytest.approx(one.components[2].marginals().values)
+    assert two.marginals[new] == pytest.approx(one.marginals, abs=1e-9)
 
 
-def objective(seed: int = 4) -> CoupledLikelihood:
-    components, coupling, _ = made(seed)
+def test_a_larger_weight_makes_a_tuple_more_probable() -> None:
+    components, coupling, weights = made(5)
+    at_first = mean_field(components, coupling, weights)
+    several = (coupling.tuples >= 0).sum(axis=1) > 2
+    t = int(np.flatnonzero(several & (at_first.products > 0))[0])
+    chances = []
+    for more in (0.0, 1.0, 2.0, 4.0):
+        given = weights + more * (np.arange(len(weights)) == t)
+        chances.append(mean_field(components, coupling, given, sweeps=200, tolerance=1e-10).products[t])
+    assert (np.diff(chances) > 0).all()
+
+
+def objective(kind: str, seed: int = 4) -> CoupledLikelihood:
+    components, coupling, _ = made(seed, kind=kind)
     features = Sparse.of([[t % 3, 3 + t % 2] for t in range(len(coupling))], 5)
     rng = np.random.default_rng(7)
-    known = [components[0].clamp(components[0].sample(rng)), components[1], components[2].clamp(components[2].argmax())]
+    known = [components[0], *(one.clamp(one.sample(rng)) for one in components[1:])]
     return CoupledLikelihood(components, known, coupling, features, sweeps=500, tolerance=1e-12)
 
 
-def test_the_gradient_agrees_with_finite_differences() -> None:
-    told, weights, step = objective(), np.array([0.3, -0.2, 0.4, 0.1, -0.5]), 1e-5
+@pytest.mark.parametrize("kind", ["subset", "itg"])
+def test_the_gradient_agrees_with_finite_differences(kind: str) -> None:
+    told, weights, step = objective(kind), np.array([0.3, -0.2, 0.4, 0.1, -0.5]), 1e-5
     slope = np.zeros(5)
     told.add_gradient(weights, slope)
     for k, one in enumerate(np.eye(5)):
@@ -150,7 +198,7 @@ def test_the_gradient_agrees_with_finite_differences() -> None:
 
 
 def test_an_optimiser_raises_it() -> None:
-    told = objective()
+    told = objective("subset")
     learner = Lbfgs(told, l2=0.1)
     start = learner.init()
     assert run(learner, start, iterations=10).state.value > start.value

@@ -20,6 +20,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -45,7 +47,10 @@ class Coupling:
         How many parts each component has, of all its sentences together.
     tuples : int64[n_tuples, arity]
         Numbers of parts: those of the first component come first, then those of the second, and so on; -1 for a place
-        that is not used. A tuple has at most one part of each component, or the expectation would be no product.
+        that is not used. A tuple of one part alone is a score of it, and couples nothing. A tuple has at most one part
+        of each component, or the expectation would be no product; unless the parts of the component are independent.
+    independent : sequence of int
+        Components of which tuples may have several parts, each once.
 
     Examples
     --------
@@ -53,18 +58,22 @@ class Coupling:
     [0, 4, 13]
     """
 
-    def __init__(self, sizes: Sequence[int], tuples: ArrayLike) -> None:
+    def __init__(self, sizes: Sequence[int], tuples: ArrayLike, independent: Sequence[int] = ()) -> None:
         self.starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         self.tuples = np.ascontiguousarray(tuples, np.int64)
+        self.independent = frozenset(independent)
         if self.tuples.ndim != 2:
             raise ParameterError(f"Coupling: tuples should be [n, arity], not {list(self.tuples.shape)}")
         if self.tuples.size and not -1 <= self.tuples.min() <= self.tuples.max() < self.starts[-1]:
             raise ParameterError(f"Coupling: parts should be numbers from 0 to {self.starts[-1] - 1}, or -1")
-        owner = np.searchsorted(self.starts, self.tuples, side="right") - 1
-        for k in range(len(sizes)):
-            twice = np.flatnonzero(((owner == k) & (self.tuples >= 0)).sum(axis=1) > 1)
-            if len(twice):
-                raise ParameterError(f"Coupling: tuple {twice[0]} has two parts of component {k}; it may have one")
+        owner = np.where(self.tuples < 0, -1, np.searchsorted(self.starts, self.tuples, side="right") - 1)
+        for a, b in combinations(range(self.tuples.shape[1]), 2):
+            twice = (owner[:, a] == owner[:, b]) & (owner[:, a] >= 0)
+            free = np.isin(owner[:, a], list(self.independent)) & (self.tuples[:, a] != self.tuples[:, b])
+            if len(wrong := np.flatnonzero(twice & ~free)):
+                k = owner[wrong[0], a]
+                raise ParameterError(f"Coupling: tuple {wrong[0]} has two parts of component {k}; it may have one")
+        self.alone = (self.tuples >= 0).sum(axis=1) == 1
 
     def __len__(self) -> int:
         return len(self.tuples)
@@ -84,6 +93,25 @@ class Coupling:
         start, stop = int(self.starts[k]), int(self.starts[k + 1])
         out = np.zeros(stop - start)
         add_fields(self.tuples, weights, marginals, start, stop, out)
+        return out
+
+    @cached_property
+    def _members(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Which tuples each part is in: where they begin, and their numbers in ascending order."""
+        rows, columns = np.nonzero(self.tuples >= 0)
+        parts = self.tuples[rows, columns]
+        counts = np.bincount(parts, minlength=int(self.starts[-1]))
+        starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        return starts, rows[np.argsort(parts, kind="stable")].astype(np.int64)
+
+    def update_each(self, k: int, weights: Array, base: Array, moving: NDArray[np.bool_], marginals: Array) -> Array:
+        """New scores of the parts of component *k*, updated one after the other; their marginals are changed."""
+        from isogloss.learners._numba.meanfield import update_each
+
+        start, stop = int(self.starts[k]), int(self.starts[k + 1])
+        starts, members = self._members
+        out = np.array(base)
+        update_each(starts[start : stop + 1], members, self.tuples, weights, base, moving, start, marginals, out)
         return out
 
 
@@ -152,26 +180,89 @@ def mean_field(
     sizes = [len(one.scores.values) for one in components]
     if sizes != np.diff(coupling.starts).tolist():
         raise ParameterError(f"mean_field: components have {sizes} parts, and the coupling is of others")
+    for k in coupling.independent:
+        if not getattr(components[k], "independent", False):
+            raise ParameterError(f"mean_field: the parts of component {k}, {components[k]!r}, are not independent")
     worth = np.ascontiguousarray(weights, np.float64)
     if worth.shape != (len(coupling),) or not np.isfinite(worth).all():
         raise ParameterError(f"mean_field: weights should be {len(coupling)} finite numbers, one for each tuple")
-    factors = list(components)
-    marginals = np.concatenate([np.zeros(0), *(one.marginals().values for one in factors)])
-    own = [_own_bound(one, one) for one in components]
-    trace, converged = [sum(own) + float(worth @ coupling.products(marginals))], False
+    going = _Going.begin(components, coupling, worth)
     for _ in range(sweeps):
-        before = marginals.copy()
+        before = going.marginals.copy()
         for k in range(len(components)) if order is None else order:
-            base = components[k]
-            moved = base.scores.values + coupling.fields(k, worth, marginals)
-            factors[k] = base.with_scores(base.scores.like(kept(moved)))
-            marginals[coupling.starts[k] : coupling.starts[k + 1]] = factors[k].marginals().values
-            own[k] = _own_bound(base, factors[k])
-            trace.append(sum(own) + float(worth @ coupling.products(marginals)))
-        converged = bool(np.abs(marginals - before).max(initial=0.0) <= tolerance)
-        if converged:
+            going.update(k)
+        if going.settle(before, tolerance):
             break
-    return MeanField(factors, marginals, coupling.products(marginals), trace, converged)
+    return MeanField(
+        going.factors, going.marginals, coupling.products(going.marginals), going.trace, not going.moving.any()
+    )
+
+
+@dataclass(eq=False)
+class _Going:
+    """Mean field on its way. A sentence whose marginals have settled stays as it is, whatever the others do."""
+
+    components: Sequence[Batch[Any]]
+    coupling: Coupling
+    worth: Array
+    factors: list[Batch[Any]]
+    marginals: Array
+    own: list[float]
+    trace: list[float]
+    moving: NDArray[np.bool_]
+    """bool[n_sentences]"""
+    rows: list[NDArray[np.int64]]
+    """The sentence of each part of each component."""
+
+    @classmethod
+    def begin(cls, components: Sequence[Batch[Any]], coupling: Coupling, worth: Array) -> _Going:
+        """The distributions without coupling: own scores, and tuples of one part."""
+        alone = np.where(coupling.alone, worth, 0.0)
+        nothing = np.zeros(int(coupling.starts[-1]))
+        factors: list[Batch[Any]] = []
+        for k, one in enumerate(components):
+            moved = one.scores.values + coupling.fields(k, alone, nothing)
+            factors.append(one.with_scores(one.scores.like(kept(moved))) if coupling.alone.any() else one)
+        counts = [np.diff(one.scores.offsets) for one in components]
+        rows = [np.repeat(np.arange(len(one)), n) for one, n in zip(components, counts, strict=True)]
+        made = cls(
+            components, coupling, worth, factors,
+            np.concatenate([np.zeros(0), *(one.marginals().values for one in factors)]),
+            [_own_bound(base, one) for base, one in zip(components, factors, strict=True)], [],
+            np.ones(max((len(one) for one in components), default=0), np.bool_), rows,
+        )  # fmt: skip
+        made._trace()
+        return made
+
+    def _trace(self) -> None:
+        self.trace.append(sum(self.own) + float(self.worth @ self.coupling.products(self.marginals)))
+
+    def update(self, k: int) -> None:
+        """Find the best factor of component *k* while the others stay."""
+        base, coupling = self.components[k], self.coupling
+        own = slice(coupling.starts[k], coupling.starts[k + 1])
+        moving, values = self.moving[self.rows[k]], base.scores.values
+        if k in coupling.independent:
+            free = moving & (values > -np.inf) & ~base.required  # type: ignore[attr-defined]
+            new = coupling.update_each(k, self.worth, values, free, self.marginals)
+            moved = np.where(free, new, self.factors[k].scores.values)
+        else:
+            new = values + coupling.fields(k, self.worth, self.marginals)
+            moved = np.where(moving, new, self.factors[k].scores.values)
+        self.factors[k] = base.with_scores(base.scores.like(kept(moved)))
+        self.marginals[own] = self.factors[k].marginals().values
+        self.own[k] = _own_bound(base, self.factors[k])
+        self._trace()
+
+    def settle(self, before: Array, tolerance: float) -> bool:
+        """Leave the sentences alone in which no marginal has changed by more than the tolerance; True if all are."""
+        change = np.abs(self.marginals - before)
+        still = np.zeros_like(self.moving)
+        for k, rows in enumerate(self.rows):
+            far = change[self.coupling.starts[k] : self.coupling.starts[k + 1]] > tolerance
+            still[rows[far]] = True
+        self.moving &= still
+        return not self.moving.any()
 
 
 def _own_bound(base: Batch[Any], factor: Batch[Any]) -> float:

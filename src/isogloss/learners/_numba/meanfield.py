@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["add_fields", "products"]
+__all__ = ["add_fields", "products", "update_each"]
 
 
 @njit(cache=True, nogil=True)
@@ -40,3 +40,40 @@ def add_fields(
                 value *= marginals[part]
         if own >= 0:
             out[own - start] += value
+
+
+@njit(cache=True, nogil=True)
+def update_each(
+    starts: NDArray[np.int64],
+    members: NDArray[np.int64],
+    tuples: NDArray[np.int64],
+    weights: NDArray[np.float64],
+    scores: NDArray[np.float64],
+    moving: NDArray[np.bool_],
+    first: int,
+    marginals: NDArray[np.float64],
+    out: NDArray[np.float64],
+) -> None:
+    """Update parts that know nothing of each other, one by one, each by the marginals that the ones before it got.
+
+    The tuples of part first + p are ``members[starts[p]:starts[p + 1]]``. Parts that are not `moving` stay. `out` gets
+    the scores of those that move: their own, and what their tuples are worth.
+    """
+    for p in range(len(scores)):
+        if not moving[p]:
+            continue
+        value = scores[p]
+        for k in range(starts[p], starts[p + 1]):
+            t = members[k]
+            worth = weights[t]
+            for a in range(tuples.shape[1]):
+                part = tuples[t, a]
+                if part >= 0 and part != first + p:
+                    worth *= marginals[part]
+            value += worth
+        out[p] = value
+        if value >= 0:
+            marginals[first + p] = 1.0 / (1.0 + np.exp(-value))
+        else:
+            odds = np.exp(value)
+            marginals[first + p] = odds / (1.0 + odds)
