@@ -59,6 +59,7 @@ KINDS = {
     "parse.induced": "isogloss.tasks.parse:GrammarInducer",
     "parse.joint": "isogloss.tasks.parse:JointMorphologyParser",
     "parse.transferred": "isogloss.tasks.transfer:TransferredParser",
+    "joint.pairs": "isogloss.tasks.joint:JointParserAligner",
     "parse.restyled": "isogloss.tasks.parse:StyleAdapter",
     "rank.pairs": "isogloss.tasks.documents.ranking:BilingualRanker",
     "tag.crf": "isogloss.tasks.tag:CrfTagger",
