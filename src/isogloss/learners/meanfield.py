@@ -27,10 +27,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from isogloss.data.rows import gathered
 from isogloss.errors import ParameterError
 from isogloss.features.sparse import Sparse
 from isogloss.learners.optimisers import Items, WholeObjective
-from isogloss.structures.base import expected, kept
+from isogloss.structures.base import kept
 from isogloss.structures.batch import Batch
 
 __all__ = ["CoupledLikelihood", "Coupling", "MeanField", "mean_field"]
@@ -194,7 +195,7 @@ def mean_field(
         if going.settle(before, tolerance):
             break
     return MeanField(
-        going.factors, going.marginals, coupling.products(going.marginals), going.trace, not going.moving.any()
+        going.factors(), going.marginals, coupling.products(going.marginals), going.trace, not going.moving.any()
     )
 
 
@@ -205,54 +206,74 @@ class _Going:
     components: Sequence[Batch[Any]]
     coupling: Coupling
     worth: Array
-    factors: list[Batch[Any]]
+    scores: list[Array]
+    """Of the factors."""
+    logs: list[Array]
+    """log Z of each sentence, by the factors."""
     marginals: Array
-    own: list[float]
     trace: list[float]
     moving: NDArray[np.bool_]
     """bool[n_sentences]"""
     rows: list[NDArray[np.int64]]
     """The sentence of each part of each component."""
+    certain: list[bool]
+    """Whether there is nothing to find out in a component, since one structure alone is allowed."""
 
     @classmethod
     def begin(cls, components: Sequence[Batch[Any]], coupling: Coupling, worth: Array) -> _Going:
         """The distributions without coupling: own scores, and tuples of one part."""
         alone = np.where(coupling.alone, worth, 0.0)
         nothing = np.zeros(int(coupling.starts[-1]))
-        factors: list[Batch[Any]] = []
-        for k, one in enumerate(components):
-            moved = one.scores.values + coupling.fields(k, alone, nothing)
-            factors.append(one.with_scores(one.scores.like(kept(moved))) if coupling.alone.any() else one)
+        scores = [one.scores.values + coupling.fields(k, alone, nothing) for k, one in enumerate(components)]
+        factors = [one.with_scores(one.scores.like(kept(new))) for one, new in zip(components, scores, strict=True)]
         counts = [np.diff(one.scores.offsets) for one in components]
-        rows = [np.repeat(np.arange(len(one)), n) for one, n in zip(components, counts, strict=True)]
+        each = [one.marginals().values for one in factors]
         made = cls(
-            components, coupling, worth, factors,
-            np.concatenate([np.zeros(0), *(one.marginals().values for one in factors)]),
-            [_own_bound(base, one) for base, one in zip(components, factors, strict=True)], [],
-            np.ones(max((len(one) for one in components), default=0), np.bool_), rows,
+            components, coupling, worth, scores, [np.array(one.log_partition()) for one in factors],
+            np.concatenate([np.zeros(0), *each]), [],
+            np.ones(max((len(one) for one in components), default=0), np.bool_),
+            [np.repeat(np.arange(len(one)), n) for one, n in zip(components, counts, strict=True)],
+            [bool(np.isin(own, (0.0, 1.0)).all()) for own in each],
         )  # fmt: skip
         made._trace()
         return made
 
+    def factors(self) -> list[Batch[Any]]:
+        """The distributions as they are."""
+        pairs = zip(self.components, self.scores, strict=True)
+        return [one.with_scores(one.scores.like(kept(values.copy()))) for one, values in pairs]
+
     def _trace(self) -> None:
-        self.trace.append(sum(self.own) + float(self.worth @ self.coupling.products(self.marginals)))
+        """B(Q): tuples in expectation and, of each component, log Z less what coupling has added to its score."""
+        total = float(self.worth @ self.coupling.products(self.marginals))
+        for k, one in enumerate(self.components):
+            own = self.marginals[self.coupling.starts[k] : self.coupling.starts[k + 1]]
+            used = own > 0
+            total += float(self.logs[k].sum()) - float(own[used] @ (self.scores[k][used] - one.scores.values[used]))
+        self.trace.append(total)
 
     def update(self, k: int) -> None:
         """Find the best factor of component *k* while the others stay."""
-        base, coupling = self.components[k], self.coupling
-        own = slice(coupling.starts[k], coupling.starts[k + 1])
-        moving, values = self.moving[self.rows[k]], base.scores.values
-        if k in coupling.independent:
+        base, coupling, values = self.components[k], self.coupling, self.components[k].scores.values
+        moving = self.moving[self.rows[k]]
+        if not self.certain[k] and k in coupling.independent:
             free = moving & (values > -np.inf) & ~base.required  # type: ignore[attr-defined]
             new = coupling.update_each(k, self.worth, values, free, self.marginals)
-            moved = np.where(free, new, self.factors[k].scores.values)
-        else:
+            self._solve(k, np.arange(len(base)), np.where(free, new, self.scores[k]))
+        elif not self.certain[k] and moving.any():
             new = values + coupling.fields(k, self.worth, self.marginals)
-            moved = np.where(moving, new, self.factors[k].scores.values)
-        self.factors[k] = base.with_scores(base.scores.like(kept(moved)))
-        self.marginals[own] = self.factors[k].marginals().values
-        self.own[k] = _own_bound(base, self.factors[k])
+            self._solve(k, np.flatnonzero(self.moving), np.where(moving, new, self.scores[k]))
         self._trace()
+
+    def _solve(self, k: int, items: NDArray[np.int64], scores: Array) -> None:
+        """log Z and marginals of some sentences under new scores."""
+        base = self.components[k]
+        self.scores[k] = scores
+        some = base if len(items) == len(base) else base.take(items)
+        _, places = gathered(base.scores.offsets, items)
+        factor = some.with_scores(some.scores.like(kept(scores[places])))
+        self.logs[k][items] = factor.log_partition()
+        self.marginals[self.coupling.starts[k] + places] = factor.marginals().values
 
     def settle(self, before: Array, tolerance: float) -> bool:
         """Leave the sentences alone in which no marginal has changed by more than the tolerance; True if all are."""
@@ -263,17 +284,6 @@ class _Going:
             still[rows[far]] = True
         self.moving &= still
         return not self.moving.any()
-
-
-def _own_bound(base: Batch[Any], factor: Batch[Any]) -> float:
-    """E_q[own score] + H(q) of all sentences: log Z of q less what coupling has added to its score."""
-    total = float(factor.log_partition().sum())
-    if factor is base:
-        return total
-    marginals = factor.marginals().values
-    allowed = base.scores.values > -np.inf
-    added = factor.scores.values[allowed] - base.scores.values[allowed]
-    return total - expected(marginals[allowed], added)
 
 
 class CoupledLikelihood(WholeObjective):
