@@ -1,4 +1,4 @@
-"""`TreePairs`: sentences in two languages, each with words and perhaps a tree, and perhaps links between their words."""
+"""`TreePairs`: sentences in two languages, with trees and with links between their words, as far as they are known."""
 
 from __future__ import annotations
 

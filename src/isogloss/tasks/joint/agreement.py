@@ -44,7 +44,8 @@ from isogloss.tasks.joint.opinions import Opinions
 __all__ = ["CONFIGURATIONS", "Agreement", "templates_of"]
 
 CONFIGURATIONS = (
-    "source", "target", "odds", "link", "mono", "swap", "root", "sdouble", "tdouble", "sgrand", "ssib", "tgrand", "tsib",
+    "source", "target", "odds", "link", "mono", "swap", "root", "sdouble", "tdouble", "sgrand", "ssib", "tgrand",
+    "tsib",
 )  # fmt: skip
 """The first four are of single parts: a head of either side by its log posterior, a word link by its log odds, and a
 word link as such."""

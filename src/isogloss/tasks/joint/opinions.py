@@ -123,7 +123,7 @@ def known_links(component: Batch[Any], links: Links, unlinked: str) -> Batch[Any
         maybe = np.zeros(shape, np.bool_)
         if possible is not None:
             maybe[i[possible], j[possible]] = True
-        touched = cells.any(axis=1)[:, None] | cells.any(axis=0)[None, :]
+        touched = np.asarray(cells.any(axis=1))[:, None] | np.asarray(cells.any(axis=0))[None, :]
         if unlinked == "absent":
             touched = np.ones(shape, np.bool_)
         place = slice(component.scores.offsets[s], component.scores.offsets[s + 1])
@@ -133,4 +133,5 @@ def known_links(component: Batch[Any], links: Links, unlinked: str) -> Batch[Any
         allowed = component.scores.values > -np.inf
         return component.holding(required & allowed, forbidden)
     counts = component.scores.like(required.astype(np.float64) - forbidden)
+    assert isinstance(component, Itgs)
     return Itgs([component[s].restricted(counts[s]) for s in range(len(component))])

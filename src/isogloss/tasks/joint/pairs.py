@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isogloss import store
+from isogloss.data.joining import join_treebanks
 from isogloss.data.links import Links
 from isogloss.data.tree_pairs import TreePairs, as_tree_pairs
 from isogloss.data.treebank import Treebank
@@ -20,7 +21,7 @@ from isogloss.layout import Layout, Numbers, check, texts
 from isogloss.learners.meanfield import CoupledLikelihood, MeanField, mean_field
 from isogloss.learners.optimisers import Lbfgs
 from isogloss.learners.runner import run
-from isogloss.metrics.alignment import AlignmentScore, score_links
+from isogloss.metrics.pairs import PairScore, score_pairs
 from isogloss.metrics.parsing import ParseScore, score_trees
 from isogloss.progress import Progress, QuietProgress
 from isogloss.structures.base import kept
@@ -32,11 +33,12 @@ from isogloss.tasks.joint.options import JointPairOptions
 from isogloss.tasks.parse import DependencyParser
 from isogloss.tasks.transfer.stages import Stages
 
-__all__ = ["Found", "JointParserAligner", "PairScore"]
+__all__ = ["Found", "JointParserAligner"]
 
 ALIGNERS = (HMMAligner, Model1Aligner, Model2Aligner)
 PIECE = 200
 """Pairs that are worked on together when a text is parsed."""
+TREES = ("head", "deprel")
 TOLERANCE = 1e-4
 """The relative gain of the objective below which learning ends."""
 _LAYOUT: Layout = {"keys": KEYS, "weights": Numbers("float64", "features")}
@@ -55,16 +57,8 @@ class Fitted(NamedTuple):
 
     models: Models
     tags: tuple[str, ...]
-    index: Index
+    keys: Index
     weights: NDArray[np.float64]
-
-
-class PairScore(NamedTuple):
-    """Scores of both sides and, where gold has links, of links."""
-
-    source: ParseScore
-    target: ParseScore
-    links: AlignmentScore | None
 
 
 class Found(NamedTuple):
@@ -84,9 +78,9 @@ class JointParserAligner(JointPairOptions):
         + \sum_c w_c\, n_c(a, t, t')\Big]
 
     The first three terms are separate models: a parser of each side and an aligner, as far as links of trees and words
-    tell. The last one counts configurations of links of both trees whose words are linked, and has learnt weights. It is
-    approximated by structured mean field [1]_ with the configurations of quasi-synchronous grammars [2]_; with weights 0
-    the separate models are left.
+    tell. The last one counts configurations of links of both trees whose words are linked, and has learnt weights; with
+    weights 0 the separate models are left. The distribution is approximated by structured mean field [1]_, with the
+    configurations of quasi-synchronous grammars [2]_.
 
     Parameters
     ----------
@@ -220,24 +214,18 @@ class JointParserAligner(JointPairOptions):
         made = DependencyParser(
             order=self.order, iterations=self.passes, tags=self.tags, seed=self.seed, threads=self.threads
         )
-        found: list[Any] = []
-        for side, parser, trees in (
-            ("source", given.source, pairs.source),
-            ("target", given.target, pairs.target),
-        ):
-            stage = f"{side}-{name}"
-            fresh = DependencyParser(**made.get_params())
-            found.append(
-                parser
-                or stages.model(
-                    stage, lambda fresh=fresh, trees=trees, stage=stage: fresh.fit(trees, None, progress, **stages.keeping(stage))
-                )
-            )
+
+        def learnt(side: str, trees: Treebank) -> DependencyParser:
+            fresh, stage = DependencyParser(**made.get_params()), f"{side}-{name}"
+            return stages.model(stage, lambda: fresh.fit(trees, None, progress, **stages.keeping(stage)))
+
         aligner = given.aligner
         if aligner is None:
             fresh = HMMAligner(threads=self.threads)
             aligner = stages.model(f"aligner-{name}", lambda: fresh.fit(pairs.bitext(), progress=progress))
-        return Models(found[0], found[1], aligner)
+        return Models(
+            given.source or learnt("source", pairs.source), given.target or learnt("target", pairs.target), aligner
+        )
 
     def _cross_fitted(self, pairs: TreePairs, given: Models, stages: Stages, progress: Progress) -> Opinions:
         """What models think of the pairs that have not learnt from them."""
@@ -296,17 +284,17 @@ class JointParserAligner(JointPairOptions):
         return TreePairs(*trees, models.aligner.predict(pairs.bitext()))
 
     def score(self, pairs: TreePairs) -> ParseScore:
-        """UAS, LAS and the rest of both sides together, against the trees of the pairs."""
-        return self.scores(pairs).target
-
-    def scores(self, pairs: TreePairs) -> PairScore:
-        """Scores of both sides and, where the pairs have links, of links."""
+        """UAS, LAS and the rest of `isogloss.metrics.score_trees`, of both sides together; see `scores` for each."""
         gold = as_tree_pairs(pairs)
         found = self.predict(gold)
-        links = None
-        if gold.links is not None and found.links is not None:
-            links = score_links(found.links, gold.links)
-        return PairScore(score_trees(found.source, gold.source), score_trees(found.target, gold.target), links)
+        return score_trees(
+            join_treebanks([found.source, found.target]), join_treebanks([gold.source, gold.target]), columns=TREES
+        )
+
+    def scores(self, pairs: TreePairs, *, content: bool = False) -> PairScore:
+        """Scores of each side and, where the pairs have links, of links; see `isogloss.metrics.pairs.score_pairs`."""
+        gold = as_tree_pairs(pairs)
+        return score_pairs(self.predict(gold), gold, content=content)
 
     def _found(self, pairs: TreePairs) -> Iterator[MeanField]:
         """Mean field over all pairs, some at a time."""
@@ -316,7 +304,7 @@ class JointParserAligner(JointPairOptions):
             opinions = Opinions.of(some, *learnt.models)
             components = self._components(opinions, learnt.models)
             agreement = Agreement(components, opinions, _numbers(learnt.tags), self.coupling)
-            worth = agreement.features(templates, learnt.index).scores(learnt.weights)
+            worth = agreement.features(templates, learnt.keys).scores(learnt.weights)
             yield mean_field(components, agreement.coupling, worth, sweeps=self.sweeps, tolerance=self.tolerance)
 
     def _chosen(self, posteriors: list[NDArray[np.float32]], pairs: TreePairs) -> Links:
@@ -338,6 +326,11 @@ class JointParserAligner(JointPairOptions):
         return fitted
 
     @property
+    def models_(self) -> Models:
+        """The separate models: the parsers of both sides and the aligner."""
+        return self._learnt.models
+
+    @property
     def n_features_(self) -> int:
         """How many weights there are."""
         return len(self._learnt.weights)
@@ -346,7 +339,7 @@ class JointParserAligner(JointPairOptions):
 
     def _to_saved(self) -> store.Saved:
         learnt = self._learnt
-        arrays: dict[str, NDArray[Any]] = {"keys": learnt.index.keys, "weights": learnt.weights}
+        arrays: dict[str, NDArray[Any]] = {"keys": learnt.keys.keys, "weights": learnt.weights}
         meta: dict[str, Any] = {"tags": list(learnt.tags), "trace": self.trace_.tolist(), "models": {}}
         for name, model in learnt.models._asdict().items():
             own, about = store.hold(name, model)
@@ -361,7 +354,9 @@ class JointParserAligner(JointPairOptions):
             arrays = check(saved.arrays, _LAYOUT, "the weights of the saved joint model")
             held = {
                 name: store.held(name, saved.arrays, meta["models"][name], *classes)
-                for name, classes in (("source", (DependencyParser,)), ("target", (DependencyParser,)), ("aligner", ALIGNERS))
+                for name, classes in zip(
+                    Models._fields, ((DependencyParser,), (DependencyParser,), ALIGNERS), strict=True
+                )
             }
             made._fitted = Fitted(
                 Models(**held), tuple(texts(meta["tags"], "tags")), Index(arrays["keys"]), arrays["weights"]
