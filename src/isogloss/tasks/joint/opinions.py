@@ -22,6 +22,8 @@ __all__ = ["Opinions", "fold_rows", "known_links", "link_component", "oracle", "
 FAINT_HEAD = 1e-6
 FAINT_LINK = 1e-4
 """Posteriors are taken to be at least this far from 0, and links from 1: nothing is quite certain."""
+CONFIDENT, BROKEN = 0.5, 2
+"""Cells of a transduction grammar may break so many links that are as probable as that (Burkett et al., section 7)."""
 FEW = 1e-3
 """How much the posterior of a head counts beside a right head, where an oracle tree has a choice."""
 
@@ -103,8 +105,8 @@ def link_component(posteriors: Stack, linking: str, prune: float) -> Batch[Any]:
     scores = posteriors.like(kept(odds))
     if linking == "any":
         return Subsets(scores)
-    pruned = [Itg(one).prune(p, p) for one, p in zip(scores, posteriors, strict=True)]
-    return Itgs(pruned)
+    cut = {"confident": CONFIDENT, "cell_limit": BROKEN}
+    return Itgs([Itg(one).prune(p, p, **cut) for one, p in zip(scores, posteriors, strict=True)])
 
 
 def known_links(component: Batch[Any], links: Links, unlinked: str) -> Batch[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from os import PathLike
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -186,7 +186,12 @@ class JointParserAligner(JointPairOptions):
 
     def _learn(self, pairs: TreePairs, given: Models, stages: Stages, progress: Progress) -> None:
         models = self._models(pairs, given, "whole", stages, progress)
-        opinions = self._cross_fitted(pairs, given, stages, progress)
+        self._agree(pairs, models, self._cross_fitted(pairs, given, stages, progress), stages, progress)
+
+    def _agree(
+        self, pairs: TreePairs, models: Models, opinions: Opinions, stages: Stages, progress: Progress
+    ) -> None:  # fmt: skip
+        """Learn the weights of agreement, from what other models think of the pairs."""
         tags = tuple(sorted({*opinions.source_tags, *opinions.target_tags}))
         components = self._components(opinions, models)
         agreement = Agreement(components, opinions, _numbers(tags), self.coupling)
@@ -252,11 +257,15 @@ class JointParserAligner(JointPairOptions):
 
         Trees are those with the most right heads in expectation, relations are chosen by the parsers given the trees.
         """
-        pairs, learnt = as_tree_pairs(pairs), self._learnt
+        pairs = as_tree_pairs(pairs)
+        return self._decoded(pairs, self._opinions(pairs))
+
+    def _decoded(self, pairs: TreePairs, judged: Iterable[Opinions]) -> TreePairs:
+        learnt = self._learnt
         links: list[NDArray[np.float32]] = []
         heads: tuple[list[Any], list[Any]] = ([], [])
         with using_threads(self.threads):
-            for found in self._found(pairs):
+            for found in self._found(judged):
                 for side, component in enumerate(found.components[1:]):
                     expected = component.scores.like(kept(_expected(component)))
                     heads[side].extend(component.with_scores(expected).argmax())
@@ -271,7 +280,7 @@ class JointParserAligner(JointPairOptions):
         trees: tuple[list[Any], list[Any]] = ([], [])
         links: list[NDArray[np.float32]] = []
         with using_threads(self.threads):
-            for found in self._found(pairs):
+            for found in self._found(self._opinions(pairs)):
                 for side, component in enumerate(found.components[1:]):
                     trees[side].extend(component.marginals())
                 links += _link_posteriors(found.components[0])
@@ -296,12 +305,16 @@ class JointParserAligner(JointPairOptions):
         gold = as_tree_pairs(pairs)
         return score_pairs(self.predict(gold), gold, content=content)
 
-    def _found(self, pairs: TreePairs) -> Iterator[MeanField]:
-        """Mean field over all pairs, some at a time."""
-        learnt, templates = self._learnt, templates_of(self.grain)
+    def _opinions(self, pairs: TreePairs) -> Iterator[Opinions]:
+        """What the separate models think of pairs, some at a time."""
         for start in range(0, len(pairs), PIECE):
             some = pairs.take(np.arange(start, min(start + PIECE, len(pairs))))
-            opinions = Opinions.of(some, *learnt.models)
+            yield Opinions.of(some, *self._learnt.models)
+
+    def _found(self, judged: Iterable[Opinions]) -> Iterator[MeanField]:
+        """Mean field over pairs, some at a time."""
+        learnt, templates = self._learnt, templates_of(self.grain)
+        for opinions in judged:
             components = self._components(opinions, learnt.models)
             agreement = Agreement(components, opinions, _numbers(learnt.tags), self.coupling)
             worth = agreement.features(templates, learnt.keys).scores(learnt.weights)
