@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from isogloss.errors import ParameterError
 from isogloss.features.sparse import Sparse
-from isogloss.learners.meanfield import CoupledLikelihood, Coupling, mean_field
+from isogloss.learners.meanfield import CoupledLikelihood, Coupling, FieldLikelihood, mean_field
 from isogloss.learners.optimisers import Lbfgs
 from isogloss.learners.runner import run
 from isogloss.structures import Itg, ProjectiveTree, SpanningTree, Subset
@@ -179,17 +179,21 @@ def test_a_larger_weight_makes_a_tuple_more_probable() -> None:
     assert (np.diff(chances) > 0).all()
 
 
-def objective(kind: str, seed: int = 4) -> CoupledLikelihood:
+def objective(kind: str, fields: bool = False, seed: int = 4) -> CoupledLikelihood | FieldLikelihood:
     components, coupling, _ = made(seed, kind=kind)
     features = Sparse.of([[t % 3, 3 + t % 2] for t in range(len(coupling))], 5)
     rng = np.random.default_rng(7)
     known = [components[0], *(one.clamp(one.sample(rng)) for one in components[1:])]
+    if fields:
+        known[0] = components[0].clamp(components[0].sample(rng))
+        return FieldLikelihood(components, known, coupling, features)
     return CoupledLikelihood(components, known, coupling, features, sweeps=500, tolerance=1e-12)
 
 
+@pytest.mark.parametrize("fields", [False, True])
 @pytest.mark.parametrize("kind", ["subset", "itg"])
-def test_the_gradient_agrees_with_finite_differences(kind: str) -> None:
-    told, weights, step = objective(kind), np.array([0.3, -0.2, 0.4, 0.1, -0.5]), 1e-5
+def test_the_gradient_agrees_with_finite_differences(kind: str, fields: bool) -> None:
+    told, weights, step = objective(kind, fields), np.array([0.3, -0.2, 0.4, 0.1, -0.5]), 1e-5
     slope = np.zeros(5)
     told.add_gradient(weights, slope)
     for k, one in enumerate(np.eye(5)):
@@ -202,6 +206,18 @@ def test_an_optimiser_raises_it() -> None:
     learner = Lbfgs(told, l2=0.1)
     start = learner.init()
     assert run(learner, start, iterations=10).state.value > start.value
+
+
+def test_fields_are_what_the_first_update_of_a_component_sees() -> None:
+    told, weights = objective("itg", True), np.array([0.3, -0.2, 0.4, 0.1, -0.5])
+    worth = told.features.scores(weights)
+    value = 0.0
+    for k, (free, known) in enumerate(zip(told.components, told.known, strict=True)):
+        start = np.concatenate([one.marginals().values for one in told.components])
+        fields = told.coupling.fields(k, worth, start)
+        moved = free.with_scores(free.scores.like(free.scores.values + fields))
+        value += float(moved.log_prob(known.argmax()).sum())
+    assert told.add_gradient(weights, np.zeros(5)) == pytest.approx(value)
 
 
 def test_what_makes_no_sense_is_refused() -> None:

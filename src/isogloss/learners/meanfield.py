@@ -34,7 +34,7 @@ from isogloss.learners.optimisers import Items, WholeObjective
 from isogloss.structures.base import kept
 from isogloss.structures.batch import Batch
 
-__all__ = ["CoupledLikelihood", "Coupling", "MeanField", "mean_field"]
+__all__ = ["CoupledLikelihood", "Coupling", "FieldLikelihood", "MeanField", "mean_field"]
 
 Array = NDArray[np.float64]
 
@@ -331,3 +331,54 @@ class CoupledLikelihood(WholeObjective):
         )
         self.features.add_totals(known.products - free.products, out)
         return known.bound - free.bound
+
+
+class FieldLikelihood(WholeObjective):
+    r"""How probable each known component is, given what the others are believed to be without coupling.
+
+    .. math:: \sum_k \log q_k(y_k), \qquad q_k(y) \propto \exp\Big[s_k(y) + \sum_t w_t\, [t \cap y \ne \emptyset]
+        \prod_{p \in t \setminus y} \mu^0_p\Big]
+
+    This is what the first update of mean field makes of each component. It has one optimum, nothing in it is
+    approximated, and weights learn to trust others as far as these can be trusted before they are known; the bound of
+    `CoupledLikelihood` is lower the stronger the coupling, so that strong coupling looks better there than it is.
+
+    Parameters
+    ----------
+    components, known, coupling, features
+        See `CoupledLikelihood`. A component of which nothing is known adds nothing.
+    """
+
+    def __init__(
+        self, components: Sequence[Batch[Any]], known: Sequence[Batch[Any]], coupling: Coupling, features: Sparse
+    ) -> None:
+        from isogloss.learners._numba.meanfield import others
+
+        if features.n_rows != len(coupling):
+            raise ParameterError(f"FieldLikelihood: {features.n_rows} rows of features for {len(coupling)} tuples")
+        self.components, self.known, self.coupling, self.features = components, known, coupling, features
+        self.shares = np.empty(coupling.tuples.shape)
+        start = np.concatenate([np.zeros(0), *(one.marginals().values for one in components)])
+        others(coupling.tuples, start, self.shares)
+
+    @property
+    def n_weights(self) -> int:
+        return self.features.n_features
+
+    def add_gradient(self, weights: Array, out: Array, items: Items | None = None, /) -> float:
+        """The objective; its gradient is added to `out`."""
+        from isogloss.learners._numba.meanfield import add_all_fields
+
+        fields = np.zeros(int(self.coupling.starts[-1]))
+        add_all_fields(self.coupling.tuples, self.features.scores(weights), self.shares, fields)
+        value, slope = 0.0, np.zeros(len(fields) + 1)  # the last one is for places that are not used
+        for k, (free, known) in enumerate(zip(self.components, self.known, strict=True)):
+            if known is free:
+                continue
+            own = slice(self.coupling.starts[k], self.coupling.starts[k + 1])
+            for one, sign in ((known, 1.0), (free, -1.0)):
+                moved = one.with_scores(one.scores.like(kept(one.scores.values + fields[own])))
+                value += sign * float(moved.log_partition().sum())
+                slope[own] += sign * moved.marginals().values
+        self.features.add_totals((slope[self.coupling.tuples] * self.shares).sum(axis=1), out)
+        return value

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-__all__ = ["add_fields", "products", "update_each"]
+__all__ = ["add_all_fields", "add_fields", "others", "products", "update_each"]
 
 
 @njit(cache=True, nogil=True)
@@ -77,3 +77,26 @@ def update_each(
         else:
             odds = np.exp(value)
             marginals[first + p] = odds / (1.0 + odds)
+
+
+@njit(cache=True, nogil=True)
+def others(tuples: NDArray[np.int64], marginals: NDArray[np.float64], out: NDArray[np.float64]) -> None:
+    """For each place of each tuple, the product of the marginals of its other parts; 0 for places that are not used."""
+    for t in range(len(tuples)):
+        for a in range(tuples.shape[1]):
+            value = 1.0 if tuples[t, a] >= 0 else 0.0
+            for b in range(tuples.shape[1]):
+                if b != a and tuples[t, b] >= 0:
+                    value *= marginals[tuples[t, b]]
+            out[t, a] = value
+
+
+@njit(cache=True, nogil=True)
+def add_all_fields(
+    tuples: NDArray[np.int64], weights: NDArray[np.float64], shares: NDArray[np.float64], out: NDArray[np.float64]
+) -> None:
+    """Add to each part what its tuples are worth, where `shares` has what `others` found."""
+    for t in range(len(tuples)):
+        for a in range(tuples.shape[1]):
+            if tuples[t, a] >= 0:
+                out[tuples[t, a]] += weights[t] * shares[t, a]
