@@ -7,12 +7,12 @@ python -m benchmarks.quality.joint_bilingual --dev           score on the dev fi
 python -m benchmarks.quality.joint_bilingual --clock         run only: how long a pair and a pass of training take
 python -m benchmarks.quality.joint_bilingual --table         run nothing: write the tables of docs/joint.md
 
-French learns from the 803 pairs of ParTUT without links, and is scored on PUD; the English parser learns from all English
-trees of ParTUT but those of the pairs that it judges. Russian and Arabic learn from two thirds of PUD with its links and
-are scored on the rest, in turn; their English parser is learnt from the English Web Treebank. Aligners learn from the
-words of all pairs, and French from 20,000 pairs of Europarl as well: links are never seen by them. Links of PUD are of
-content words alone: those that are found between two words that gold has none of do not count. `equal` is the recall at
-the precision that the separate aligner has.
+French learns from the 803 pairs of ParTUT without links, and is scored on PUD; the English parser learns from all
+English trees of ParTUT but those of the pairs that it judges. Russian and Arabic learn from two thirds of PUD with its
+links and are scored on the rest, in turn; their English parser is learnt from the English Web Treebank. Aligners learn
+from the words of all pairs, and French from 20,000 pairs of Europarl as well: links are never seen by them. Links of PUD
+are of content words alone: those that are found between two words that gold has none of do not count. `equal` is the
+recall at the precision that the separate aligner has.
 """
 
 from __future__ import annotations
@@ -56,6 +56,7 @@ SYSTEMS: dict[str, dict[str, Any]] = {
     "coarse": {"grain": "coarse"},
     "mono": {"coupling": "mono"},
     "joint": {},
+    "bound": {"objective": "bound", "iterations": 10},
     "itg-weighted": {"coupling": "none", "grain": "coarse", "linking": "itg"},
     "itg": {"linking": "itg"},
 }
@@ -182,6 +183,8 @@ def run(language: str, dev: bool) -> tuple[dict[str, Answers], dict[str, float]]
     seconds = dict.fromkeys(answers, 0.0)
     for one in rounds(language, dev):
         for name, options in SYSTEMS.items():
+            if options.get("linking") == "itg" and language == "fr":
+                continue  # ParTUT has sentences of 250 words
             began = time.perf_counter()
             joint = JointParserAligner(**options)
             joint._agree(one.train, one.models, one.judged, Stages(None, False, {}), QuietProgress())
@@ -224,15 +227,15 @@ def at_precision(posteriors: list[Any], gold: Links, wanted: float) -> Links:
 def measure(language: str, part: str) -> None:
     answers, seconds = run(language, part == "dev")
     gold = whole(answers["separate"].gold)
-    found = {name: whole(own.found) for name, own in answers.items()}
+    found = {name: whole(own.found) for name, own in answers.items() if own.found}
     kept: dict[str, Links] = {}
     fresh = []
     for name, own in found.items():
         scores = score_pairs(own, gold, content=True, bootstrap=0)
         row: dict[str, Any] = {
             "date": rows.today(), "machine": rows.machine(), "version": __version__, "commit": rows.commit(),
-            "command": f"python -m benchmarks.quality.joint_bilingual --only {language}", "data": language, "part": part,
-            "system": name, "pairs": len(gold), "source_uas": scores.source.uas, "source_las": scores.source.las,
+            "command": f"python -m benchmarks.quality.joint_bilingual --only {language}", "data": language,
+            "part": part, "system": name, "pairs": len(gold), "source_uas": scores.source.uas, "source_las": scores.source.las,
             "source_brackets": scores.source_brackets, "target_uas": scores.target.uas,
             "target_las": scores.target.las, "target_brackets": scores.target_brackets, "seconds": seconds[name],
         }  # fmt: skip

@@ -47,8 +47,8 @@ TargetTrees = Annotated[
 
 @with_options(
     JointPairOptions,
-    "linking", "coupling", "grain", "unlinked", "order", "tags", "passes", "folds", "prune_heads", "prune_links",
-    "min_count", "l2", "iterations", "sweeps", "tolerance", "threshold", "seed",
+    "linking", "coupling", "grain", "unlinked", "objective", "order", "tags", "passes", "folds",
+    "prune_heads", "prune_links", "min_count", "l2", "iterations", "sweeps", "tolerance", "threshold", "seed",
     panel=LEARNING,
 )  # fmt: skip
 def train(

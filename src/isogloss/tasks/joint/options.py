@@ -42,6 +42,11 @@ class JointPairOptions(Estimator):
         help="What the links between two words mean in training of which neither is linked: not annotated (open), or "
         "annotated as not there (absent).",
     )  # fmt: skip
+    objective: str = option(
+        default="fields", choices=("fields", "bound"),
+        help="What weights raise: how probable each tree is, given what the separate models think of the rest "
+        "(fields), or the bound of mean field on the probability of all together (bound).",
+    )  # fmt: skip
     order: int = option(default=2, choices=(1, 2), help="Order of the parsers that are learnt on both sides.")
     tags: str = option(
         default="gold", choices=("gold", "predicted"),
@@ -59,7 +64,7 @@ class JointPairOptions(Estimator):
         default=0.05, least=0, below=1, help="Word links that the aligner finds less probable are not looked at."
     )
     min_count: int = option(default=5, least=1, help="Features that fire less often are left out.")
-    l2: float = option(default=1.0, above=0, help="Penalty on the squares of weights.")
+    l2: float = option(default=10.0, above=0, help="Penalty on the squares of weights.")
     iterations: int = option(default=30, least=1, most=10_000, help="Most steps of L-BFGS for the weights.")
     sweeps: int = option(default=10, least=1, most=1000, help="Most updates of each tree and of the links of a pair.")
     tolerance: float = option(

@@ -18,7 +18,7 @@ from isogloss.engine.threads import using_threads
 from isogloss.errors import ParameterError, TreebankError
 from isogloss.features.table import KEYS, Index
 from isogloss.layout import Layout, Numbers, check, texts
-from isogloss.learners.meanfield import CoupledLikelihood, MeanField, mean_field
+from isogloss.learners.meanfield import CoupledLikelihood, FieldLikelihood, MeanField, mean_field
 from isogloss.learners.optimisers import Lbfgs
 from isogloss.learners.runner import run
 from isogloss.metrics.pairs import PairScore, score_pairs
@@ -92,6 +92,9 @@ class JointParserAligner(JointPairOptions):
         Whether weights are of configurations and order alone, of these with tags of the words, or both.
     unlinked : "open" or "absent"
         What links in training mean between words of which neither is linked: nothing, or that there is none.
+    objective : "fields" or "bound"
+        What weights raise: the probability of each tree, and of links that are known, given what the separate models
+        think of the rest, which is exact; or the bound of mean field on the probability of all together [1]_.
     order, passes, tags
         Of the parsers.
     folds : int
@@ -202,10 +205,10 @@ class JointParserAligner(JointPairOptions):
             oracle(components[1], pairs.source, opinions.source),
             oracle(components[2], pairs.target, opinions.target),
         ]
-        objective = CoupledLikelihood(
-            components, known, agreement.coupling, agreement.features(templates, index), sweeps=self.sweeps,
-            tolerance=self.tolerance,
-        )  # fmt: skip
+        told = (components, known, agreement.coupling, agreement.features(templates, index))
+        objective: Any = FieldLikelihood(*told)
+        if self.objective == "bound":
+            objective = CoupledLikelihood(*told, sweeps=self.sweeps, tolerance=self.tolerance)
         learner = Lbfgs(objective, l2=float(self.l2))
         result = run(
             learner, learner.init(), iterations=self.iterations, tolerance=TOLERANCE, progress=progress,
