@@ -10,7 +10,7 @@ python -m benchmarks.quality.joint_bilingual --table         run nothing: write 
 French learns from the 803 pairs of ParTUT without links, and is scored on PUD; the English parser learns from all
 English trees of ParTUT but those of the pairs that it judges. Russian and Arabic learn from two thirds of PUD with its
 links and are scored on the rest, in turn; their English parser is learnt from the English Web Treebank. Aligners learn
-from the words of all pairs, and French from 20,000 pairs of Europarl as well: links are never seen by them. Links of PUD
+from the words of all pairs, and French from 20,000 pairs of Europarl as well: links are never seen by them. Those of PUD
 are of content words alone: those that are found between two words that gold has none of do not count. `equal` is the
 recall at the precision that the separate aligner has.
 """
@@ -235,7 +235,8 @@ def measure(language: str, part: str) -> None:
         row: dict[str, Any] = {
             "date": rows.today(), "machine": rows.machine(), "version": __version__, "commit": rows.commit(),
             "command": f"python -m benchmarks.quality.joint_bilingual --only {language}", "data": language,
-            "part": part, "system": name, "pairs": len(gold), "source_uas": scores.source.uas, "source_las": scores.source.las,
+            "part": part, "system": name, "pairs": len(gold),
+            "source_uas": scores.source.uas, "source_las": scores.source.las,
             "source_brackets": scores.source_brackets, "target_uas": scores.target.uas,
             "target_las": scores.target.las, "target_brackets": scores.target_brackets, "seconds": seconds[name],
         }  # fmt: skip
