@@ -30,6 +30,7 @@ from isogloss.testing.fuzz.models import (
     proposed,
     ranked,
     related,
+    tree_pairs,
     treebank,
 )
 
@@ -215,6 +216,21 @@ CASES: dict[str, Case] = {
         samples.propositions("en-de"),
         ways=[{"syntax": name} for name in ("none", "given", "joint", "hidden-dependency")],
         trials={"threshold": [0.02], "senses": [True], "min_count": [3], "min_word": [5], "bits": [5]},
+    ),
+    "joint.pairs": Case(
+        {"order": 1, "passes": 1, "folds": 2, "iterations": 2, "min_count": 1},
+        lambda e: e.fit(tree_pairs()),
+        tree_pairs().take([0, 4]),
+        ways=[{"objective": name} for name in ("fields", "bound")],
+        trials={
+            "prune_heads": [0.4],
+            "prune_links": [0.5],
+            "threshold": [0.9],
+            "sweeps": [1],
+            "tolerance": [0.9],
+            "min_count": [20],
+            "seed": [],
+        },
     ),
     "parse.delexicalised": Case({"iterations": 1}, lambda e: e.fit([FEW, TAGGED[:5]], FEW), new_treebank()),
     "parse.dependency": Case(
