@@ -10,8 +10,8 @@ python -m benchmarks.quality.joint_bilingual --table         run nothing: write 
 French learns from the 803 pairs of ParTUT without links, and is scored on PUD; the English parser learns from all
 English trees of ParTUT but those of the pairs that it judges. Russian and Arabic learn from two thirds of PUD with its
 links and are scored on the rest, in turn; their English parser is learnt from the English Web Treebank. Aligners learn
-from the words of all pairs, and French from 20,000 pairs of Europarl as well: links are never seen by them. Those of PUD
-the are of content words alone: those that are found between two words that gold has none of do not count. `equal` is the
+from the words of all pairs, and French from 20,000 pairs of Europarl as well: links are never seen by them. In PUD,
+content words alone are linked: links that are found between two words without any in gold do not count. `equal` is the
 recall at the precision that the separate aligner has.
 """
 
