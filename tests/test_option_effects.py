@@ -227,7 +227,6 @@ CASES: dict[str, Case] = {
         {"order": 1, "passes": 1, "folds": 2, "iterations": 2, "min_count": 1},
         lambda e: e.fit(SOME_LINKED),
         tree_pairs().take([0, 4]),
-        ways=[{"objective": name} for name in ("fields", "bound")],
         trials={
             "prune_heads": [0.4],
             "prune_links": [0.5],
