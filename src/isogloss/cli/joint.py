@@ -32,7 +32,7 @@ from isogloss.tasks.joint.options import JointPairOptions
 if TYPE_CHECKING:
     from isogloss.data.tree_pairs import TreePairs
 
-__all__ = ["COMMANDS", "apply", "score", "train"]
+__all__ = ["COMMANDS", "apply", "score", "train", "view"]
 
 LEARNING = "Learning"
 SEPARATE = "Separate models"
@@ -219,6 +219,31 @@ def score(
     write_result(output, "\n".join([*lines, ""]))
 
 
+def view(
+    source: SourceTrees,
+    target: TargetTrees,
+    links: Annotated[str, typer.Argument(metavar="LINKS", show_default=False, help="Links between their words.")],
+    output: Output = None,
+    first: Annotated[int, typer.Option("--first", min=1, metavar="N", help="How many pairs to draw.")] = 50,
+    quiet: Quiet = False,
+    encoding: Encoding = "utf-8",
+    errors: Errors = "strict",
+) -> None:
+    """Draw both trees of each pair and the links between their words: source above, target below, upside down.
+
+    Links of trees that synchronise, with those of the other side through the links of their words, are drawn thick.
+    """
+    standard_input_once(source, target, links)
+    check_output(output, [source, target, links])
+    from isogloss.data.rows import counted
+    from isogloss.show.tree_pairs import tree_pairs_page
+
+    pairs = _read(source, target, links, encoding, errors)
+    drawn = min(first, len(pairs))
+    write_result(output, tree_pairs_page((pairs.as_dict(k) for k in range(drawn)), f"{source} – {target}"))
+    say(f"{counted(drawn, 'pair')} of {len(pairs):,}", quiet)
+
+
 def _numbers(told: dict[str, Any]) -> list[tuple[str, float]]:
     wanted = ("uas", "las", "brackets", "precision", "recall", "f1", "aer")
     return [(name, float(told[name])) for name in wanted if told.get(name) is not None]
@@ -235,5 +260,5 @@ def _read(source: str, target: str, links: str | None, encoding: str, errors: st
     return TreePairs(trees[0], trees[1], read_links(links, bitext=pairs.bitext(), encoding=encoding))
 
 
-COMMANDS = {"train": train, "apply": apply, "score": score}
+COMMANDS = {"train": train, "apply": apply, "score": score, "view": view}
 """The commands of this group: ``isogloss joint train`` and so on."""

@@ -88,6 +88,19 @@ class TreePairs:
         """The words alone."""
         return Bitext(self.source.text(), self.target.text())
 
+    def as_dict(self, pair: int) -> dict[str, Any]:
+        """One pair as plain data: what `isogloss.show.tree_pairs` draws."""
+        sides = {}
+        for name, side in (("source", self.source), ("target", self.target)):
+            sides[name] = {
+                "words": list(side.words(pair)),
+                "tags": ["" if tag == "_" else tag for tag in side.strings("upos", pair)],
+                "heads": side.heads[side.offsets[pair] : side.offsets[pair + 1]].tolist(),
+                "labels": ["" if label == "_" else label for label in side.strings("deprel", pair)],
+            }
+        links = [] if self.links is None else sorted(self.links[pair].links)
+        return {**sides, "links": links}
+
     def to_bytes(self) -> bytes:
         """Both treebanks and the links, one after the other: what a checkpoint is told apart by."""
         links = b"" if self.links is None else "\n".join(map(str, self.links)).encode()
