@@ -18,6 +18,7 @@ from isogloss.data.formats import format_links
 from isogloss.errors import LinksError, TreebankError, UsageError
 from isogloss.learners.meanfield import mean_field
 from isogloss.metrics.pairs import content_links, dependency_brackets, score_pairs
+from isogloss.show.tree_pairs import tree_pair
 from isogloss.structures.batch import Stack
 from isogloss.tasks.joint import JointParserAligner
 from isogloss.tasks.joint.agreement import CONFIGURATIONS, Agreement
@@ -259,6 +260,17 @@ def test_brackets_of_dependencies() -> None:
     assert str(content_links(Links.of([{(0, 1), (3, 3)}]), Links.of([{(0, 0)}]))[0]) == "0-1"
 
 
+def test_what_synchronises_is_drawn_thick() -> None:
+    source = Treebank.of([[("<a>", "X", 2, "dep"), ("b", "Y", 0, "root"), ("c", "Z", 2, "obj")]])
+    target = Treebank.of([[("B", "Y", 0, "root"), ("A", "X", 1, "dep"), ("C", "Z", 2, "obj")]])
+    drawn = tree_pair(TreePairs(source, target, Links.of([{(0, 1), (1, 0), (2, 2)}])).as_dict(0))
+    assert drawn.count("<path") == 6 and drawn.count("<line") == 3
+    assert drawn.count('stroke-width="2.5"') == 4  # root and dep of both sides; obj hangs on another word
+    assert "<a>" not in drawn
+    empty = Treebank.of([[]])
+    assert "<svg" in tree_pair(TreePairs(empty, empty).as_dict(0))
+
+
 # --- commands
 
 
@@ -281,6 +293,9 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatc
     assert told["target"]["uas"] > 50 and told["links"]["recall"] > 50
     assert main(scored.split()) == 0
     assert "target uas" in capsys.readouterr().out
+    assert main(["joint", "view", "a.conllu", "b.conllu", "l.txt", "-o", "page.html", "--first", "2", "-q"]) == 0
+    page = Path("page.html").read_text()
+    assert page.count("<svg") == 2 and "Die" in page and 'stroke-width="2.5"' in page
     for wrong, said in (
         ("joint apply m en.conllu de.conllu", "nothing would be written"),
         ("joint apply m en.conllu de.conllu --out-source x --out-links x", "two results cannot go to one file"),
