@@ -130,6 +130,7 @@ LINES = (
     "--linking itg --save joint-itg",
     "joint apply joint en-de.en.conllu en-de.de.conllu --out-source joint.en --out-target joint.de --out-links joint.l",
     "joint score joint.en joint.de en-de.en.conllu en-de.de.conllu -o joint.score",
+    "joint view joint.en joint.de joint.l -o joint.html",
     "threads archive.jsonl -k 2 --length 4 --save threads -o threads.json",
     "threads --model threads -k 2 --length 3 --shorter -o threads.json",
     "rank train groups.jsonl --lexicon words.tsv --iterations 2 --save ranker",
