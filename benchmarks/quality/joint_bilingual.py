@@ -4,7 +4,7 @@ python -m benchmarks.quality.joint_bilingual                 all rows that are m
 python -m benchmarks.quality.joint_bilingual --only fr,ru    some languages beside English
 python -m benchmarks.quality.joint_bilingual --again         replace rows that are there
 python -m benchmarks.quality.joint_bilingual --dev           score on the dev files of ParTUT: for choosing settings
-python -m benchmarks.quality.joint_bilingual --clock         how long a pair takes, and ten steps of training with a thousand
+python -m benchmarks.quality.joint_bilingual --clock         how long a pair takes, and ten steps of training
 python -m benchmarks.quality.joint_bilingual --table         run nothing: write the tables of docs/joint.md
 
 French learns from the 803 pairs of ParTUT without links, and is scored on PUD; the English parser learns from all
