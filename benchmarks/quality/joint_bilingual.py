@@ -50,6 +50,7 @@ COLUMNS = (
     "source_brackets", "target_uas", "target_las", "target_brackets", "precision", "recall", "equal", "seconds",
 )  # fmt: skip
 PAIRED = ("date", "commit", "data", "part", "system", "measure", "delta", "low", "high", "p")
+SPEED = ("date", "machine", "commit", "objective", "pair_ms", "most_ms", "pairs", "steps", "seconds")
 LANGUAGES = {"fr": "French", "ru": "Russian", "ar": "Arabic"}
 SYSTEMS: dict[str, dict[str, Any]] = {
     "weighted": {"coupling": "none", "grain": "coarse"},
@@ -75,6 +76,10 @@ def compared() -> rows.Rows:
     return rows.Rows(
         Path(__file__).with_name("joint_bilingual-paired.csv"), PAIRED, ("data", "part", "system", "measure")
     )
+
+
+def speeds() -> rows.Rows:
+    return rows.Rows(Path(__file__).with_name("joint_bilingual-speed.csv"), SPEED, ("objective",))
 
 
 class Round(NamedTuple):
@@ -314,7 +319,7 @@ def clock(objective: str) -> None:
         "pair_ms": 1000 * float(np.median(taken)), "most_ms": 1000 * max(taken), "pairs": len(train),
         "steps": len(joint.trace_), "seconds": passes,
     }  # fmt: skip
-    rows.Rows(Path(__file__).with_name("joint_bilingual-speed.csv"), tuple(row), ("objective",)).put([row])
+    speeds().put([row])
 
 
 def table() -> str:
@@ -349,6 +354,20 @@ def table() -> str:
     return used.below("\n".join(lines))
 
 
+def speed_table() -> str:
+    """How long pairs and learning take."""
+    used = rows.Used()
+    lines = [
+        "| objective | a pair of 25 words, one core | pairs | steps | learning, two cores |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    for row in speeds().read():
+        pair, learning = f"{float(row['pair_ms']):.1f} ms", f"{float(row['seconds']):.0f} s"
+        lines.append(f"| {row['objective']} | {pair} | {row['pairs']} | {row['steps']} | {learning} |")
+        used.add("time", row["objective"], row)
+    return used.below("\n".join(lines))
+
+
 def main() -> None:
     asked = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     asked.add_argument("--only", help="languages, with commas")
@@ -357,6 +376,7 @@ def main() -> None:
     given = asked.parse_args()
     if given.table:
         rows.fill(PAGE, "joint", table())
+        rows.fill(PAGE, "joint speed", speed_table())
         return
     if given.clock:
         for objective in ("fields", "bound"):
