@@ -228,6 +228,26 @@ def test_an_interrupted_run_goes_on(tmp_path: Path) -> None:
         )
 
 
+def test_no_model_judges_what_it_has_learnt_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    judged: list[tuple[set[str], set[str]]] = []
+    models, of = JointParserAligner._models, Opinions.of
+
+    def learning(self: Any, some: TreePairs, given: Any, name: str, *more: Any) -> Any:
+        found = models(self, some, given, name, *more)
+        found.source.learnt = {" ".join(some.source.words(k)) for k in range(len(some))}
+        return found
+
+    def judging(some: TreePairs, source: Any, *more: Any) -> Opinions:
+        judged.append(({" ".join(some.source.words(k)) for k in range(len(some))}, source.learnt))
+        return of(some, source, *more)
+
+    monkeypatch.setattr(JointParserAligner, "_models", learning)
+    monkeypatch.setattr(Opinions, "of", judging)
+    JointParserAligner(**{**SMALL, "folds": 3, "passes": 1, "iterations": 1}).fit(pairs().take(range(9)))
+    assert len(judged) == 3 and not any(own & learnt for own, learnt in judged)
+    assert sum(len(own) for own, _ in judged) == 9 and {len(learnt) for _, learnt in judged} == {6}
+
+
 def test_empty_sides_and_single_words() -> None:
     words = Treebank.of([[("Yes", "INTJ")], [], [("She", "PRON"), ("sleeps", "VERB")], []])
     other = Treebank.of([[("Ja", "INTJ")], [("Oh", "INTJ")], [], []])
