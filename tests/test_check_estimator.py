@@ -20,6 +20,7 @@ from isogloss.tasks.adapt import DocumentClassifier
 from isogloss.tasks.align import HMMAligner, ItgAligner, MatchingAligner, Model1Aligner, Model2Aligner, QuadraticAligner
 from isogloss.tasks.documents import PolylingualTopics
 from isogloss.tasks.documents.ranking import BilingualRanker
+from isogloss.tasks.joint import JointParserAligner
 from isogloss.tasks.parse import DependencyParser, JointMorphologyParser, StyleAdapter
 from isogloss.tasks.parse.styles import convert
 from isogloss.tasks.tag import CrfTagger, DictionaryTagger, GraphTagger, ProjectedTagger, Tagger
@@ -35,6 +36,7 @@ from isogloss.testing.fuzz.models import (
     new_labelled,
     new_ranked,
     ranked,
+    tree_pairs,
     treebank,
 )
 
@@ -270,6 +272,16 @@ def test_aligners_that_do_not_remember_their_text() -> None:
     own, any_text = fitted.predict_proba(text), fitted.set_params(remember=False).predict_proba(text)
     assert not all(np.array_equal(a, b) for a, b in zip(own, any_text, strict=True))
     assert all(np.array_equal(a, b) for a, b in zip(any_text, fitted.predict_proba(text[:]), strict=True))
+
+
+@pytest.mark.parametrize("options", [{}, {"linking": "itg", "objective": "bound", "grain": "coarse"}])
+def test_parsers_of_both_sides(options: dict[str, Any]) -> None:
+    pairs = tree_pairs()
+    check_estimator(
+        partial(JointParserAligner, order=1, passes=2, folds=2, iterations=2, **options), lambda e: e.fit(pairs),
+        pairs.take([1, 3]), empty=pairs.take([]), other_fit=lambda e: e.fit(pairs.take(range(6))),
+        score=lambda e: e.score(pairs),
+    )  # fmt: skip
 
 
 def test_topics() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from isogloss import samples, store
-from isogloss.data import Bitext, Links, TagDictionary, Text, Treebank
+from isogloss.data import Bitext, Links, TagDictionary, Text, Treebank, TreePairs
 from isogloss.tasks.parse.options import CONSTRAINTS
 from isogloss.tasks.parse.styles import convert
 from isogloss.testing import check_effects
@@ -30,6 +30,7 @@ from isogloss.testing.fuzz.models import (
     proposed,
     ranked,
     related,
+    tree_pairs,
     treebank,
 )
 
@@ -86,6 +87,12 @@ AMBIGUOUS = ambiguous()
 ARCHIVE = samples.documents("archive")
 ARCHIVE = ARCHIVE.linked([*((ARCHIVE.id_of(a), ARCHIVE.id_of(b)) for a, b in ARCHIVE.links), ("wind-8", "wind-9")])
 ARCHIVE = replace(ARCHIVE, dates=None)  # links that go in a circle
+
+
+SOME_LINKED = tree_pairs().take(range(6))
+SOME_LINKED = TreePairs(
+    SOME_LINKED.source, SOME_LINKED.target, Links.of([list(row)[::2] for row in SOME_LINKED.links or ()])
+)
 
 
 class Case(NamedTuple):
@@ -215,6 +222,20 @@ CASES: dict[str, Case] = {
         samples.propositions("en-de"),
         ways=[{"syntax": name} for name in ("none", "given", "joint", "hidden-dependency")],
         trials={"threshold": [0.02], "senses": [True], "min_count": [3], "min_word": [5], "bits": [5]},
+    ),
+    "joint.pairs": Case(
+        {"order": 1, "passes": 1, "folds": 2, "iterations": 2, "min_count": 1},
+        lambda e: e.fit(SOME_LINKED),
+        tree_pairs().take([0, 4]),
+        trials={
+            "prune_heads": [0.4],
+            "prune_links": [0.5],
+            "threshold": [0.9],
+            "sweeps": [1],
+            "tolerance": [0.9],
+            "min_count": [20],
+            "seed": [],
+        },
     ),
     "parse.delexicalised": Case({"iterations": 1}, lambda e: e.fit([FEW, TAGGED[:5]], FEW), new_treebank()),
     "parse.dependency": Case(

@@ -53,6 +53,9 @@ COMMANDS = {
     "constituency": Command(
         "isogloss.cli.constituency", "Parse constituents: train on bracketed trees, apply to new text, score."
     ),
+    "joint": Command(
+        "isogloss.cli.joint", "Parse both sides of a bitext and align their words together: train, apply, score."
+    ),
     "extract": Command(
         "isogloss.cli.extract", "Find names in text: train on text in which they are marked, apply to new text, score."
     ),

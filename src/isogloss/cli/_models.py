@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from isogloss.tasks.documents import PolylingualTopics
     from isogloss.tasks.documents.ranking import BilingualRanker
     from isogloss.tasks.documents.threads import Threads
+    from isogloss.tasks.joint import JointParserAligner
     from isogloss.tasks.parse import DependencyParser, GrammarInducer, JointMorphologyParser, StyleAdapter
     from isogloss.tasks.parse.constituency import ConstituencyParser
     from isogloss.tasks.tag import CrfTagger, Tagger
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "USES", "Use", "check_dependency_parser", "header_of", "load_aligner", "load_classifier",
-    "load_constituency_parser", "load_crf_tagger", "load_dependency_parser", "load_extractor", "load_parser",
+    "load_constituency_parser", "load_crf_tagger", "load_dependency_parser", "load_extractor", "load_joint",
+    "load_parser",
     "load_ranker", "load_tagger", "load_threads", "load_topics",
 ]  # fmt: skip
 
@@ -45,6 +47,7 @@ USES = {
     "tag": Use("a tagger", "isogloss tag apply"),
     "parse": Use("a dependency parser", "isogloss parse apply"),
     "extract": Use("an extractor of names or relations", "isogloss extract apply"),
+    "joint": Use("a joint parser and aligner", "isogloss joint apply"),
     "constituency": Use("a constituency parser", "isogloss constituency apply"),
     "threads": Use("a graph of documents", "isogloss threads --model"),
     "rank": Use("a ranker", "isogloss rank apply"),
@@ -120,6 +123,14 @@ def load_extractor(path: str, threads: int | None = None) -> Any:
     extractor = _load(path, "extract")
     extractor.threads = threads
     return extractor
+
+
+def load_joint(path: str, threads: int | None = None) -> JointParserAligner:
+    """A saved parser of both sides of a bitext and aligner of their words."""
+    joint: JointParserAligner = _load(path, "joint")
+    for one in (joint, *joint.models_):
+        one.threads = threads
+    return joint
 
 
 def load_threads(path: str) -> Threads:

@@ -125,6 +125,12 @@ LINES = (
     "extract apply roles en-de.en.up.conllu -o roles.conllu",
     "extract score relations.txt en-de.en.relations.txt -o relations.score",
     "extract score roles.conllu en-de.en.up.conllu -o roles.score",
+    "joint train en-de.en.conllu en-de.de.conllu --order 1 --passes 2 --folds 2 --iterations 2 --save joint",
+    "joint train en-de.en.conllu en-de.de.conllu --order 1 --passes 2 --folds 2 --iterations 2 --objective bound "
+    "--linking itg --save joint-itg",
+    "joint apply joint en-de.en.conllu en-de.de.conllu --out-source joint.en --out-target joint.de --out-links joint.l",
+    "joint score joint.en joint.de en-de.en.conllu en-de.de.conllu -o joint.score",
+    "joint view joint.en joint.de joint.l -o joint.html",
     "threads archive.jsonl -k 2 --length 4 --save threads -o threads.json",
     "threads --model threads -k 2 --length 3 --shorter -o threads.json",
     "rank train groups.jsonl --lexicon words.tsv --iterations 2 --save ranker",

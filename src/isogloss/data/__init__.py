@@ -10,6 +10,7 @@ from isogloss.data.mentions import Mentioned, Mentions
 from isogloss.data.propositions import Proposed, Propositions
 from isogloss.data.ragged import Ragged
 from isogloss.data.tag_dictionary import TagDictionary
+from isogloss.data.tree_pairs import TreePairs
 from isogloss.data.treebank import Column, Sentence, Treebank, bundle_of, features_of
 from isogloss.data.vocabulary import Vocabulary
 
@@ -35,6 +36,7 @@ __all__ = [
     "Sentence",
     "TagDictionary",
     "Text",
+    "TreePairs",
     "Treebank",
     "Vocabulary",
     "bundle_of",

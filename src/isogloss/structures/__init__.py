@@ -31,6 +31,7 @@ from isogloss.structures.senses import SenseTree, SenseTrees
 from isogloss.structures.span_tree import SpanTree, SpanTrees
 from isogloss.structures.spanning import SpanningTree, SpanningTrees
 from isogloss.structures.spans import span_number, spans_of
+from isogloss.structures.subset import Subset, Subsets
 from isogloss.structures.tree_parts import Candidates, TreeParts
 from isogloss.structures.valence import ValenceTree, ValenceTrees
 
@@ -82,6 +83,8 @@ __all__ = [
     "SpanningTrees",
     "Stack",
     "Structure",
+    "Subset",
+    "Subsets",
     "Terminal",
     "TreeParts",
     "ValenceTree",

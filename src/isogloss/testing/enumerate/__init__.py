@@ -27,6 +27,7 @@ from isogloss.testing.enumerate.lattices import (
 from isogloss.testing.enumerate.matchings import brute_force_matching, link_sets, matching_score, matchings
 from isogloss.testing.enumerate.segments import brute_force_segments, segmentations
 from isogloss.testing.enumerate.senses import brute_force_senses
+from isogloss.testing.enumerate.subsets import brute_force_subsets, subset_parts, subsets
 from isogloss.testing.enumerate.trees import (
     brute_force_trees,
     grandparent_parts,
@@ -64,6 +65,7 @@ __all__ = [
     "brute_force_segments",
     "brute_force_senses",
     "brute_force_spans",
+    "brute_force_subsets",
     "brute_force_trees",
     "brute_force_valence",
     "chain_parts",
@@ -81,6 +83,8 @@ __all__ = [
     "matchings",
     "segmentations",
     "sibling_parts",
+    "subset_parts",
+    "subsets",
     "tree_parts",
     "trees",
     "valence_parts",

@@ -134,6 +134,8 @@ def exercise(loaded: Any, scratch: Path | None = None) -> None:
         use = _use_aligner
     elif type(loaded).__module__.startswith("isogloss.tasks.parse.constituency"):
         use = _use_brackets
+    elif type(loaded).__module__.startswith("isogloss.tasks.joint"):
+        use = _use_tree_pairs
     elif type(loaded).__module__.startswith("isogloss.tasks.extract"):
         use = _use_extractor
     elif type(loaded).__module__.startswith("isogloss.tasks.documents.threads"):
@@ -150,6 +152,17 @@ def exercise(loaded: Any, scratch: Path | None = None) -> None:
         shutil.rmtree(folder, ignore_errors=True)
         loaded.save(folder)
         use(store.load(folder))
+
+
+def _use_tree_pairs(joint: Any) -> None:
+    pairs = models.tree_pairs().take([0, 2, 5])
+    found = joint.predict(pairs)
+    _check(len(found) == len(found.links) == 3, "there are more or fewer pairs than before")
+    _check(np.array_equal(found.target.lengths, pairs.target.lengths), "words were lost")
+    found.source.check_trees(complete=True)
+    for grid in joint.predict_proba(pairs).links:
+        _check(bool((grid >= 0).all() and (grid <= 1).all()), "posteriors are not from 0 to 1")
+    joint.separate(pairs)
 
 
 def _use_aligner(aligner: Any) -> None:

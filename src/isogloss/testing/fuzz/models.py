@@ -27,7 +27,7 @@ from isogloss.errors import ParameterError
 
 __all__ = [
     "DICTIONARY", "MODELS", "bitext", "constituents", "documents", "kind_of", "labelled", "links", "mentions",
-    "new_documents", "new_labelled", "new_ranked", "proposed", "ranked", "related", "treebank",
+    "new_documents", "new_labelled", "new_ranked", "proposed", "ranked", "related", "tree_pairs", "treebank",
 ]  # fmt: skip
 
 _PAIRS = 12
@@ -401,6 +401,21 @@ def _reviewed(domain: str) -> tuple[list[str], list[str]]:
     return [str(label) for label in made.labels], list(made.text.lines or ())
 
 
+@cache
+def tree_pairs() -> Any:
+    """Sentences of a sample with trees on both sides and links."""
+    from isogloss.data.tree_pairs import TreePairs
+
+    sides = [Treebank.from_bytes(samples.trees("en-de", side).encode()) for side in ("source", "target")]
+    return TreePairs(sides[0], sides[1], samples.gold("en-de")[: len(sides[0])]).take(range(_PAIRS))
+
+
+def _paired_parser(**options: Any) -> Any:
+    from isogloss.tasks.joint import JointParserAligner
+
+    return JointParserAligner(order=1, passes=1, folds=2, iterations=2, **options).fit(tree_pairs())
+
+
 def _classifier(three: bool = False, **options: Any) -> Any:
     from isogloss.tasks.adapt import DocumentClassifier
 
@@ -484,6 +499,8 @@ MODELS: dict[str, Callable[[], Any]] = {
     "parse.induced/extended": partial(_induced, model="extended"),
     "parse.delexicalised": _delexicalised,
     "parse.delexicalised/target": partial(_delexicalised, target=True),
+    "joint.pairs": partial(_paired_parser, grain="coarse"),
+    "joint.pairs/itg": partial(_paired_parser, linking="itg", tags="predicted", objective="bound"),
     "parse.joint": partial(_joint, dictionary="train"),
     "parse.joint/pipeline": partial(_joint, joint=False, projective=False),
     "parse.joint/stacked": partial(_joint, stack_links=1.0),

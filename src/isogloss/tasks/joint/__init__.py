@@ -1,0 +1,5 @@
+"""Two languages at once: parsers of both sides and an aligner that listen to each other."""
+
+from isogloss.tasks.joint.pairs import JointParserAligner
+
+__all__ = ["JointParserAligner"]

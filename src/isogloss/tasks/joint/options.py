@@ -1,0 +1,75 @@
+"""Options of joint parsers and aligners: names, defaults, limits and meanings, for Python and for the command line.
+
+Help is made of them, so this module imports nothing that is heavy.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from isogloss.estimator import THREADS, Estimator, option
+
+__all__ = ["COUPLINGS", "GRAINS", "LINKINGS", "JointPairOptions"]
+
+LINKINGS = ("any", "itg")
+"""What sets of links may be."""
+COUPLINGS = ("all", "mono", "none")
+"""Which configurations of two links of trees and their word links have weights."""
+GRAINS = ("both", "coarse", "fine")
+
+
+class JointPairOptions(Estimator):
+    """Options of `JointParserAligner`."""
+
+    _title: ClassVar[str] = "JointParserAligner"
+
+    linking: str = option(
+        default="any", choices=LINKINGS,
+        help="What sets of links may be: any at all, or those of an inversion transduction grammar, one link a word.",
+    )  # fmt: skip
+    coupling: str = option(
+        default="all", choices=COUPLINGS,
+        help="What is coupled: links of trees whose words are linked in any configuration, in the same one alone "
+        "(mono), or nothing (none), so that parsers and aligner are only weighted anew.",
+    )  # fmt: skip
+    grain: str = option(
+        default="both", choices=GRAINS,
+        help="What coupled links are seen by: their configuration and order alone (coarse), tags of their words with "
+        "it (fine), or both.",
+    )  # fmt: skip
+    unlinked: str = option(
+        default="open", choices=("open", "absent"),
+        help="What the links between two words mean in training of which neither is linked: not annotated (open), or "
+        "annotated as not there (absent).",
+    )  # fmt: skip
+    objective: str = option(
+        default="fields", choices=("fields", "bound"),
+        help="What weights raise: how probable each tree is, given what the separate models think of the rest "
+        "(fields), or the bound of mean field on the probability of all together (bound).",
+    )  # fmt: skip
+    order: int = option(default=2, choices=(1, 2), help="Order of the parsers that are learnt on both sides.")
+    tags: str = option(
+        default="gold", choices=("gold", "predicted"),
+        help="Whether parsers that are learnt take tags as they are given, or predict them.",
+    )  # fmt: skip
+    passes: int = option(default=10, least=1, most=1000, help="Passes of the parsers over their treebanks.")
+    folds: int = option(
+        default=5, least=2, most=100,
+        help="Parts of the training text; each is parsed and aligned by models that learnt from the others.",
+    )  # fmt: skip
+    prune_heads: float = option(
+        default=0.01, least=0, below=1, help="Heads that a parser finds less probable are not looked at."
+    )
+    prune_links: float = option(
+        default=0.05, least=0, below=1, help="Word links that the aligner finds less probable are not looked at."
+    )
+    min_count: int = option(default=5, least=1, help="Features that fire less often are left out.")
+    l2: float = option(default=10.0, above=0, help="Penalty on the squares of weights.")
+    iterations: int = option(default=30, least=1, most=10_000, help="Most steps of L-BFGS for the weights.")
+    sweeps: int = option(default=10, least=1, most=1000, help="Most updates of each tree and of the links of a pair.")
+    tolerance: float = option(
+        default=1e-3, least=0, below=1, help="Change of a probability below which updates of a pair end."
+    )
+    threshold: float = option(default=0.5, least=0, below=1, help="Links with a higher probability are written.")
+    seed: int = option(default=0, least=0, help="Seed of the order of sentences in learning parsers.")
+    threads: int | None = option(default=None, kind=int, least=1, kept=False, effect=False, help=THREADS)
