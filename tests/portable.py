@@ -33,7 +33,7 @@ TESTS = {
     """,
     "learners": """
         check_learner conserved correspondence dirichlet em exponentiated features gibbs graphs harmonic learners
-        loglinear margin margin_growth meanfield minibatches pairs passes posterior posterior_groups risk rule_model
+        loglinear margin margin_growth meanfield minibatches multiview_learner pairs passes posterior posterior_groups risk rule_model
         topic_words
     """,
     "tasks": """

@@ -213,7 +213,7 @@ class Documents(Rows[Document]):
             own = (np.full(len(part), NO_DATE) if part.dates is None else part.dates for part in parts)
             dates = np.concatenate(list(own))
         languages = tuple(language for part in parts for language in part.languages)
-        return cls(texts, languages, dates=dates, name=", ".join(part.name for part in parts))
+        return cls(texts, languages, dates=dates, name=", ".join(dict.fromkeys(part.name for part in parts)))
 
     def linked(self, links: Iterable[tuple[str, str]]) -> Documents:
         """With links between documents, which are pairs of ids, in place of those that are there."""
