@@ -33,8 +33,8 @@ TESTS = {
     """,
     "learners": """
         check_learner conserved correspondence dirichlet em exponentiated features gibbs graphs harmonic learners
-        loglinear margin margin_growth meanfield minibatches multiview_learner pairs passes posterior posterior_groups risk rule_model
-        topic_words
+        loglinear margin margin_growth meanfield minibatches multiview_learner pairs passes posterior posterior_groups
+        risk rule_model topic_words
     """,
     "tasks": """
         adapt_correspondence adapt_documents align_features align_part_features aligner constituency
