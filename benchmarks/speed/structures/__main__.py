@@ -56,6 +56,8 @@ TASKS = (
     Task("crf", ours.crf, 20_000, labels=(17, 45), peer=True),
     Task("projective", ours.projective, 4_000_000, 3, peer=True),
     Task("spanning", ours.spanning, 4_000_000, 3, peer=True),
+    Task("spans", ours.spans, 800_000, 3, labels=(20,), peer=True),
+    Task("grammar", ours.grammar, 200_000, 3, labels=(10,), sizes=(10, 20, 40), peer=True),
     Task("matching", ours.matching, 400_000, 2, also={"scipy": ours.scipy_matching}),
     Task("itg pruned", ours.itg_pruned, 1, sizes=(10, 20, 40)),
     Task("itg", ours.itg, 1, sizes=(5, 10, 15)),
@@ -195,6 +197,8 @@ machine was shared: ratios within a problem mean more than microseconds.
   crfsuite has one thread. Both reach the same optimum.
 - *projective*, *spanning*: log Z and marginals of a batch; torch-struct in float32, its matrix-tree theorem with 10⁻⁵
   added to every weight and its inverse from LAPACK, ours in float64 without subtractions, which is a little slower.
+- *spans*: log Z and marginals of binary trees with a label on every span; *grammar*: the same of a grammar with as many
+  symbols as labels, as many tags, and all rules among them; torch-struct in float32, gradients by autograd.
 - *matching*: one object a sentence, made and solved; SciPy is `linear_sum_assignment` on the same gains.
 - *itg*: log Z and marginals of one pair, in normal form with nulls; *pruned* as in Haghighi et al. 2009.
 - *bp*: five iterations over one sentence with the factors named. Times add up over families, and grow with n³ once the

@@ -90,6 +90,43 @@ def spanning(n: int, batch: int, labels: int) -> Work:
     return work
 
 
+def spans(n: int, batch: int, labels: int) -> Work:
+    """log Z and marginals of binary trees all of whose spans have a label."""
+    from isogloss.structures import SpanTree
+    from isogloss.structures.spans import spans_of
+
+    starts, ends = spans_of(n).T
+    scores = [one[starts, ends - 1] for one in problems.spans(n, batch, labels)]
+
+    def work() -> float:
+        many = SpanTree.batch(scores, arity="binary")
+        many.log_partition()
+        return float(many.marginals()[0][n].sum())
+
+    return work
+
+
+def grammar(n: int, batch: int, labels: int) -> Work:
+    """log Z and marginals of a dense grammar in normal form."""
+    from isogloss.structures import Cfg, Grammar
+
+    tags, weights, roots = problems.grammar(n, batch, labels)
+    rules = np.argwhere(np.ones(weights.shape, bool))
+    of, scores = Grammar(2 * labels, rules), []
+    for one in tags:
+        inner = np.full((n * (n + 1) // 2, 2 * labels), -np.inf)
+        inner[:n, labels:], inner[n:, :labels] = one, 0.0
+        inner[-1, :labels] = roots
+        scores.append(of.scores(n, binary=weights.ravel(), inner=inner))
+
+    def work() -> float:
+        many = Cfg.many(scores, of)
+        many.marginals()
+        return float(many.log_partition()[0])
+
+    return work
+
+
 def matching(n: int, batch: int, labels: int) -> Work:
     from isogloss.structures import Matching
 

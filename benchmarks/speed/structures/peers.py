@@ -62,6 +62,34 @@ def spanning(n: int, batch: int, threads: int) -> Result:
     return clocked(work)
 
 
+def spans(n: int, batch: int, labels: int, threads: int) -> Result:
+    import torch
+    from torch_struct import CKY_CRF
+    from torch_struct.semirings import LogSemiring
+
+    torch.set_num_threads(threads)
+    scores = torch.tensor(problems.spans(n, batch, labels), dtype=torch.float32)
+    return clocked(lambda: float(CKY_CRF(LogSemiring).marginals(scores.clone().requires_grad_(True))[0, 0, 1].sum()))
+
+
+def grammar(n: int, batch: int, labels: int, threads: int) -> Result:
+    import torch
+    from torch_struct import CKY
+    from torch_struct.semirings import LogSemiring
+
+    torch.set_num_threads(threads)
+    tags, weights, roots = (torch.tensor(part, dtype=torch.float32) for part in problems.grammar(n, batch, labels))
+    each = weights.expand(batch, *weights.shape), roots.expand(batch, labels)
+
+    def work() -> float:
+        given = [part.clone().requires_grad_(True) for part in (tags, *each)]
+        value = CKY(LogSemiring).sum(given)
+        torch.autograd.grad(value.sum(), given)
+        return float(value[0])
+
+    return clocked(work)
+
+
 def crf(n: int, batch: int, labels: int) -> Result:
     """Seconds a pass of L-BFGS training takes: its own log, divided by the evaluations that each iteration made."""
     import pycrfsuite
@@ -125,6 +153,10 @@ def solve(problem: dict[str, Any]) -> Result:
                 return projective(n, batch, threads)
             case "spanning":
                 return spanning(n, batch, threads)
+            case "spans":
+                return spans(n, batch, labels, threads)
+            case "grammar":
+                return grammar(n, batch, labels, threads)
             case "crf":
                 return crf(n, batch, labels)
             case "chain":
@@ -139,7 +171,7 @@ def version(task: str) -> str:
     from importlib.metadata import PackageNotFoundError
     from importlib.metadata import version as of
 
-    package = {"projective": "torch-struct", "spanning": "torch-struct"}.get(task, "python-crfsuite")
+    package = "python-crfsuite" if task in ("crf", "chain") else "torch-struct"
     try:
         return f"{package} {of(package)}"
     except PackageNotFoundError:

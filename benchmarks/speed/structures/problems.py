@@ -32,6 +32,20 @@ def trees(n: int, batch: int, seed: int = 0) -> Array:
     return np.random.default_rng(seed).normal(0, 1, (batch, n + 1, n + 1))
 
 
+def spans(n: int, batch: int, labels: int, seed: int = 0) -> Array:
+    """Scores of labels over spans float64[batch, n, n, labels], by the first and the last word."""
+    return np.random.default_rng(seed).normal(0, 1, (batch, n, n, labels))
+
+
+def grammar(n: int, batch: int, labels: int, seed: int = 0) -> tuple[Array, Array, Array]:
+    """A dense grammar of so many symbols and as many tags: log scores of tags float64[batch, n, labels], of rules
+    float64[labels, 2 labels, 2 labels], whose right-hand sides are symbols and then tags, and of roots float64[labels].
+    """
+    rng = np.random.default_rng(seed)
+    shape = (labels, 2 * labels, 2 * labels)
+    return rng.normal(0, 1, (batch, n, labels)), rng.normal(-6, 1, shape), rng.normal(0, 1, labels)
+
+
 def matchings(n: int, batch: int, seed: int = 0) -> Array:
     """Scores of links float64[batch, n, n + 2]: one near the diagonal stands out, as between sentences."""
     rng = np.random.default_rng(seed)

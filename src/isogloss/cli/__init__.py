@@ -57,7 +57,7 @@ COMMANDS = {
         "isogloss.cli.joint", "Parse both sides of a bitext and align their words together: train, apply, score."
     ),
     "extract": Command(
-        "isogloss.cli.extract", "Find names in text: train on text in which they are marked, apply to new text, score."
+        "isogloss.cli.extract", "Find names, relations or roles: train on text in which they are marked, apply, score."
     ),
     "threads": Command(
         "isogloss.cli.threads", "Draw threads through documents: story lines that are coherent and unlike each other."

@@ -6,9 +6,9 @@ that the rule above sees, after at most one unary rule. Kernels work on the sent
 
 `sum_cfgs` keeps two copies of the chart, in which all spans with the same start, or the same end, and the same symbol
 lie side by side: what two symbols give together over all splits of a span is then one product of two vectors, whatever
-the number of rules that have them on the right. Cells hold numbers relative to a scale of their own, the log of the
-largest; what is below 1e-300 of it counts as 0. Where scores are so far apart that this could matter (`_APART`), and
-where nothing is left, the value is NaN, for `sweep_cfgs` with LOG.
+the number of rules that have them on the right. Rules are a list or, where there are many, a table. Cells hold numbers
+relative to a scale of their own, the log of the largest; what is below 1e-300 of it counts as 0. Where scores are so
+far apart that this could matter (`_APART`), and where nothing is left, the value is NaN, for `sweep_cfgs` with LOG.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ __all__ = ["sum_cfgs", "sweep_cfgs"]
 
 _APART = 60.0
 """Scores of this size and more are not multiplied as probabilities."""
+_DENSE = 4
+"""Where a fourth of all combinations of left-hand and right-hand sides, or more, are rules, they lie in a table."""
 
 
 @njit(cache=True, nogil=True)
@@ -64,10 +66,10 @@ def _splits(i, j, b, c, ranges):
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _inside(n, symbols, rules, pairs, firsts, starts, parents, lone, upper, lower, factors, f, one, charts, ranges,
-            inner, m_own, m_top, high):  # fmt: skip
+def _inside(n, symbols, rules, pairs, firsts, starts, parents, table, masses, lone, upper, lower, factors, f, one,
+            charts, ranges, inner, m_own, m_top, high):  # fmt: skip
     """Fill the charts; log Z, −∞ where nothing is left."""
-    size, none = n + 1, np.empty(0)
+    size, none, dense = n + 1, np.empty(0), len(table) > 0
     left, right = charts[0], charts[1]
     row, top = np.empty(symbols), np.empty(symbols)
     for j in range(1, size):
@@ -81,6 +83,7 @@ def _inside(n, symbols, rules, pairs, firsts, starts, parents, lone, upper, lowe
                 row[:] = 0.0
                 scale = _stretch(n, i, j, symbols, m_top, left, right, ranges, f, one, none)
                 if scale > -np.inf:
+                    masses[: len(masses) if dense else 0] = 0.0
                     for b in range(symbols):
                         if ranges[0, i, b] >= j:
                             continue
@@ -90,8 +93,13 @@ def _inside(n, symbols, rules, pairs, firsts, starts, parents, lone, upper, lowe
                             if low > last:
                                 continue
                             mass = dot(one, b * size + low, right, (j * symbols + c) * size + low, last - low + 1)
+                            if dense:
+                                masses[p] = mass
+                                continue
                             for q in range(starts[p], starts[p + 1]):
                                 row[parents[q]] += rules[q] * mass
+                    for a in range(len(table)):
+                        row[a] = dot(table[a], 0, masses, 0, len(masses))
                     for a in range(symbols):
                         row[a] *= factors[0, s, a]
             high[s] = scale
@@ -126,10 +134,14 @@ def _inside(n, symbols, rules, pairs, firsts, starts, parents, lone, upper, lowe
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _outside(n, symbols, rules, pairs, starts, parents, lone, upper, lower, factors, f, one, other, charts, ranges,
-             inner, m_own, m_top, high, value, least, counts, lone_counts, cells, outer):  # fmt: skip
-    """Posteriors from the charts; an outside number is what its inside number is to be multiplied with."""
-    size = n + 1
+def _outside(n, symbols, rules, pairs, starts, parents, table, uses, masses, lone, upper, lower, factors, f, one, other,
+             charts, ranges, inner, m_own, m_top, high, value, least, counts, lone_counts, cells, outer):  # fmt: skip
+    """Posteriors from the charts; an outside number is what its inside number is to be multiplied with.
+
+    With a `table` of rules, `uses` is raised by their expected numbers of uses, less their own weight; with a list,
+    `counts` is.
+    """
+    size, dense = n + 1, len(table) > 0
     left, right, out_left, out_right = charts[0], charts[1], charts[2], charts[3]
     out, below, sums = np.empty(symbols), np.empty(symbols), np.zeros(len(pairs))
     touched, pair_of = np.empty(len(parents) + 1, np.int64), np.empty(len(parents), np.int64)
@@ -172,7 +184,12 @@ def _outside(n, symbols, rules, pairs, starts, parents, lone, upper, lower, fact
                 below[a] *= factors[0, s, a] * share if cells[s, a] >= least else 0.0
             _stretch(n, i, j, symbols, m_top, left, right, ranges, f, one, other)
             found = 0
-            for a in range(symbols):
+            if dense:
+                found = len(pairs)
+                for a in range(len(table)):
+                    for p in range(found):
+                        sums[p] += table[a, p] * below[a]
+            for a in range(0 if dense else symbols):
                 if below[a] > 0.0:
                     for t in range(bounds[a], bounds[a + 1]):
                         p = pair_of[by_parent[t]]
@@ -181,8 +198,8 @@ def _outside(n, symbols, rules, pairs, starts, parents, lone, upper, lower, fact
                             found += 1
                         sums[p] += rules[by_parent[t]] * below[a]
             for t in range(found):
-                p = touched[t]
-                passed, sums[p] = sums[p], 0.0
+                p = t if dense else touched[t]
+                passed, sums[p], masses[p] = sums[p], 0.0, 0.0
                 b, c = pairs[p, 0], pairs[p, 1]
                 low, last = _splits(i, j, b, c, ranges)
                 if low > last or passed == 0.0:
@@ -191,13 +208,17 @@ def _outside(n, symbols, rules, pairs, starts, parents, lone, upper, lower, fact
                 mass = dot(one, at + low, right, (j * symbols + c) * size + low, last - low + 1)
                 if mass == 0.0:
                     continue
-                for q in range(starts[p], starts[p + 1]):
+                masses[p] = mass
+                for q in range(0 if dense else starts[p], 0 if dense else starts[p + 1]):
                     counts[q] += rules[q] * below[parents[q]] * mass
                 row, column = (i * symbols + b) * size, (j * symbols + c) * size
                 for k in range(low, last + 1):
                     out_left[row + k] += passed * other[to + k]
                 for k in range(low, last + 1):
                     out_right[column + k] += passed * one[at + k]
+            for a in range(len(table)):
+                for p in range(len(pairs)):
+                    uses[a, p] += below[a] * masses[p]
 
 
 @njit(cache=True, nogil=True)
@@ -225,6 +246,12 @@ def sum_cfgs(block, count, scores, offsets, lengths, symbols, order, pairs, star
     binary, unary = len(order), len(upper)
     rules, lone = np.empty(binary), np.empty(unary)
     counts, lone_counts = np.empty(binary), np.empty(unary)
+    tops = 0
+    for q in range(binary):
+        tops = max(tops, parents[q] + 1)
+    if binary * _DENSE < tops * len(pairs):
+        tops = 0
+    table, uses, masses = np.zeros((tops, len(pairs))), np.empty((tops, len(pairs))), np.zeros(len(pairs))
     firsts = np.searchsorted(pairs[:, 0], np.arange(symbols + 1))
     for s in range(block, len(lengths), count):
         n, first = lengths[s], offsets[s]
@@ -238,6 +265,9 @@ def sum_cfgs(block, count, scores, offsets, lengths, symbols, order, pairs, star
             continue
         for q in range(binary):
             rules[q] = np.exp(scores[first + order[q]])
+        for p in range(len(pairs) if tops else 0):
+            for q in range(starts[p], starts[p + 1]):
+                table[parents[q], p] = rules[q]
         for q in range(unary):
             lone[q] = np.exp(scores[first + binary + q])
         layers = 2 if unary else 1
@@ -247,18 +277,22 @@ def sum_cfgs(block, count, scores, offsets, lengths, symbols, order, pairs, star
         ranges[0], ranges[1], ranges[2], ranges[3] = size, -1, size, -1
         inner, m_own, m_top = np.empty((spans, symbols)), np.empty(spans), np.full((size, size), -np.inf)
         f, one, other, high = np.empty(size), np.empty(symbols * size), np.empty(symbols * size), np.empty(spans)
-        value = _inside(n, symbols, rules, pairs, firsts, starts, parents, lone, upper, lower, factors, f, one,
-                        charts, ranges, inner, m_own, m_top, high)  # fmt: skip
+        value = _inside(n, symbols, rules, pairs, firsts, starts, parents, table, masses, lone, upper, lower, factors,
+                        f, one, charts, ranges, inner, m_own, m_top, high)  # fmt: skip
         if value == -np.inf:
             continue
         values[s] = value
-        counts[:], lone_counts[:] = 0.0, 0.0
+        counts[:], lone_counts[:], uses[:] = 0.0, 0.0, 0.0
         cells = grad[at : at + spans * symbols].reshape((spans, symbols))
         outer = cells
         if unary:
             outer = grad[at + spans * symbols : at + 2 * spans * symbols].reshape((spans, symbols))
-        _outside(n, symbols, rules, pairs, starts, parents, lone, upper, lower, factors, f, one, other, charts, ranges,
-                 inner, m_own, m_top, high, value, least, counts, lone_counts, cells, outer)  # fmt: skip
+        _outside(n, symbols, rules, pairs, starts, parents, table, uses, masses, lone, upper, lower, factors, f, one,
+                 other, charts, ranges, inner, m_own, m_top, high, value, least, counts, lone_counts, cells,
+                 outer)  # fmt: skip
+        for p in range(len(pairs) if tops else 0):
+            for q in range(starts[p], starts[p + 1]):
+                counts[q] = rules[q] * uses[parents[q], p]
         for q in range(binary):
             grad[first + order[q]] = counts[q]
         for q in range(unary):
