@@ -227,7 +227,9 @@ def test_only_so_many_candidates_are_kept():
     assert [entry.target for entry in table.entries(["a"])] == [("x",), ("y",)]
 
 
-@pytest.mark.parametrize("name", ["source_words", "first_words", "pair_starts", "target_words", "constellations", "kinds"])
+@pytest.mark.parametrize(
+    "name", ["source_words", "first_words", "pair_starts", "target_words", "constellations", "kinds"]
+)
 def test_damaged_tables_are_refused(sample, name):
     _, decoder = sample
     table = decoder.table

@@ -464,7 +464,9 @@ class _Arpa:
             try:
                 contexts = np.array([known[row[0][:-1]] for row in rows], np.int64)
             except KeyError:
-                raise DataError(f"{self.name}: an n-gram of {length} words goes on from one that is not there") from None
+                raise DataError(
+                    f"{self.name}: an n-gram of {length} words goes on from one that is not there"
+                ) from None
             longest = [self._end(row[0][1:], known) for row in rows] if length > 1 else [0] * len(rows)
             last = np.array([row[0][-1] for row in rows], np.int64)
             levels.append(_Level(contexts, last, np.array(longest, np.int64), np.zeros(0, np.int64)))

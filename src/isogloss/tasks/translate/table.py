@@ -229,9 +229,7 @@ class _Gathered:
         every = [np.concatenate(each) for each in zip(nothing, *self.columns, strict=True)]
         source, source_lengths, sizes, target, target_lengths, scores, kinds = every
         known, numbers = np.unique(kinds, return_inverse=True)
-        vocabularies = [
-            Vocabulary(sorted(side.vocabulary.types)) for side in (self.bitext.source, self.bitext.target)
-        ]
+        vocabularies = [Vocabulary(sorted(side.vocabulary.types)) for side in (self.bitext.source, self.bitext.target)]
         starts = _offsets(source_lengths)
         begins = np.bincount(source[starts[:-1]], minlength=len(vocabularies[0]))
         arrays = {

@@ -404,9 +404,7 @@ def search(options, s, grams, begin, end, settings, forced, reference):
         sources = np.empty((longest + 1, 2), np.int64)
         for length in range(1, min(longest, m) + 1):
             sources[length, 0] = n_edges
-            edges, n_edges = _edges(
-                stacks[m - length], hypotheses, n_words, settings, cells, length, edges, n_edges
-            )
+            edges, n_edges = _edges(stacks[m - length], hypotheses, n_words, settings, cells, length, edges, n_edges)
         # Candidates: the edge, a hypothesis and an option of it, what is known of the rest and of the words before.
         keys, true = np.empty(2 * n_edges + 16), np.empty(2 * n_edges + 16)
         states = np.empty(2 * n_edges + 16, np.int64)
@@ -436,7 +434,7 @@ def search(options, s, grams, begin, end, settings, forced, reference):
             row = first * longest + length - 1
             h, option = stacks[m - length][i], chosen[cells[row, 0] + j]
             estimate = values[h, 0] + constants[e] + estimates[cells[row, 0] + j]
-            alone = (estimates[cells[row, 0] + j] - options.scores[option])
+            alone = estimates[cells[row, 0] + j] - options.scores[option]
             if np.isnan(true[item]):
                 if forced:
                     state = np.int64(_fits(options, option, hypotheses[h, STATE], reference))
