@@ -25,7 +25,7 @@ from isogloss.metrics._resampling import Difference, paired
 from isogloss.metrics.scores import Sample, Score
 
 __all__ = [
-    "TOKENISERS", "TranslationComparison", "TranslationScore", "bleu_of", "compare_translations", "matches", "score_translations",
+    "TOKENISERS", "TranslationComparison", "TranslationScore", "bleu_beside", "bleu_of", "compare_translations", "matches", "score_translations",
     "sentence_bleu",
 ]  # fmt: skip
 
@@ -234,6 +234,18 @@ def matches(
         blocks = threads if len(out) > 256 else 1
         run_blocks(count_matches, blocks, words, starts, reference_words, reference_starts, of_reference, out)
     return out
+
+
+def bleu_beside(counts: NDArray[Any]) -> Floats:
+    """BLEU of counts[..., 10] of a sentence and a text before it, times the length of their references.
+
+    A sentence that matters more because it is long does so here, as all scores of learners do (Chiang et al. 2008).
+    Counts are above 0, as those of a text are.
+    """
+    counts = np.asarray(counts, np.float64)
+    log = np.log(counts[..., :4] / counts[..., 4:8]).mean(axis=-1)
+    brevity = np.minimum(0.0, 1 - counts[..., 9] / counts[..., 8])
+    return np.asarray(np.exp(log + brevity) * counts[..., 9])
 
 
 def sentence_bleu(counts: NDArray[Any]) -> Floats:
