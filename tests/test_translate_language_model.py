@@ -16,6 +16,7 @@ from isogloss.tasks.translate.language_model import FALLBACK, LanguageModel
 from isogloss.testing.enumerate import kneser_ney
 
 ENGLISH = samples.bitext("en-de").source
+KENLM = (81.99464995799377, 43.8086281683752, 114, 33)
 texts = st.lists(st.lists(st.sampled_from("abcde"), max_size=7), min_size=1, max_size=12)
 
 
@@ -59,15 +60,12 @@ def test_an_order_of_the_sample_agrees_with_the_definition():
 
 
 def test_perplexities_are_those_that_kenlm_prints():
-    """Of `lmplz -o 3 --discount_fallback` on the first 400 sentences of the sample and `query` on the others."""
-    model = LanguageModel.of(ENGLISH[:400], 3)
-    found = model.perplexity(ENGLISH[400:])
+    """Of `lmplz -o 3 --discount_fallback` on the first 40 sentences of the sample and `query` on the others."""
+    model = LanguageModel.of(ENGLISH[:40], 3)
+    found = model.perplexity(ENGLISH[40:])
     assert (found.words, found.unknown) == KENLM[2:]
     assert found.including == pytest.approx(KENLM[0], rel=1e-4)
     assert found.excluding == pytest.approx(KENLM[1], rel=1e-4)
-
-
-KENLM = (0.0, 0.0, 0, 0)
 
 
 def test_words_that_never_occur_are_as_likely_as_unknown_ones():
@@ -104,7 +102,7 @@ def test_arpa_files_come_back(tmp_path_factory, learnt, asked, order):
         ("", "there are no n-grams"),
         ("\\1-grams:\nx\ta\n", "line 2"),
         ("\\1-grams:\n-1\ta\t-1\n\\2-grams:\n-1\ta b\n", "not among the words alone"),
-        ("\\1-grams:\n-1\ta\t-1\n-1\tb\t-1\n\\2-grams:\n-1\ta b\t-1\n\\3-grams:\n-1\tb a b\n", "goes on from"),
+        ("\\1-grams:\n-1\ta\t-1\n-1\tb\t-1\n\\2-grams:\n-1\ta b\t-1\n\\3-grams:\n-1\tb a b\n", "goes on from none"),
     ],
 )
 def test_damaged_arpa_files_are_refused(tmp_path, content, finding):

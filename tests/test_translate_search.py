@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isogloss import samples
-from isogloss.data import Bitext, Links, Text, Vocabulary
+from isogloss.data import Bitext, Links, Text
 from isogloss.engine.threads import using_threads
 from isogloss.errors import ModelError
+from isogloss.tasks.translate.forced import forced
 from isogloss.tasks.translate.language_model import LanguageModel
 from isogloss.tasks.translate.search import BLANKET, Decoder, Searching, first_weights
 from isogloss.tasks.translate.table import TranslationTable
@@ -124,12 +125,8 @@ def test_forced_decoding_finds_the_best_derivation_of_a_reference(made, limit, s
     every = brute_force(table, model, weights, sentence, **way)
     words = data.draw(st.sampled_from([d.words for d in every]) | st.lists(st.sampled_from(TARGET), max_size=5))
     decoder = Decoder(table, model, weights, Searching.exact(distortion_limit=limit, swapping=swapping))
-    reference = model.encode(Vocabulary(words)) if len(set(words)) == len(words) else None
-    if reference is None:
-        reference = np.array([model.words.index_of(w) if w in model.words else model.unknown for w in words], np.int32)
-    found, _ = decoded(decoder, sentence, 1, references=[reference])
-    encoded = lambda d: [model.words.index_of(w) if w in model.words else model.unknown for w in d.words]  # noqa: E731
-    right = [d.score for d in every if encoded(d) == reference.tolist()]
+    found = forced(decoder, Bitext.of([(sentence, list(words))]))
+    right = [d.score for d in every if d.words == tuple(words)]
     np.testing.assert_allclose(found.scores, right[:1], atol=1e-5)
 
 

@@ -52,7 +52,7 @@ def test_nothing_to_score():
 
 @pytest.mark.parametrize("ask", [{"tokenise": "moses"}, {}])
 def test_what_makes_no_sense_is_refused(ask):
-    with pytest.raises(ParameterError, match="tokenise should|2 translations and 1"):
+    with pytest.raises(ParameterError, match=r"tokenise should|2 translations and 1"):
         score_translations(["a", "b"], ["a"] if not ask else ["a", "b"], **ask)
     with pytest.raises(ParameterError, match="measure"):
         compare_translations(["a"], ["a"], ["a"], measure="ter")

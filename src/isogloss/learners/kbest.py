@@ -181,9 +181,9 @@ class KBestMira:
     ...     return CandidateLists(np.array([0, 2]), np.eye(2)[order], np.array([[0.0], [1.0]])[order])
     >>> quality = lambda counts: counts[..., 0]
     >>> learner = KBestMira(search, quality, lambda counts: float(counts[0]), 1, 1, cap=1.0, passes=3, fading=0.0)
-    >>> found = run(learner, learner.init([1.0, 0.0]), iterations=3)
+    >>> found = run(learner, learner.init([0.5, 0.0]), iterations=3)
     >>> found.trace.tolist(), found.state.weights.round(2).tolist()
-    ([0.0, 1.0, 1.0], [0.0, 1.0])
+    ([0.0, 1.0, 1.0], [-0.25, 0.75])
     """
 
     def __init__(

@@ -15,8 +15,8 @@ which one word stands for all that are not known.
 n-grams are counted by sorting: an n-gram that ends at some token has a number, from its last word and the number of the
 (n − 1)-gram that ends at the token before. The sorted n-grams of all orders are the trie that is looked up in.
 
-Memory: 28 bytes for an n-gram of an order below the highest and 12 for one of the highest; while it is learnt, about 100
-bytes for a token. Perplexities are those of KenLM's `lmplz` and `query`, to the digits that these print.
+Memory: 29 bytes for an n-gram of an order below the highest and 12 for one of the highest; while it is learnt, about
+100 bytes for a token. Perplexities are those of KenLM's `lmplz` and `query`, to the digits that these print.
 
 References
 ----------
@@ -41,7 +41,7 @@ from isogloss.data.formats import atomic_write, read_bytes
 from isogloss.data.formats.files import PathOrName, name_of
 from isogloss.engine.threads import run_blocks, using_threads
 from isogloss.errors import DataError, ModelError, ParameterError
-from isogloss.layout import Numbers, check
+from isogloss.layout import Layout, Numbers, check
 
 __all__ = ["LAYOUT", "LanguageModel", "Perplexity"]
 
@@ -55,7 +55,7 @@ _TEN = math.log(10)
 Integers = NDArray[np.int64]
 Numbers64 = NDArray[np.float64]
 
-LAYOUT = {
+LAYOUT: Layout = {
     "words": Numbers("int32", "nodes", least=0, below="words + 3"),
     "probabilities": Numbers("float32", "nodes"),
     "follows": Numbers("int32", "nodes", least=0, below="inner"),
@@ -102,7 +102,7 @@ class LanguageModel:
     --------
     >>> model = LanguageModel.of(Text.of(["the house is small", "the house is old", "a small house"]), order=2)
     >>> round(float(np.exp(model.log_probs(Text.of(["the house is old"]))[0])), 4)
-    0.0372
+    0.0157
     >>> model.perplexity(Text.of(["the old mouse"])).unknown
     1
     """
@@ -198,10 +198,15 @@ class LanguageModel:
 
     @cached_property
     def _is_unknown(self) -> NDArray[np.bool_]:
-        """bool[n_words + 3]: words that are as likely as an unknown one, because they never occurred."""
-        alone = self.arrays["probabilities"][1 : len(self.words) + 4]
-        found: NDArray[np.bool_] = alone <= alone[self.unknown]
-        return found
+        """bool[n_words + 3]: words that never occurred, and are as likely as an unknown one.
+
+        Whatever occurs is followed by something, if only by the end of the sentence.
+        """
+        n = len(self.words) + 3
+        if self.order == 1:
+            alone = self.arrays["probabilities"][1 : n + 1]
+            return np.asarray(alone <= alone[self.unknown])
+        return np.asarray(np.diff(self.arrays["starts"][1 : n + 2]) == 0)
 
     def _lost(self, text: Text) -> float:
         """What unknown words take of the log-probability of a text."""
@@ -464,9 +469,7 @@ class _Arpa:
             try:
                 contexts = np.array([known[row[0][:-1]] for row in rows], np.int64)
             except KeyError:
-                raise DataError(
-                    f"{self.name}: an n-gram of {length} words goes on from one that is not there"
-                ) from None
+                raise DataError(f"{self.name}: an n-gram of {length} words goes on from none that is there") from None
             longest = [self._end(row[0][1:], known) for row in rows] if length > 1 else [0] * len(rows)
             last = np.array([row[0][-1] for row in rows], np.int64)
             levels.append(_Level(contexts, last, np.array(longest, np.int64), np.zeros(0, np.int64)))

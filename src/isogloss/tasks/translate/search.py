@@ -84,7 +84,7 @@ class Sentences:
     target_starts : int64[n_options + 1]
     target_words : int32[.]
     copied : int32[n_options]
-        The number of a word that is copied in its vocabulary; -1 otherwise.
+        The number of a copied word, where the target does not know it; -1 otherwise.
     """
 
     text: Text
@@ -107,11 +107,27 @@ class Sentences:
         n, n_words = count_options(table.pairs, spans)
         chosen, target_starts, words = np.empty(n, np.int64), np.empty(n + 1, np.int64), np.empty(n_words, np.int32)
         placed, copied, ids = np.empty_like(spans), np.empty(n, np.int32), np.ascontiguousarray(text.ids.flat)
-        gather_options(table.pairs, spans, starts, offsets, ids, copies, chosen, target_starts, words, copied, placed)
+        gather_options(
+            table.pairs, spans, starts, offsets, ids, copies, language_model.unknown, chosen, target_starts, words,
+            copied, placed,
+        )  # fmt: skip
         return cls(text, text.ids.lengths, placed, starts, chosen, target_starts, words, copied)
 
     def __len__(self) -> int:
         return len(self.lengths)
+
+    def keeping(self, chosen: NDArray[np.bool_]) -> Sentences:
+        """With those options alone."""
+        before = np.concatenate([[0], np.cumsum(chosen)])
+        spans = self.spans.copy()
+        spans[:, 2:] = before[self.spans[:, 2:]]
+        sizes = np.diff(self.target_starts)
+        starts = np.concatenate([[0], np.cumsum(sizes[chosen])]).astype(np.int64)
+        words = self.target_words[np.repeat(chosen, sizes)]
+        return replace(
+            self, spans=spans, pairs=self.pairs[chosen], target_starts=starts, target_words=words,
+            copied=self.copied[chosen],
+        )  # fmt: skip
 
     @cached_property
     def jump_starts(self) -> Integers:
@@ -245,22 +261,24 @@ class Decoder:
         distinct : bool
             Only the best of those with the same words.
         references : sequence of int32[.], optional
-            Only derivations with these words, one sentence each; there may be none.
+            Only derivations with these words, one sentence each; there may be none. Words that the language model does
+            not know are negative, see `isogloss.tasks.translate.forced`.
         more, jumps
             As for `options`.
         """
         from isogloss.tasks.translate._numba.decode import best_of, search
 
         options, grams, settings = self.options(sentences, more, jumps), self.language_model.grams, self._settings
-        ends = self.language_model.begin, self.language_model.end
+        begin, end = self.language_model.begin, self.language_model.end
         found: list[Any] = [None] * len(sentences)
         nothing = np.zeros(0, np.int32)
 
         def work(block: int, count: int) -> None:
             for s in range(block, len(sentences), count):
                 reference = nothing if references is None else references[s]
-                made = search(options, s, grams, *ends, settings, references is not None, reference)
-                found[s] = best_of(options, *made, many, distinct)
+                made: Any = search(options, s, grams, begin, end, settings, references is not None, reference)
+                hypotheses, values, complete = made
+                found[s] = best_of(options, hypotheses, values, complete, many, distinct)
 
         with using_threads():
             run_blocks(work, max(1, -(-len(sentences) // PIECE)))
@@ -300,7 +318,7 @@ class Decoder:
 
     def texts(self, derivations: Derivations) -> list[str]:
         """The words of each derivation; those that are copied as they are in the source."""
-        own, names = derivations.sentences, self.language_model.words.types
+        names = self.language_model.words.types
         words, starts = derivations.words
         unknown = self.language_model.unknown
         out = []

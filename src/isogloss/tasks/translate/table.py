@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from isogloss.data import Bitext, Links, Text, Vocabulary
 from isogloss.errors import ModelError
-from isogloss.layout import Numbers, Offsets, check
+from isogloss.layout import Layout, Numbers, Offsets, check
 from isogloss.progress import Progress
 from isogloss.tasks.translate.lexicon import ranks
 from isogloss.tasks.translate.phrases import PhraseTable, extract_phrases
@@ -33,7 +33,7 @@ _SIDE = 7  # as kernels have it, which take long to import
 
 Integers = NDArray[np.int64]
 
-LAYOUT = {
+LAYOUT: Layout = {
     "source_starts": Offsets("phrases", "source tokens"),
     "source_words": Numbers("int32", "source tokens", least=0, below="source words"),
     "first_words": Offsets("source words", "phrases"),
@@ -150,7 +150,7 @@ class TranslationTable:
         per_phrase = np.diff(found["pair_starts"])
         sound = (
             not len(lengths)
-            or (1 <= lengths.min() and lengths.max() <= _SIDE and targets.min() >= 1 and targets.max() <= _SIDE)
+            or (lengths.min() >= 1 and lengths.max() <= _SIDE and targets.min() >= 1 and targets.max() <= _SIDE)
         ) and (per_phrase > 0).all()
         first = np.repeat(np.arange(len(source)), np.diff(found["first_words"]))
         if sound and len(lengths):

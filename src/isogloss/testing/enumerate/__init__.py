@@ -90,8 +90,8 @@ __all__ = [
     "sibling_parts",
     "subset_parts",
     "subsets",
-    "tree_parts",
     "translations",
+    "tree_parts",
     "trees",
     "valence_parts",
 ]

@@ -36,9 +36,9 @@ Options = namedtuple(
         "target_starts",  # int64[n_options]: where the words of each option begin
         "target_ends",  # int64[n_options]
         "target_words",  # int32[.]: numbers of the language model
-        "copied",  # int32[n_options]: of a word that is copied its number among the words of the source, otherwise -1
+        "copied",  # int32[n_options]: of a copied word that the target does not know its number in the source, or -1
         "scores",  # float64[n_options]: of all that is known of the option by itself
-        "jumps",  # float64[.]: of a phrase that begins at j after one that ended at i, (n + 1) rows of n for each sentence
+        "jumps",  # float64[.]: of a phrase that begins at j after one that ended at i: (n + 1) rows of n
         "jump_starts",  # int64[n_sentences + 1]
         "swaps",  # float64[.]: of two phrases that swap, (first word, words of the first, of the second); or empty
         "swap_starts",  # int64[n_sentences + 1]
@@ -235,7 +235,8 @@ def _fits(options, option, place, reference):
     if place + last - first > len(reference):
         return -1
     for at in range(first, last):
-        if options.target_words[at] != reference[place + at - first]:
+        word = options.target_words[at] if options.copied[option] < 0 else -2 - options.copied[option]
+        if word != reference[place + at - first]:
             return -1
     return place + last - first
 
@@ -369,6 +370,7 @@ def search(options, s, grams, begin, end, settings, forced, reference):
     forced : bool
         Only translations whose words are those of `reference`. The place in it is the state then.
     reference : int32[.]
+        Negative for words that the language model does not know, which only a copied word may be.
 
     Returns
     -------
@@ -384,7 +386,7 @@ def search(options, s, grams, begin, end, settings, forced, reference):
     said, place = np.zeros(len(reference) + 1), np.int64(grams.follows[1 + begin])
     if forced:
         for k in range(len(reference)):
-            gained, place = next_word(grams, place, reference[k])
+            gained, place = next_word(grams, place, reference[k] if reference[k] >= 0 else begin - 1)
             said[k + 1] = said[k] + gained
     last_state = place
     hypotheses, values = np.empty((256, FIELDS), np.int64), np.empty((256, 2))

@@ -1,4 +1,4 @@
-"""Options of sentences: the phrase pairs of their spans with all that is known of them, and what derivations add up to."""
+"""Options of sentences, the phrase pairs of their spans with all that is known of them, and sums over derivations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from numba import njit
 
 from isogloss.tasks.translate._numba.language_model import next_word
 
-__all__ = ["count_options", "derive", "gather_options", "jump_scores", "option_scores"]
+__all__ = ["count_options", "derive", "gather_options", "jump_scores", "option_scores", "within"]
 
 
 @njit(cache=True, nogil=True)
@@ -25,7 +25,7 @@ def count_options(pairs, spans):
 
 
 @njit(cache=True, nogil=True)
-def gather_options(pairs, spans, span_starts, offsets, ids, copies, chosen, starts, words, copied, placed):
+def gather_options(pairs, spans, span_starts, offsets, ids, copies, unknown, chosen, starts, words, copied, placed):
     """Write the options of all spans, one after the other.
 
     Parameters
@@ -34,14 +34,14 @@ def gather_options(pairs, spans, span_starts, offsets, ids, copies, chosen, star
         First word, end, first pair, end of pairs.
     ids : int32[n_tokens]
     copies : int32[n_tokens]
-        What each token is as a word of the target, where it is copied.
+        What each token is as a word of the target, where it is copied; `unknown` for those that are none.
     chosen : int64[n_options]
         The pair of each option; -1 for a word that is copied.
     starts : int64[n_options + 1]
     words : int32[.]
         Words of the options.
     copied : int32[n_options]
-        The number of a token that is copied, otherwise -1.
+        The number of a token that is copied though the target does not know it, otherwise -1.
     placed : int64[n_spans, 4]
         First word, end, first option, end of options.
     """
@@ -52,7 +52,8 @@ def gather_options(pairs, spans, span_starts, offsets, ids, copies, chosen, star
             placed[k, 0], placed[k, 1], placed[k, 2] = spans[k, 0], spans[k, 1], n
             if spans[k, 2] == spans[k, 3]:
                 chosen[n] = -1
-                words[at], copied[n] = copies[offsets[s] + spans[k, 0]], ids[offsets[s] + spans[k, 0]]
+                token = offsets[s] + spans[k, 0]
+                words[at], copied[n] = copies[token], ids[token] if copies[token] == unknown else -1
                 at += 1
                 n += 1
                 starts[n] = at
@@ -118,3 +119,21 @@ def derive(options, chosen, pairs, grams, begin, end, firsts, ends, item_starts,
                 for f in range(n_dense - 4):
                     out[item, 4 + f] += pairs.scores[chosen[option], f]
         out[item, 0] += next_word(grams, state, end)[0]
+
+
+@njit(cache=True, nogil=True)
+def within(option_starts, target_starts, words, copied, references, starts, fits):
+    """Say of each option whether its words stand, one after the other, in the reference of its sentence."""
+    for s in range(len(option_starts) - 1):
+        for k in range(option_starts[s], option_starts[s + 1]):
+            size = target_starts[k + 1] - target_starts[k]
+            for place in range(starts[s], starts[s + 1] - size + 1):
+                same = True
+                for i in range(size):
+                    word = words[target_starts[k] + i] if copied[k] < 0 else -2 - copied[k]
+                    if references[place + i] != word:
+                        same = False
+                        break
+                if same:
+                    fits[k] = True
+                    break
