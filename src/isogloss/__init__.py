@@ -57,6 +57,7 @@ if TYPE_CHECKING:
         compare_rankings,
         compare_relations,
         compare_roles,
+        compare_translations,
         compare_trees,
         confusion,
         score_brackets,
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
         score_relations,
         score_roles,
         score_tags,
+        score_translations,
         score_trees,
     )  # fmt: skip
     from isogloss.store import load
@@ -99,7 +101,7 @@ if TYPE_CHECKING:
         jackknife,
     )
     from isogloss.tasks.transfer import DelexicalisedParser, TransferredParser, transfer_markup
-    from isogloss.tasks.translate import Lexicon, extract_phrases, lexicon_from_links
+    from isogloss.tasks.translate import LanguageModel, Lexicon, Translator, extract_phrases, lexicon_from_links
 
 prepare()
 
@@ -112,7 +114,8 @@ _NAMES = {
     "isogloss.errors": "IsoglossError",
     "isogloss.metrics": "breakdown_brackets breakdown_trees compare compare_brackets compare_entities "
     "compare_rankings compare_relations compare_roles compare_trees confusion score_brackets score_documents "
-    "score_entities score_links score_ranking score_relations score_roles score_tags score_trees",
+    "score_entities score_links score_ranking score_relations score_roles score_tags "
+    "score_translations score_trees compare_translations",
     "isogloss.store": "load",
     "isogloss.tasks.adapt": "DocumentClassifier",
     "isogloss.tasks.align": "HMMAligner ItgAligner MatchingAligner Model1Aligner Model2Aligner QuadraticAligner",
@@ -128,7 +131,7 @@ _NAMES = {
     "isogloss.tasks.parse.joint": "AnalysisDictionary",
     "isogloss.tasks.tag": "Correspondence CrfTagger DictionaryTagger GraphTagger ProjectedTagger Tagger jackknife",
     "isogloss.tasks.transfer": "DelexicalisedParser TransferredParser transfer_markup",
-    "isogloss.tasks.translate": "Lexicon extract_phrases lexicon_from_links",
+    "isogloss.tasks.translate": "LanguageModel Lexicon Translator extract_phrases lexicon_from_links",
 }
 _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
 
@@ -136,16 +139,16 @@ __all__ = [
     "Alignment", "AnalysisDictionary", "BilingualRanker", "Bitext", "BitextLike", "ConstituencyParser",
     "ConstituentTree", "Constituents", "Contractions", "Correspondence", "CrfTagger", "DelexicalisedParser",
     "DependencyParser", "DictionaryTagger", "DocumentClassifier", "Documents", "EntityTagger", "GrammarInducer",
-    "GraphTagger", "Groups", "HMMAligner", "IsoglossError", "ItgAligner", "JointMorphologyParser", "JointParserAligner",
-    "LabelledDocuments",
-    "Lexicon", "Links", "MatchingAligner", "Mentions", "Model1Aligner", "Model2Aligner", "PolylingualTopics",
-    "ProjectedTagger", "Propositions", "QuadraticAligner", "Ragged", "RelationExtractor", "RoleLabeller", "Sentence",
-    "StyleAdapter", "TagDictionary", "Tagger", "Text", "Threads", "TransferredParser", "TreePairs",
-    "Treebank", "Vocabulary", "__version__", "as_bitext", "breakdown_brackets", "breakdown_trees", "choose_aligner",
-    "compare", "compare_brackets", "compare_entities", "compare_rankings", "compare_relations", "compare_roles",
-    "compare_trees", "confusion", "cross_validate", "errors", "extract_phrases", "features_of", "jackknife",
-    "learning_curve", "lexicon_from_links", "load", "metrics", "read_bitext", "read_links", "samples", "score_brackets",
-    "score_documents", "score_entities", "score_links", "score_ranking", "score_relations", "score_roles", "score_tags",
+    "GraphTagger", "Groups", "HMMAligner", "IsoglossError", "ItgAligner", "JointMorphologyParser",
+    "JointParserAligner", "LabelledDocuments", "LanguageModel", "Lexicon", "Links", "MatchingAligner", "Mentions",
+    "Model1Aligner", "Model2Aligner", "PolylingualTopics", "ProjectedTagger", "Propositions", "QuadraticAligner",
+    "Ragged", "RelationExtractor", "RoleLabeller", "Sentence", "StyleAdapter", "TagDictionary", "Tagger", "Text",
+    "Threads", "TransferredParser", "Translator", "TreePairs", "Treebank", "Vocabulary", "__version__", "as_bitext",
+    "breakdown_brackets", "breakdown_trees", "choose_aligner", "compare", "compare_brackets", "compare_entities",
+    "compare_rankings", "compare_relations", "compare_roles", "compare_translations", "compare_trees", "confusion",
+    "cross_validate", "errors", "extract_phrases", "features_of", "jackknife", "learning_curve", "lexicon_from_links",
+    "load", "metrics", "read_bitext", "read_links", "samples", "score_brackets", "score_documents", "score_entities",
+    "score_links", "score_ranking", "score_relations", "score_roles", "score_tags", "score_translations",
     "score_trees", "show", "split_bitext", "split_text", "stream_bitext", "suggest", "transfer_markup", "write_bitext",
     "write_links",
 ]  # fmt: skip

@@ -69,6 +69,7 @@ KINDS = {
     "tag.several": "isogloss.tasks.tag:Tagger",
     "threads.paths": "isogloss.tasks.documents.threads:Threads",
     "topics.polylingual": "isogloss.tasks.documents:PolylingualTopics",
+    "translate.phrases": "isogloss.tasks.translate:Translator",
 }
 """Where the class of each kind lives, as `module:class`; its `_from_saved` makes the object."""
 

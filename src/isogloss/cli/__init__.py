@@ -46,6 +46,7 @@ COMMANDS = {
     ),
     "lexicon": Command("isogloss.cli.lexicon", "Write a probabilistic lexicon from a model or from links."),
     "phrases": Command("isogloss.cli.phrases", "Write a phrase table from a text and its links."),
+    "translate": Command("isogloss.cli.translate", "Translate: train on a parallel text, apply to new text, score."),
     "filter": Command("isogloss.cli.filter", "Score sentence pairs with a model and drop bad ones."),
     "tag": Command("isogloss.cli.tag", "Tag words: train on a treebank, apply to new text, score."),
     "dictionary": Command("isogloss.cli.dictionary", "Say what a dictionary of tags covers, and how well it fits."),

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from isogloss.tasks.parse.constituency import ConstituencyParser
     from isogloss.tasks.tag import CrfTagger, Tagger
     from isogloss.tasks.transfer import DelexicalisedParser, TransferredParser
+    from isogloss.tasks.translate import Translator
 
     AnyParser = (
         DelexicalisedParser
@@ -30,7 +31,7 @@ __all__ = [
     "USES", "Use", "check_dependency_parser", "header_of", "load_aligner", "load_classifier",
     "load_constituency_parser", "load_crf_tagger", "load_dependency_parser", "load_extractor", "load_joint",
     "load_parser",
-    "load_ranker", "load_tagger", "load_threads", "load_topics",
+    "load_ranker", "load_tagger", "load_threads", "load_topics", "load_translator",
 ]  # fmt: skip
 
 
@@ -52,6 +53,7 @@ USES = {
     "threads": Use("a graph of documents", "isogloss threads --model"),
     "rank": Use("a ranker", "isogloss rank apply"),
     "topics": Use("a model of topics", "isogloss topics apply"),
+    "translate": Use("a translator", "isogloss translate apply"),
 }
 """By the first part of the kinds in `isogloss.store.KINDS`."""
 OWN_COMMANDS = {"parse.transferred": "isogloss transfer apply"}
@@ -151,6 +153,13 @@ def load_topics(path: str, threads: int | None = None) -> PolylingualTopics:
     model: PolylingualTopics = _load(path, "topics")
     model.threads = threads
     return model
+
+
+def load_translator(path: str, threads: int | None = None) -> Translator:
+    """A saved translator."""
+    translator: Translator = _load(path, "translate")
+    translator.threads = threads
+    return translator
 
 
 def check_dependency_parser(path: str) -> None:

@@ -32,6 +32,7 @@ from isogloss.structures import (
     AlignmentChain,
     Chain,
     Chains,
+    Choices,
     FactoredChain,
     FactorGraph,
     FactorGraphs,
@@ -74,7 +75,7 @@ def hessian_vector(dist: Any, vector: Any) -> Any:
     Notes
     -----
     ==================================================== ========================================================
-    structures with a method `hessian_vector`            that (trees of first order; exact)
+    structures with a method `hessian_vector`            that (trees of first order, `Choice`; exact)
     `Chain`, `FactoredChain`, `AlignmentChain`           conditional means of the sum, forwards and backwards, from
                                                          the posteriors of steps: exact, O(n k²) or O(n k³)
     all others (`Itg`, `Matching`, `FactorGraph`,        differences of marginals at scores ± h · vector and
@@ -226,7 +227,7 @@ def tempered(dist: Any, temperature: float) -> Any:
     if isinstance(dist, AlignmentChain):
         raise ParameterError(f"{dist!r}: jumps and nulls have no temperature here; take tempered(dist.chain, …)")
     if isinstance(dist, Batch):
-        plain = isinstance(dist, Chains | SpanningTrees | ProjectiveTrees | FactorGraphs | LoopyTrees)
+        plain = isinstance(dist, Chains | Choices | SpanningTrees | ProjectiveTrees | FactorGraphs | LoopyTrees)
         if plain and not _second_order(dist):
             return _rescored(dist, dist.scores.values / temperature)
         return [tempered(dist[s], temperature) for s in range(len(dist))]

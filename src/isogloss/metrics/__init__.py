@@ -41,6 +41,13 @@ from isogloss.metrics.relations import RelationComparison, RelationScore, compar
 from isogloss.metrics.roles import RoleComparison, RoleScore, compare_roles, score_roles
 from isogloss.metrics.scores import Score
 from isogloss.metrics.tagging import TagScore, score_tags
+from isogloss.metrics.translation import (
+    TranslationComparison,
+    TranslationScore,
+    compare_translations,
+    score_translations,
+    sentence_bleu,
+)
 
 __all__ = [
     "AlignmentScore",
@@ -64,6 +71,8 @@ __all__ = [
     "RoleScore",
     "Score",
     "TagScore",
+    "TranslationComparison",
+    "TranslationScore",
     "best_threshold",
     "bijectivity",
     "breakdown_brackets",
@@ -75,6 +84,7 @@ __all__ = [
     "compare_rankings",
     "compare_relations",
     "compare_roles",
+    "compare_translations",
     "compare_trees",
     "confusion",
     "curve",
@@ -88,7 +98,9 @@ __all__ = [
     "score_relations",
     "score_roles",
     "score_tags",
+    "score_translations",
     "score_trees",
+    "sentence_bleu",
     "symmetry",
     "threshold_at_recall",
 ]

@@ -12,6 +12,7 @@ from isogloss.structures.batch import Stack
 from isogloss.structures.brackets import Bracketings, Brackets
 from isogloss.structures.cfg import Cfg, Cfgs, Grammar
 from isogloss.structures.chain import Chain, Chains
+from isogloss.structures.choice import Choice, Choices
 from isogloss.structures.dpp import Dpp, PathDpp, PathGraph, Paths
 from isogloss.structures.factored_chain import FactoredChain, FactoredChains
 from isogloss.structures.factorgraph import FactorGraph, FactorGraphs
@@ -45,6 +46,8 @@ __all__ = [
     "Cfgs",
     "Chain",
     "Chains",
+    "Choice",
+    "Choices",
     "Couplings",
     "Dpp",
     "FactorGraph",

@@ -101,6 +101,8 @@ def check_laws(
 
 def _key(y: Any) -> Hashable:
     """A sequence as a tuple, a set of links as a frozenset: something to look up among the enumerated."""
+    if isinstance(y, int):
+        return y
     if isinstance(y, Set):
         return frozenset(tuple(int(end) for end in link) for link in y)
     return tuple(tuple(state) if isinstance(state, tuple) else int(state) for state in y)

@@ -16,7 +16,16 @@ from isogloss.data.treebank import Treebank
 from isogloss.errors import BitextError, ParameterError, UsageError
 
 __all__ = [
-    "BitextLike", "DocumentsLike", "as_bitext", "as_documents", "as_gold", "as_links", "as_mentions", "as_treebank",
+    "BitextLike",
+    "DocumentsLike",
+    "TextLike",
+    "as_bitext",
+    "as_documents",
+    "as_gold",
+    "as_links",
+    "as_mentions",
+    "as_text",
+    "as_treebank",
     "is_files",
 ]  # fmt: skip
 
@@ -42,6 +51,10 @@ BitextLike: TypeAlias = (
 DocumentsLike: TypeAlias = Documents | Text | Sequence[Mapping[str, Sequence[str] | str] | Sequence[str] | str]
 """What can be made into documents."""
 
+TextLike: TypeAlias = Text | Sequence[Sequence[str] | str]
+"""What can be made into sentences of one language."""
+
+_TEXT = "a Text, as Text.of(['she sleeps']), or a list of sentences, as ['she sleeps'] or [['she', 'sleeps']]"
 _PAIRS = "a Bitext, the path of a file, two paths, or a list of pairs, as [('das Haus', 'the house')]"
 _SENTENCES = "a Treebank, as Treebank.read('text.conllu'), or a Text, as Text.of(['she sleeps'])"
 _GOLD = "a Treebank with tags or trees, as Treebank.read('gold.conllu')"
@@ -55,6 +68,17 @@ def as_treebank(obj: Treebank | Text) -> Treebank:
     if isinstance(obj, Text):
         return Treebank.from_text(obj)
     return obj if isinstance(obj, Treebank) else _refuse(obj, "sentences", _SENTENCES)
+
+
+def as_text(obj: TextLike) -> Text:
+    """Sentences of one language: a text as it is; a list of strings, split at white space, or of token lists."""
+    if isinstance(obj, Text):
+        return obj
+    rows = isinstance(obj, list | tuple) and all(
+        isinstance(row, str) or (isinstance(row, list | tuple) and all(isinstance(word, str) for word in row))
+        for row in obj
+    )
+    return Text.of(obj) if rows else _refuse(obj, "sentences", _TEXT)
 
 
 def as_mentions(obj: Mentions | Text) -> Mentions:

@@ -27,7 +27,8 @@ from isogloss.testing.enumerate.lattices import (
 from isogloss.testing.enumerate.matchings import brute_force_matching, link_sets, matching_score, matchings
 from isogloss.testing.enumerate.segments import brute_force_segments, segmentations
 from isogloss.testing.enumerate.senses import brute_force_senses
-from isogloss.testing.enumerate.subsets import brute_force_subsets, subset_parts, subsets
+from isogloss.testing.enumerate.subsets import brute_force_choice, brute_force_subsets, subset_parts, subsets
+from isogloss.testing.enumerate.translations import Derivation, kneser_ney, sentence_bleu, translations
 from isogloss.testing.enumerate.trees import (
     brute_force_trees,
     grandparent_parts,
@@ -39,6 +40,7 @@ from isogloss.testing.enumerate.valence import brute_force_valence, valence_part
 
 __all__ = [
     "BruteForce",
+    "Derivation",
     "JointAgreement",
     "alignment_score",
     "alignments",
@@ -51,6 +53,7 @@ __all__ = [
     "brute_force_brackets",
     "brute_force_cfg",
     "brute_force_chain",
+    "brute_force_choice",
     "brute_force_dpp",
     "brute_force_factored",
     "brute_force_factored_lattice",
@@ -77,14 +80,17 @@ __all__ = [
     "itg_alignments",
     "itg_kinds",
     "joint_agreement",
+    "kneser_ney",
     "lattice_part_names",
     "link_sets",
     "matching_score",
     "matchings",
     "segmentations",
+    "sentence_bleu",
     "sibling_parts",
     "subset_parts",
     "subsets",
+    "translations",
     "tree_parts",
     "trees",
     "valence_parts",

@@ -1,4 +1,4 @@
-"""All subsets of the cells of an array."""
+"""All subsets of the cells of an array, and all of its cells alone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from isogloss.testing.enumerate.base import Array, BruteForce, brute_force
 
-__all__ = ["brute_force_subsets", "subset_parts", "subsets"]
+__all__ = ["brute_force_choice", "brute_force_subsets", "subset_parts", "subsets"]
 
 
 def subsets(scores: Array) -> list[frozenset[tuple[int, ...]]]:
@@ -33,3 +33,8 @@ def brute_force_subsets(scores: ArrayLike) -> BruteForce:
     16.0
     """
     return brute_force(subsets, subset_parts, scores)
+
+
+def brute_force_choice(scores: ArrayLike) -> BruteForce:
+    """Every candidate of a list."""
+    return brute_force(lambda each: list(range(len(each))), lambda each, y: np.eye(len(each))[y], scores)

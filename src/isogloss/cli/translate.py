@@ -1,0 +1,378 @@
+"""`isogloss translate`: learn to translate from a bitext, translate, and score translations."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from isogloss.cli._common import (
+    Encoding,
+    Errors,
+    Json,
+    Output,
+    Quiet,
+    Resume,
+    Stopwatch,
+    Threads,
+    check_output,
+    choice,
+    compiling,
+    is_standard_output,
+    progress_for,
+    say,
+    warn,
+    write_json,
+    write_result,
+)
+from isogloss.cli._memory import as_remembered
+from isogloss.cli._models import header_of, load_translator
+from isogloss.cli._options import with_options
+from isogloss.cli._reading import ReadingOptions, with_reading
+from isogloss.cli._training import Training
+from isogloss.cli._treebanks import SaveFolder, standard_input_once
+from isogloss.errors import BitextError, UsageError
+from isogloss.tasks.translate.options import TranslatorOptions
+
+if TYPE_CHECKING:
+    from isogloss.data import Text
+    from isogloss.tasks.translate import Translation, Translator
+
+__all__ = ["COMMANDS", "apply", "explain", "score", "train"]
+
+SEARCHING = "Searching"
+TUNING = "Tuning"
+BLOCK = 100
+"""Lines that are translated at once."""
+PARTIAL = ".partial"
+
+Model = Annotated[
+    str, typer.Argument(metavar="MODEL", show_default=False, help="A folder by `isogloss translate train`.")
+]
+
+
+@with_reading
+@with_options(
+    TranslatorOptions,
+    "order", "max_length", "least_count", "candidates", "reordering", "distortion_limit", "beam", "pops", "options",
+    "iterations", "nbest", "cap", "passes", "seed",
+    panel="Learning",
+)  # fmt: skip
+def train(
+    source: Annotated[str, typer.Argument(metavar="SRC", show_default=False, help="Source text, a sentence a line.")],
+    target: Annotated[str, typer.Argument(metavar="TGT", show_default=False, help="Its translation, line by line.")],
+    save: SaveFolder,
+    dev: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            "--dev", metavar="SRC TGT", show_default=False,
+            help="Other sentences and their translations, to tune the weights on. Otherwise every twentieth pair of "
+            "the training text is held out for it.",
+        ),
+    ] = None,
+    links: Annotated[
+        str | None,
+        typer.Option("--links", metavar="LINKS", help="Links between words of SRC and TGT; otherwise they are found."),
+    ] = None,
+    monolingual: Annotated[
+        str | None,
+        typer.Option("--monolingual", metavar="TEXT", help="More text of the target language, for the language model."),
+    ] = None,
+    threads: Threads = None,
+    json: Json = False,
+    quiet: Quiet = False,
+    resume: Resume = False,
+    *,
+    asked: ReadingOptions,
+    options: dict[str, Any],
+) -> None:  # fmt: skip
+    """Learn to translate from a parallel text.
+
+    Words are linked, phrases are taken from the links, the target side teaches a language model, and the weights of all
+    of it are tuned on other sentences. `isogloss translate apply` then translates.
+    """
+    training = Training(save, source, target, links, monolingual, *(dev or ()), quiet=quiet)
+    TranslatorOptions(**options).check_params()
+    reading = asked.of()
+    with compiling("translate-train", quiet, "120 s"):
+        from isogloss.data.formats import read_bitext, read_links
+        from isogloss.tasks.translate import Translator
+
+        bitext = read_bitext(source, target, **reading)
+        held = None if dev is None else read_bitext(*dev, **reading)
+        given = None if links is None else read_links(links, bitext=bitext)
+        more = None
+        if monolingual is not None:
+            more = _text(monolingual, asked.encoding, asked.errors, reading["tokenise"], reading["normalise"])
+        translator = Translator(**options, threads=threads)
+        translator.fit(
+            bitext, held, links=given, monolingual=more, progress=progress_for(quiet), checkpoint=training.checkpoint,
+            resume=resume,
+        )  # fmt: skip
+    training.keep(translator, *_lines_of(translator), json=_told_of(translator, len(bitext)) if json else None)
+
+
+def _text(path: str, encoding: str, errors: str, mode: str, form: Any) -> Text:
+    from isogloss.data.formats import read_bytes
+    from isogloss.data.formats.files import name_of
+    from isogloss.data.tokenise import tokenise_bytes
+
+    return tokenise_bytes(read_bytes(path, encoding=encoding, errors=errors), mode, form, name=name_of(path))
+
+
+def _lines_of(translator: Translator) -> Iterator[str]:
+    table, model = translator.table_, translator.language_model_
+    yield (
+        f"{len(table):,} phrase pairs ({table.nbytes / 1e6:,.0f} MB), {len(model):,} n-grams of up to {model.order} "
+        f"words ({model.nbytes / 1e6:,.0f} MB)"
+    )
+    if len(translator.tuning_):
+        best, many = int(translator.tuning_.argmax()) + 1, len(translator.tuning_)
+        yield f"BLEU {translator.tuning_.max():.2f} on dev (best of {many} rounds: {best})"
+
+
+def _told_of(translator: Translator, pairs: int) -> dict[str, Any]:
+    table, model = translator.table_, translator.language_model_
+    return {
+        "pairs": pairs, "phrase_pairs": len(table), "ngrams": len(model), "bytes": table.nbytes + model.nbytes,
+        "weights": translator.weights_, "tuning": translator.tuning_,
+        "dev": float(translator.tuning_.max()) if len(translator.tuning_) else None,
+    }  # fmt: skip
+
+
+@with_options(
+    TranslatorOptions, "beam", "pops", "options", "reordering", "distortion_limit", panel=SEARCHING
+)  # fmt: skip
+def apply(
+    model: Model,
+    source: Annotated[str, typer.Argument(metavar="IN", show_default=False, help="Text to translate.")],
+    output: Output = None,
+    nbest: Annotated[
+        int | None,
+        typer.Option(
+            "--nbest", metavar="N", min=1, show_default=False,
+            help="The N best translations of each sentence, as `line ||| translation ||| features ||| score`, lines "
+            "counted from 0.",
+        ),
+    ] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="A JSON object in each line: translations with their phrases and features.")
+    ] = False,
+    threads: Threads = None,
+    quiet: Quiet = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on behind the lines that a stopped run left beside its output.")
+    ] = False,
+    encoding: Encoding = "utf-8",
+    errors: Errors = "strict",
+    *,
+    options: dict[str, Any],
+) -> None:  # fmt: skip
+    """Translate: one line for each line of the input, empty for an empty one.
+
+    Lines are written as they are translated, so that a pipe may wait for each.
+    """
+    watch = Stopwatch()
+    check_output(output, [source])
+    header_of(model, "translate")
+    if resume and (is_standard_output(output) or nbest is not None or json):
+        raise UsageError("--resume goes on with a file of plain translations: give -o, without --nbest and --json")
+    with compiling("translate-apply", quiet, "60 s"):
+        translator = load_translator(model, threads)
+        translator.set_params(**options)
+        translator.check_params()
+        parts = _Parts(translator, source, encoding, errors)
+        if is_standard_output(output) or nbest is not None or json:
+            write_result(output, _pieces(translator, parts, nbest, json))
+        else:
+            _written(translator, parts, str(output), resume, quiet)
+    rate = watch.rate(parts.words)
+    say(f"{parts.lines:,} lines, {watch}, {rate:,.0f} words a second", quiet)
+    if parts.unknown:
+        warn(f"{parts.name}: {parts.unknown:,} of {parts.words:,} words are not known, and were copied")
+
+
+class _Parts:
+    """The input, some lines at a time, read as the model's text was."""
+
+    def __init__(self, translator: Translator, path: str, encoding: str, errors: str) -> None:
+        from isogloss.data.formats.files import name_of
+
+        self.translator, self.path, self.encoding, self.errors = translator, path, encoding, errors
+        self.form = as_remembered({"tokenise": None, "normalise": None}, translator.reading_, None)
+        self.name = name_of(path)
+        self.lines = self.words = self.unknown = 0
+
+    def texts(self, skip: int = 0) -> Iterator[Text]:
+        """All but the first lines."""
+        from isogloss.data.formats import open_lines
+        from isogloss.data.tokenise import tokenise_bytes
+
+        for block in open_lines(self.path, size=BLOCK, encoding=self.encoding, errors=self.errors, eager=True):
+            text = tokenise_bytes(block, self.form["tokenise"], self.form["normalise"], name=self.name)
+            before, self.lines = self.lines, self.lines + len(text)
+            if self.lines <= skip:
+                continue
+            text = text[max(0, skip - before) :]
+            known = self.translator.table_.source.encode(text.vocabulary) if len(text.vocabulary) else []
+            self.words += text.n_words
+            self.unknown += sum(int(known[word] < 0) for word in text.ids.flat.tolist())
+            yield text
+        if self.lines < skip:
+            raise BitextError(
+                f"{self.name}: has {self.lines:,} lines, and {skip:,} were translated before. Is it another text?"
+            )
+
+
+def _pieces(translator: Translator, parts: _Parts, nbest: int | None, json: bool) -> Iterator[str]:
+    if nbest is None and not json:
+        for line in translator.predict_parts(parts.texts()):
+            yield line + "\n"
+        return
+    for number, found in enumerate(translator.predict_nbest_parts(parts.texts(), nbest or 1)):
+        yield _json_line(found, nbest) if json else "".join(_nbest_line(number, one) for one in found)
+
+
+def _json_line(found: list[Translation], nbest: int | None) -> str:
+    import json
+
+    every = [one.as_dict() for one in found]
+    told: Any = every if nbest is not None else (every[0] if every else None)
+    return json.dumps(told, ensure_ascii=False) + "\n"
+
+
+def _nbest_line(number: int, one: Translation) -> str:
+    features = " ".join(f"{name}= {value:.6g}" for name, value in one.features.items())
+    return f"{number} ||| {one.text} ||| {features} ||| {one.score:.6g}\n"
+
+
+def _written(translator: Translator, parts: _Parts, output: str, resume: bool, quiet: bool) -> None:
+    """Translate into a file beside the output, which becomes the output when all is done."""
+    partial = output + PARTIAL
+    done = 0
+    if resume and os.path.exists(partial):
+        with open(partial, "rb+") as file:
+            kept = file.read()
+            kept = kept[: kept.rfind(b"\n") + 1]
+            file.truncate(len(kept))
+            done = kept.count(b"\n")
+        say(f"{partial}: going on behind line {done:,}", quiet)
+    progress = progress_for(quiet)
+    progress.start("Translating")
+    try:
+        with open(partial, "ab" if done else "wb") as file:
+            for number, line in enumerate(translator.predict_parts(parts.texts(done)), done + 1):
+                file.write(line.encode("utf-8", "backslashreplace") + b"\n")
+                if number % BLOCK == 0:
+                    file.flush()
+                    progress.update(number, f"{number:,} lines")
+    finally:
+        progress.finish()
+    with open(partial, "rb") as file:
+        write_result(output, iter(lambda: file.read(1 << 20), b""))
+    os.unlink(partial)
+
+
+def explain(
+    model: Model,
+    sentence: Annotated[str, typer.Argument(metavar="SENTENCE", show_default=False, help="A sentence, in quotes.")],
+    output: Output = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Show which phrases a translation is made of, and what it comes to in each feature."""
+    header_of(model, "translate")
+    with compiling("translate-apply", quiet, "60 s"):
+        from isogloss.data.tokenise import tokenise_bytes
+
+        translator = load_translator(model)
+        form = as_remembered({"tokenise": None, "normalise": None}, translator.reading_, model)
+        text = tokenise_bytes(sentence.replace("\n", " ").encode(), form["tokenise"], form["normalise"])
+        if not len(text):
+            raise UsageError("there is no sentence to translate. Give one, in quotes")
+        found = translator.predict_nbest(text, 1)[0][0]
+    if json:
+        write_json(found.as_dict(), output)
+        return
+    rows = [
+        f"{' '.join(found.source[p.first : p.end])} -> {' '.join(p.words)}{'' if p.known else '  (copied)'}"
+        for p in found.phrases
+    ]
+    weights = translator.weights_
+    sums = [
+        f"{name:20} {value:10.3f} x {weights[name]:8.3f} = {value * weights[name]:10.3f}"
+        for name, value in found.features.items()
+    ]
+    write_result(output, "\n".join([found.text, "", *rows, "", *sums, f"{'score':20} {found.score:34.3f}", ""]))
+
+
+def score(
+    found: Annotated[str, typer.Argument(metavar="OUT", show_default=False, help="Translations, a line each.")],
+    references: Annotated[str, typer.Argument(metavar="REF", show_default=False, help="The right ones, line by line.")],
+    against: Annotated[
+        str | None,
+        typer.Option("--against", metavar="OUT2", help="Translations of another system, to compare with."),
+    ] = None,
+    cut: Annotated[
+        str,
+        choice(
+            "13a", "none", "intl", "char", "zh", option="--tokenise",
+            help="How sacrebleu cuts words for BLEU; none for text with spaces between all tokens.",
+        ),
+    ] = "13a",
+    resamples: Annotated[
+        int, typer.Option("--resamples", metavar="N", min=1, help="Resamples of sentences, for intervals.")
+    ] = 1000,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", min=0, help="Seed of the resamples.")] = 0,
+    output: Output = None,
+    json: Json = False,
+    quiet: Quiet = False,
+    encoding: Encoding = "utf-8",
+    errors: Errors = "strict",
+) -> None:  # fmt: skip
+    """Score translations: BLEU and chrF by sacrebleu, with their signatures and 95% intervals.
+
+    With --against, the difference of two systems on the same sentences, with the p-value of a paired bootstrap.
+    """
+    check_output(output, [found, references, against])
+    standard_input_once(found, references, against)
+    from isogloss.metrics import compare_translations, score_translations
+
+    right = _sentences(references, encoding, errors)
+    each = [(path, _sentences(path, encoding, errors)) for path in (found, against) if path is not None]
+    for path, lines in each:
+        if len(lines) != len(right):
+            raise BitextError(
+                f"{path} has {len(lines)} lines but {references} has {len(right)}: line k of one is scored against "
+                "line k of the other. Was a line lost or joined?"
+            )
+    scores = [score_translations(lines, right, tokenise=cut, bootstrap=resamples, seed=seed) for _, lines in each]
+    told: dict[str, Any] = scores[0].as_dict()
+    words = [str(scores[0]), f"chrF: {scores[0].chrf_signature}"]
+    if against is not None:
+        told["against"] = scores[1].as_dict()
+        words.append(f"{against}: {scores[1]}")
+        for measure in scores[0].measures:
+            difference = compare_translations(
+                each[0][1], each[1][1], right, tokenise=cut, measure=measure, resamples=resamples, seed=seed
+            )
+            told.setdefault("differences", {})[measure] = difference.as_dict()
+            words.append(str(difference))
+    if json:
+        write_json(told, output)
+        return
+    write_result(output, "\n".join([*words, ""]))
+
+
+def _sentences(path: str, encoding: str, errors: str) -> list[str]:
+    from isogloss.data.formats import read_bytes
+
+    data = read_bytes(path, encoding=encoding, errors=errors)
+    lines = data.decode("utf-8", "replace").split("\n")
+    return [line.removesuffix("\r") for line in (lines[:-1] if lines[-1] == "" else lines)]
+
+
+COMMANDS = {"train": train, "apply": apply, "explain": explain, "score": score}
+"""The commands of this group: ``isogloss translate train`` and so on."""

@@ -1,0 +1,400 @@
+"""`Translator`: phrase-based translation, learnt from a bitext."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isogloss import store
+from isogloss.data import Bitext, Links, Ragged, Text, Vocabulary
+from isogloss.data.formats.convert import BitextLike, TextLike, as_bitext, as_links, as_text
+from isogloss.data.reading import Reading
+from isogloss.engine.threads import using_threads
+from isogloss.errors import BitextError, UsageError
+from isogloss.layout import Layout, Numbers, Strings, check, integer, vector
+from isogloss.learners.runner import Keeping, run
+from isogloss.learners.tuning import Tuned
+from isogloss.metrics.translation import TranslationScore, score_translations
+from isogloss.progress import Progress, QuietProgress
+from isogloss.tasks.translate import language_model as lm
+from isogloss.tasks.translate.language_model import LanguageModel
+from isogloss.tasks.translate.options import TranslatorOptions
+from isogloss.tasks.translate.search import BLANKET, Decoder, Derivations, Searching, first_weights
+from isogloss.tasks.translate.table import SCORES, TranslationTable
+from isogloss.tasks.translate.tuning import tuner
+
+__all__ = ["PhraseStep", "Translation", "Translator"]
+
+Array = NDArray[np.float64]
+EVERY, MOST = 20, 1000
+"""Without dev, every so many pairs one is held out, and so many at most."""
+TOGETHER = 100
+"""Sentences that are translated at once, so that memory does not grow with the text."""
+
+
+class PhraseStep(NamedTuple):
+    """A phrase of a translation: words of the source (first, end), what they became, and how they are linked.
+
+    Indices of `links` count words of the whole sentences. `known` is False for a word that was copied.
+    """
+
+    first: int
+    end: int
+    words: tuple[str, ...]
+    links: tuple[tuple[int, int], ...]
+    known: bool
+
+
+@dataclass(frozen=True)
+class Translation:
+    """A translation with how it was made.
+
+    Parameters
+    ----------
+    text : str
+    score : float
+        Weights times features.
+    source : tuple of str
+    phrases : tuple of PhraseStep
+        In the order of the translation.
+    features : dict of str to float
+        What it comes to in each feature.
+    """
+
+    text: str
+    score: float
+    source: tuple[str, ...] = field(repr=False)
+    phrases: tuple[PhraseStep, ...] = field(repr=False)
+    features: dict[str, float] = field(repr=False)
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def links(self) -> frozenset[tuple[int, int]]:
+        """Links between words of the source and of the translation."""
+        return frozenset(link for phrase in self.phrases for link in phrase.links)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        phrases = [
+            {"source": " ".join(self.source[p.first : p.end]), "target": " ".join(p.words), "first": p.first,
+             "end": p.end, "known": p.known}
+            for p in self.phrases
+        ]  # fmt: skip
+        return {"text": self.text, "score": self.score, "phrases": phrases, "features": self.features}
+
+
+class Translator(TranslatorOptions):
+    """Translates sentences phrase by phrase.
+
+    Links between the words of a bitext say which phrases translate which (`extract_phrases`), the target side teaches
+    an n-gram language model, and the weights of both, of reordering and of length are tuned on held-out sentences, so
+    that what the decoder finds comes near to their translations.
+
+    Parameters
+    ----------
+    order : int
+        Words of the longest n-grams of the language model.
+    max_length, least_count, candidates
+        Of phrase pairs.
+    reordering, distortion_limit
+        How phrases may change places.
+    beam, pops, options
+        How widely is searched.
+    iterations, nbest, cap, passes
+        Of tuning.
+    seed : int
+    threads : int, optional
+        All cores if not given; the result is the same.
+
+    Attributes
+    ----------
+    table_ : TranslationTable
+    language_model_ : LanguageModel
+    weights_ : dict of str to float
+    trace_ : float64[n_rounds]
+        BLEU on dev, in percent, under the weights that each round of tuning began with.
+    tuning_ : float64[n_rounds]
+        BLEU on dev under the weights that each round came to; the best are taken.
+    reading_ : Reading or None
+
+    References
+    ----------
+    Koehn, Och and Marcu, Statistical Phrase-Based Translation, NAACL 2003. Cherry and Foster, Batch Tuning Strategies
+    for Statistical Machine Translation, NAACL 2012.
+
+    Examples
+    --------
+    >>> from isogloss import samples
+    >>> text = samples.bitext("en-de")
+    >>> translator = Translator(order=2, iterations=1).fit(text, links=samples.gold("en-de"), dev=text[:10])
+    >>> translator.predict(["The old woman reads a letter ."])
+    ['Die alte Frau liest einen Brief .']
+    """
+
+    _kind: ClassVar[str] = "translate.phrases"
+
+    # --- learning
+
+    def fit(
+        self,
+        bitext: BitextLike,
+        dev: BitextLike | None = None,
+        *,
+        links: Links | None = None,
+        monolingual: Text | None = None,
+        progress: Progress | None = None,
+        checkpoint: str | PathLike[str] | None = None,
+        resume: bool = False,
+    ) -> Self:
+        """Learn from a bitext.
+
+        Parameters
+        ----------
+        bitext : Bitext, or what `as_bitext` takes
+        dev : the same, optional
+            Sentences to tune the weights on. Without them, every twentieth pair of the bitext is held out for it.
+        links : Links, optional
+            Between the words of the bitext; otherwise an `HMMAligner` finds them.
+        monolingual : Text, optional
+            More text of the target language, for the language model.
+        checkpoint, resume
+            Where tuning is kept if it is interrupted, and whether to go on from there.
+        """
+        self.check_params()
+        bitext, progress = as_bitext(bitext), progress or QuietProgress()
+        held = as_bitext(dev) if dev is not None else None
+        given = None if links is None else as_links(links)
+        self._refuse_empty(bitext, "learn from")
+        if held is not None and self.iterations:
+            self._refuse_empty(held, "tune on")
+        try:
+            with using_threads(self.threads):
+                keeping = Keeping.of(checkpoint, resume, self.options_, _hashed(bitext, held, given, monolingual))
+                self._learn(bitext, held, given, monolingual, keeping, progress)
+        finally:
+            progress.finish()
+        self.reading_ = Reading.of(bitext.source, bitext.target)
+        return self
+
+    def _learn(
+        self,
+        bitext: Bitext,
+        dev: Bitext | None,
+        links: Links | None,
+        monolingual: Text | None,
+        keeping: Keeping,
+        progress: Progress,
+    ) -> None:
+        if links is None:
+            from isogloss.tasks.align import HMMAligner
+
+            links = HMMAligner(threads=self.threads).fit_predict(bitext, progress=progress)
+        if dev is None:
+            away = held_out(len(bitext))
+            dev, bitext, links = bitext.take(away), bitext.take(~away), links.take(~away)
+        self.table_ = TranslationTable.of(
+            bitext, links, max_length=self.max_length, least_count=self.least_count, candidates=self.candidates,
+            progress=progress,
+        )  # fmt: skip
+        self.language_model_ = _language_model(self.table_, bitext.target, monolingual, self.order)
+        self._weights = first_weights()
+        self.trace_, self.tuning_ = np.zeros(0), np.zeros(0)
+        if self.iterations:
+            self._tune(dev, keeping, progress)
+
+    def _tune(self, dev: Bitext, keeping: Keeping, progress: Progress) -> None:
+        learner = tuner(
+            self._decoder, dev, nbest=self.nbest, cap=float(self.cap), passes=self.passes, seed=self.seed
+        )  # fmt: skip
+        tuned = Tuned(learner, learner.value, "BLEU {:.2f} on dev")
+        result = run(
+            tuned, tuned.init(self._weights), iterations=self.iterations, should_stop=tuned.is_done, name="Tuning",
+            progress=progress, every=None, **keeping.arguments,
+        )  # fmt: skip
+        self._weights = np.array(result.state.weights)
+        self.trace_, self.tuning_ = result.trace, np.array(result.state.scores)
+
+    @staticmethod
+    def _refuse_empty(bitext: Bitext, what: str) -> None:
+        if not (bitext.cells > 0).any():
+            raise BitextError(f"{bitext.source.name}: there is no sentence pair to {what}. Are both sides empty?")
+
+    # --- what was learnt
+
+    @property
+    def weights_(self) -> dict[str, float]:
+        """The weight of each feature."""
+        return dict(zip(BLANKET, self._learnt.tolist(), strict=True))
+
+    @property
+    def _learnt(self) -> Array:
+        if "_weights" not in vars(self):
+            raise UsageError("Translator: has learnt nothing yet; call fit first, or load a model")
+        return self._weights
+
+    @property
+    def _decoder(self) -> Decoder:
+        weights = self._learnt
+        limit = self.distortion_limit if self.reordering == "distance" else 0
+        searching = Searching(self.beam, self.pops, self.options, limit, self.reordering == "swap")
+        return Decoder(self.table_, self.language_model_, weights, searching)
+
+    # --- applying
+
+    def predict(self, source: TextLike) -> list[str]:
+        """The best translation of each sentence, its words with spaces between them."""
+        return list(self.predict_parts([as_text(source)]))
+
+    def predict_parts(self, parts: Iterable[Text]) -> Iterator[str]:
+        """The same for a text that comes in parts; memory does not grow with it."""
+        for _, found, decoder in self._searched(parts, 1):
+            yield from _lines(decoder, found)
+
+    def predict_nbest(self, source: TextLike, n: int) -> list[list[Translation]]:
+        """The n best different translations of each sentence, the best first; fewer where there are no more."""
+        return list(self.predict_nbest_parts([as_text(source)], n))
+
+    def predict_nbest_parts(self, parts: Iterable[Text], n: int) -> Iterator[list[Translation]]:
+        """The same for a text that comes in parts."""
+        for text, found, decoder in self._searched(parts, n):
+            every = self._translations(text, found, decoder)
+            for first, last in zip(found.starts[:-1].tolist(), found.starts[1:].tolist(), strict=True):
+                yield every[first:last]
+
+    def explain(self, sentence: str | Sequence[str]) -> Translation:
+        """The best translation of one sentence with its phrases and what it comes to in each feature."""
+        return self.predict_nbest(Text.of([sentence]), 1)[0][0]
+
+    def reachable(self, bitext: BitextLike) -> NDArray[np.bool_]:
+        """Which target sides the phrase table can make of their sources, within the limits of reordering."""
+        from isogloss.tasks.translate.forced import forced
+
+        pairs = as_bitext(bitext)
+        with using_threads(self.threads):
+            return np.diff(forced(self._decoder, pairs).starts) > 0
+
+    def score(self, bitext: BitextLike, *, tokenise: str = "none", bootstrap: int = 1000) -> TranslationScore:
+        """BLEU and chrF of `predict` against the target side."""
+        pairs = as_bitext(bitext)
+        references = [" ".join(row) for row in pairs.target]
+        return score_translations(self.predict(pairs.source), references, tokenise=tokenise, bootstrap=bootstrap)
+
+    def _searched(self, parts: Iterable[Text], n: int) -> Iterator[tuple[Text, Derivations, Decoder]]:
+        decoder = self._decoder
+        for part in parts:
+            for first in range(0, len(part), TOGETHER):
+                text = part[first : first + TOGETHER]
+                with using_threads(self.threads):
+                    found = decoder.search(decoder.sentences(text), n)
+                yield text, found, decoder
+
+    def _translations(self, text: Text, found: Derivations, decoder: Decoder) -> list[Translation]:
+        features, texts = decoder.features(found), decoder.texts(found)
+        firsts, ends = found.sentences.option_spans
+        made = []
+        for k, words in enumerate(texts):
+            phrases, at = [], 0
+            for option in found.options[found.option_starts[k] : found.option_starts[k + 1]].tolist():
+                first, pair = int(firsts[option]), int(found.sentences.pairs[option])
+                size = int(found.sentences.target_starts[option + 1] - found.sentences.target_starts[option])
+                own = tuple(words.split(" ")[at : at + size])
+                inside = self.table_.links_of(pair) if pair >= 0 else ((0, 0),)
+                links = tuple((first + i, at + j) for i, j in inside)
+                phrases.append(PhraseStep(first, int(ends[option]), own, links, pair >= 0))
+                at += size
+            named = dict(zip(BLANKET, features[k].tolist(), strict=True))
+            source = text.tokens(int(found.sentence[k]))
+            made.append(Translation(words, float(found.scores[k]), source, tuple(phrases), named))
+        return made
+
+    # --- keeping
+
+    def _to_saved(self) -> store.Saved:
+        weights = self._learnt
+        model, table = self.language_model_, self.table_
+        source, source_offsets = store.pack_strings(table.source)
+        target, target_offsets = store.pack_strings(model.words)
+        arrays: dict[str, NDArray[Any]] = {
+            "weights": weights, "source": source, "source_offsets": source_offsets, "target": target,
+            "target_offsets": target_offsets, **store.prefixed("table.", table.arrays),
+            **store.prefixed("language_model.", model.arrays),
+        }  # fmt: skip
+        meta = {"order": model.order, "trace": self.trace_.tolist(), "tuning": self.tuning_.tolist()}
+        return store.Saved(self._kind, self.options_, arrays, meta | Reading.to_meta(self.reading_))
+
+    @classmethod
+    def _from_saved(cls, saved: store.Saved) -> Self:
+        with store.reading("the saved translator"):
+            made = cls.of_options(saved.options)
+            names = check(saved.arrays, _LAYOUT, "the translator")
+            source, target = Vocabulary(names["source"]), Vocabulary(names["target"])
+            own = store.unprefixed("table.", saved.arrays)
+            made.table_ = TranslationTable.from_arrays(source, target, own, len(SCORES))
+            order = integer(saved.meta["order"], "order", least=1, most=lm.MOST)
+            own = store.unprefixed("language_model.", saved.arrays)
+            made.language_model_ = LanguageModel.from_arrays(target, order, own)
+            made._weights = names["weights"]
+            made.trace_, made.tuning_ = (vector(saved.meta[name], name) for name in ("trace", "tuning"))
+            made.reading_ = Reading.from_meta(saved.meta)
+        return made
+
+
+_LAYOUT: Layout = {
+    "weights": Numbers("float64", len(BLANKET)),
+    "source": Strings("source words", distinct=True),
+    "target": Strings("target words", distinct=True),
+}
+"""Arrays of a translator beside those of its table and language model."""
+
+
+def held_out(n: int) -> NDArray[np.bool_]:
+    """bool[n]: pairs that are held out for tuning."""
+    away = np.zeros(n, bool)
+    away[np.arange(EVERY - 1, n, max(EVERY, n // MOST))] = True
+    if not away.any() and n > 1:
+        away[-1] = True
+    return away
+
+
+def _language_model(table: TranslationTable, text: Text, more: Text | None, order: int) -> LanguageModel:
+    """One of the target side and of more text; its words begin with those of the table."""
+    if more is None:
+        return LanguageModel.of(text, order, words=table.target)
+    words = Vocabulary(dict.fromkeys([*table.target.types, *more.vocabulary.types]))
+    ids = [words.encode(each.vocabulary)[each.ids.flat] for each in (text, more)]
+    offsets = np.concatenate([[0], np.cumsum(np.concatenate([text.ids.lengths, more.ids.lengths]))])
+    table.target = words
+    return LanguageModel.of(Text(Ragged(np.concatenate(ids), offsets), words), order)
+
+
+def _lines(decoder: Decoder, found: Derivations) -> Iterator[str]:
+    """One for each sentence, empty where nothing was found."""
+    texts = decoder.texts(found)
+    for first, last in zip(found.starts[:-1].tolist(), found.starts[1:].tolist(), strict=True):
+        yield texts[first] if first < last else ""
+
+
+class _Bytes:
+    """What a run depends on, for the fingerprint of its checkpoint."""
+
+    def __init__(self, digest: str) -> None:
+        self.digest = digest
+
+    def to_bytes(self) -> bytes:
+        return self.digest.encode()
+
+
+def _hashed(bitext: Bitext, dev: Bitext | None, links: Links | None, monolingual: Text | None) -> list[_Bytes]:
+    texts = [bitext.source, bitext.target]
+    texts += [] if dev is None else [dev.source, dev.target]
+    texts += [] if monolingual is None else [monolingual]
+    parts: list[Any] = [part for text in texts for part in (text.ids, text.vocabulary)]
+    parts += [] if links is None else [links.offsets, links.source, links.target]
+    return [_Bytes(store.data_hash(*parts))]

@@ -1,0 +1,246 @@
+"""The decoder against all derivations that there are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from isogloss import samples
+from isogloss.data import Bitext, Links, Text
+from isogloss.engine.threads import using_threads
+from isogloss.errors import ModelError
+from isogloss.tasks.translate.forced import forced
+from isogloss.tasks.translate.language_model import LanguageModel
+from isogloss.tasks.translate.search import BLANKET, Decoder, Searching, first_weights
+from isogloss.tasks.translate.table import TranslationTable
+from isogloss.testing.enumerate import translations
+
+SOURCE, TARGET = "abcd", "wxyz"
+IDENTITY = Links.of([[(0, 0)]])
+
+
+@st.composite
+def models(draw):
+    """A table of a few phrase pairs, a language model, weights, and a sentence with unknown and repeated words."""
+    pairs, links = [], []
+    for _ in range(draw(st.integers(1, 5))):
+        source = draw(st.lists(st.sampled_from(SOURCE), min_size=1, max_size=4))
+        target = draw(st.lists(st.sampled_from(TARGET), min_size=1, max_size=4))
+        cells = [(i, j) for i in range(len(source)) for j in range(len(target))]
+        pairs.append((source, target))
+        links.append(draw(st.sets(st.sampled_from(cells), max_size=4)))
+    text = Bitext.of(pairs)
+    table = TranslationTable.of(text, Links.of(links), max_length=draw(st.integers(1, 3)))
+    model = LanguageModel.of(text.target, draw(st.integers(1, 3)), words=table.target)
+    weights = np.array([draw(st.floats(-0.5, 1.5).map(lambda x: round(x, 3))) for _ in BLANKET])
+    sentence = draw(st.lists(st.sampled_from([*SOURCE, "q", "w"]), max_size=4))
+    return table, model, weights, sentence
+
+
+def listed(table, model, weights, sentence):
+    """The options of a sentence by span, as an enumerator takes them: the pair or the copied word, scores, words."""
+    options = {}
+    for first in range(len(sentence)):
+        for end in range(first + 1, len(sentence) + 1):
+            found = []
+            for entry in table.entries(sentence[first:end]):
+                own = weights[2] * len(entry.target) + weights[3] + float(np.dot(weights[4:], entry.scores))
+                found.append((entry.target, own, entry.target))
+            if not found and end == first + 1:
+                found = [("copied", weights[2] + weights[3], (sentence[first],))]
+            if found:
+                options[first, end] = found
+    return options
+
+
+def fluency(model, weights):
+    return lambda words: weights[0] * model.log_probs(Text.of([words]))[0]
+
+
+def brute_force(table, model, weights, sentence, **reordering):
+    options = listed(table, model, weights, sentence)
+    jump = lambda i, j: -weights[1] * abs(i - j)  # noqa: E731
+    return translations(len(sentence), options, jump, fluency(model, weights), **reordering)
+
+
+def decoded(decoder, sentence, many=10**6, **how):
+    sentences = decoder.sentences(Text.of([sentence]))
+    found = decoder.search(sentences, many, **how)
+    return found, decoder.texts(found)
+
+
+@settings(max_examples=120, deadline=None)
+@given(models(), st.integers(0, 3))
+def test_an_unlimited_beam_finds_all_derivations(made, limit):
+    table, model, weights, sentence = made
+    decoder = Decoder(table, model, weights, Searching.exact(distortion_limit=limit))
+    found, texts = decoded(decoder, sentence, distinct=False)
+    right = brute_force(table, model, weights, sentence, limit=limit)
+    np.testing.assert_allclose(found.scores, [d.score for d in right], atol=1e-5)
+    assert sorted(texts) == sorted(" ".join(d.words) for d in right)
+
+
+@settings(max_examples=80, deadline=None)
+@given(models())
+def test_phrases_that_swap(made):
+    table, model, weights, sentence = made
+    decoder = Decoder(table, model, weights, Searching.exact(swapping=True))
+    found, texts = decoded(decoder, sentence, distinct=False)
+    right = brute_force(table, model, weights, sentence, swapping=True)
+    np.testing.assert_allclose(found.scores, [d.score for d in right], atol=1e-5)
+    assert sorted(texts) == sorted(" ".join(d.words) for d in right)
+
+
+@settings(max_examples=60, deadline=None)
+@given(models(), st.integers(0, 2), st.integers(1, 6))
+def test_the_best_with_different_words(made, limit, many):
+    table, model, weights, sentence = made
+    decoder = Decoder(table, model, weights, Searching.exact(distortion_limit=limit))
+    found, texts = decoded(decoder, sentence, many)
+    best = {}
+    for d in brute_force(table, model, weights, sentence, limit=limit):
+        best.setdefault(" ".join(d.words), d.score)
+    np.testing.assert_allclose(found.scores, list(best.values())[:many], atol=1e-5)
+    assert len(set(texts)) == len(texts)
+    for text, score in zip(texts, found.scores, strict=True):
+        assert best[text] == pytest.approx(score, abs=1e-5)
+
+
+@settings(max_examples=60, deadline=None)
+@given(models(), st.integers(0, 3), st.booleans())
+def test_scores_are_weights_times_features(made, limit, swapping):
+    table, model, weights, sentence = made
+    decoder = Decoder(table, model, weights, Searching.exact(distortion_limit=limit, swapping=swapping))
+    found, _ = decoded(decoder, sentence, 50, distinct=False)
+    np.testing.assert_allclose(decoder.features(found) @ weights, found.scores, atol=1e-9)
+
+
+@settings(max_examples=100, deadline=None)
+@given(models(), st.integers(0, 3), st.booleans(), st.data())
+def test_forced_decoding_finds_the_best_derivation_of_a_reference(made, limit, swapping, data):
+    table, model, weights, sentence = made
+    way = {"swapping": True} if swapping else {"limit": limit}
+    every = brute_force(table, model, weights, sentence, **way)
+    words = data.draw(st.sampled_from([d.words for d in every]) | st.lists(st.sampled_from(TARGET), max_size=5))
+    decoder = Decoder(table, model, weights, Searching.exact(distortion_limit=limit, swapping=swapping))
+    found = forced(decoder, Bitext.of([(sentence, list(words))]))
+    right = [d.score for d in every if d.words == tuple(words)]
+    np.testing.assert_allclose(found.scores, right[:1], atol=1e-5)
+
+
+@settings(max_examples=40, deadline=None)
+@given(models())
+def test_without_reordering_there_is_one_way_whatever_it_is_called(made):
+    table, model, weights, sentence = made
+    monotone = Decoder(table, model, weights, Searching.exact(distortion_limit=0))
+    found, texts = decoded(monotone, sentence)
+    heavy = weights.copy()
+    heavy[1] = 1e6  # no swap is worth that
+    swapping, swapped = decoded(Decoder(table, model, heavy, Searching.exact(swapping=True)), sentence)
+    kept = swapping.scores > -1e5
+    np.testing.assert_allclose(swapping.scores[kept], found.scores, atol=1e-5)
+    assert [text for text, k in zip(swapped, kept, strict=True) if k] == texts or len(set(found.scores)) < len(texts)
+
+
+@settings(max_examples=40, deadline=None)
+@given(models(), st.integers(1, 3), st.integers(1, 8))
+def test_a_narrow_beam_finds_derivations_that_there_are(made, beam, pops):
+    table, model, weights, sentence = made
+    decoder = Decoder(table, model, weights, Searching(beam=beam, pops=pops, options=2, distortion_limit=1))
+    found, texts = decoded(decoder, sentence, 3)
+    right = {(" ".join(d.words), round(d.score, 4)) for d in brute_force(table, model, weights, sentence, limit=1)}
+    assert len(texts) >= 1
+    for text, score in zip(texts, found.scores.tolist(), strict=True):
+        assert any(text == words and abs(score - value) < 1e-3 for words, value in right)
+
+
+@pytest.fixture(scope="module")
+def sample():
+    text = samples.bitext("en-de")
+    table = TranslationTable.of(text, samples.gold("en-de"))
+    model = LanguageModel.of(text.target, 3, words=table.target)
+    return text, Decoder(table, model, first_weights(), Searching(beam=20, pops=60))
+
+
+def test_threads_change_nothing(sample):
+    text, decoder = sample
+    sentences = decoder.sentences(text.source[:30])
+    with using_threads(1):
+        one = decoder.search(sentences, 5)
+    with using_threads(4):
+        four = decoder.search(sentences, 5)
+    assert one.scores.tobytes() == four.scores.tobytes()
+    assert one.options.tobytes() == four.options.tobytes()
+
+
+def test_sentences_together_are_sentences_alone(sample):
+    text, decoder = sample
+    together = decoder.search(decoder.sentences(text.source[:10]), 3)
+    each = [decoder.search(decoder.sentences(text.source[k : k + 1]), 3) for k in range(10)]
+    np.testing.assert_array_equal(together.scores, np.concatenate([one.scores for one in each]))
+    assert decoder.texts(together) == [text for one in each for text in decoder.texts(one)]
+
+
+def test_wider_beams_find_no_worse(sample):
+    text, decoder = sample
+    scores = []
+    for beam in (1, 10, 100):
+        wide = Decoder(decoder.table, decoder.language_model, decoder.weights, Searching(beam=beam, pops=20 * beam))
+        scores.append(wide.search(wide.sentences(text.source[:40])).scores.mean())
+    assert scores == sorted(scores)
+
+
+def test_long_sentences(sample):
+    text, decoder = sample
+    words = [word for row in text.source[:40] for word in row][:150]
+    found, texts = decoded(decoder, words, 1)
+    assert len(texts) == 1
+    assert decoder.features(found) @ decoder.weights == pytest.approx(found.scores)
+
+
+def test_the_table_says_what_phrase_extraction_found(sample):
+    from isogloss.tasks.translate import extract_phrases
+
+    text, decoder = sample
+    right = {}
+    for part in extract_phrases(text, samples.gold("en-de"), max_length=5):
+        for pair in part:
+            right.setdefault(pair.source, {})[pair.target] = (pair[2:6], pair.links)
+    assert decoder.table.n_phrases == len(right)
+    for source in list(right)[::37]:
+        entries = list(decoder.table.entries(source))
+        assert {entry.target for entry in entries} == set(right[source])
+        for entry in entries:
+            scores, links = right[source][entry.target]
+            np.testing.assert_allclose(np.exp(entry.scores), np.maximum(scores, 1e-7), rtol=1e-5)
+            assert entry.links == links
+
+
+def test_only_so_many_candidates_are_kept():
+    text = Bitext.of([("a", "x"), ("a", "x"), ("a", "y"), ("a", "z")])
+    table = TranslationTable.of(text, Links.of([[(0, 0)]] * 4), candidates=2)
+    assert [entry.target for entry in table.entries(["a"])] == [("x",), ("y",)]
+
+
+@pytest.mark.parametrize(
+    "name", ["source_words", "first_words", "pair_starts", "target_words", "constellations", "kinds"]
+)
+def test_damaged_tables_are_refused(sample, name):
+    _, decoder = sample
+    table = decoder.table
+    arrays = {key: array.copy() for key, array in table.arrays.items()}
+    assert len(TranslationTable.from_arrays(table.source, table.target, arrays, 4)) == len(table)
+    arrays[name][len(arrays[name]) // 2] = -1
+    with pytest.raises(ModelError):
+        TranslationTable.from_arrays(table.source, table.target, arrays, 4)
+
+
+def test_empty_tables():
+    table = TranslationTable.of(Bitext.of([("a", "x")]), Links.of([[]]))
+    model = LanguageModel.of(Text.of(["x"]), 2, words=table.target)
+    decoder = Decoder(table, model, first_weights(), Searching())
+    assert decoded(decoder, ["a", "b"], 1)[1] == ["a b"]
+    assert decoded(decoder, [], 1)[1] == [""]
+    assert decoder.texts(decoder.search(decoder.sentences(Text.of([])))) == []
