@@ -14,7 +14,7 @@ from isogloss.structures.base import Array, InfeasibleError, Program, checked_sc
 from isogloss.structures.batch import ProgramBatch, Stack, run_sentences
 from isogloss.structures.kbest import checked_k, k_best
 from isogloss.structures.semimarkov import Segments
-from isogloss.structures.semiring import MAX, Semiring
+from isogloss.structures.semiring import MAX, Log, Semiring
 
 __all__ = ["SemiMarkov2", "SemiMarkovs2", "n_word_pairs", "n_word_spans"]
 
@@ -169,9 +169,12 @@ class SemiMarkov2(Program[Segments]):
 
     def _sweep(self, semiring: Semiring, u: Array) -> tuple[float, Array]:
         from isogloss.structures._numba.semimarkov2 import remembering
+        from isogloss.structures._numba.semimarkov2_scaled import log_remembering
 
         grad = np.zeros(len(self.scores))
         shape = (self.words, self.longest, self.k, self.classes, self.n_classes, self.n_classes > 0)
+        if isinstance(semiring, Log):
+            return float(log_remembering(semiring, self.scores, *shape, grad)), grad
         return float(remembering(semiring, self.scores, *shape, grad, u)), grad
 
     def _draws(self) -> int:
@@ -316,6 +319,7 @@ class SemiMarkovs2(ProgramBatch[Segments]):
 
     def _sweep(self, semiring: Semiring, u: Array, starts: Integers) -> tuple[Array, Stack]:
         from isogloss.structures._numba.semimarkov2 import remembering_all
+        from isogloss.structures._numba.semimarkov2_scaled import log_remembering_all
 
         scores = self.scores.values.view()
         scores.flags.writeable = False  # so that kernels are compiled for one type
@@ -323,8 +327,11 @@ class SemiMarkovs2(ProgramBatch[Segments]):
         words, classes = self.words, self.classes
         layout = (words.values, words.offsets, self.longest, classes.lengths, classes.values, classes.offsets)
         flags = (self.n_classes, self.n_classes > 0)
-        given = (scores, self.scores.offsets, *layout, *flags, grad, u, starts)
-        run_sentences(remembering_all, len(self), semiring, *given, values)
+        given = (scores, self.scores.offsets, *layout, *flags, grad)
+        if isinstance(semiring, Log):
+            run_sentences(log_remembering_all, len(self), semiring, *given, values)
+        else:
+            run_sentences(remembering_all, len(self), semiring, *given, u, starts, values)
         return values, self.scores.like(grad)
 
     def _draws(self) -> Integers:

@@ -19,7 +19,7 @@ from numba import njit
 
 from isogloss.structures._numba.semiring import total, weights
 
-__all__ = ["remembering", "remembering_all"]
+__all__ = ["Places", "places_of", "remembering", "remembering_all", "slots", "step"]
 
 
 class Places(NamedTuple):
@@ -39,7 +39,7 @@ class Places(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _places(words, longest, k, classes, n_classes, paired):
+def places_of(words, longest, k, classes, n_classes, paired):
     n = words.sum()
     first, last = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
     span, pair = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
@@ -58,7 +58,7 @@ def _places(words, longest, k, classes, n_classes, paired):
 
 
 @njit(cache=True, nogil=True)
-def _slots(at, t):
+def slots(at, t):
     """How many slots position t has."""
     if t == at.last[t]:
         return 1
@@ -78,7 +78,7 @@ def _incoming(at, t, slot, label, scores, enter, x, where):
         if t != last and slot != (width - 1 if at.paired else int(begin == first)):
             continue
         own = (at.span[begin] + width - 1) * 3 * at.k + label
-        for before in range(1 if begin == first else _slots(at, begin)):
+        for before in range(1 if begin == first else slots(at, begin)):
             part, pair, extra = own, -1, 0.0
             if begin > first:
                 if at.paired:
@@ -97,13 +97,13 @@ def _incoming(at, t, slot, label, scores, enter, x, where):
 @njit(cache=True, nogil=True)
 def _stepping(at, t, slot, label, scores, alpha, x):
     """Fill x with the scores of all that goes before a segment of this label that begins at t, by the label before."""
-    row = _step(at, t == at.last[t], 0, label)
+    row = step(at, t == at.last[t], 0, label)
     for other in range(at.k):
         x[other] = alpha[t, slot, other] + scores[row + other * (at.k + 1)]
 
 
 @njit(cache=True, nogil=True)
-def _step(at, crossing, before, label):
+def step(at, crossing, before, label):
     """The part that a step has."""
     return at.steps + ((at.k + 1) * crossing + before) * (at.k + 1) + label
 
@@ -114,9 +114,9 @@ def _forward(sr, at, n, scores, alpha, enter, x, where, ends):
     k = at.k
     before = np.empty(k)
     for label in range(k):
-        enter[0, 0, label] = scores[_step(at, 1, k, label)]
+        enter[0, 0, label] = scores[step(at, 1, k, label)]
     for t in range(1, n + 1):
-        for slot in range(_slots(at, t)):
+        for slot in range(slots(at, t)):
             for label in range(k):
                 many = _incoming(at, t, slot, label, scores, enter, x, where)
                 alpha[t, slot, label] = total(sr, x[:many])
@@ -125,7 +125,7 @@ def _forward(sr, at, n, scores, alpha, enter, x, where, ends):
                     _stepping(at, t, slot, label, scores, alpha, before)
                     enter[t, slot, label] = total(sr, before)
     for label in range(k):
-        ends[label] = alpha[n, 0, label] + scores[_step(at, 1, label, k)]
+        ends[label] = alpha[n, 0, label] + scores[step(at, 1, label, k)]
 
 
 @njit(cache=True, nogil=True)
@@ -136,16 +136,16 @@ def _backward(sr, at, n, scores, alpha, enter, x, where, ends, u, grad):
     mass, entered = np.zeros(alpha.shape), np.zeros(enter.shape)
     weights(sr, ends, mass[n, 0], u[2 * n] if len(u) else 0.0)
     for label in range(k):
-        grad[_step(at, 1, label, k)] = mass[n, 0, label]
+        grad[step(at, 1, label, k)] = mass[n, 0, label]
     for t in range(n, 0, -1):
-        for slot in range(_slots(at, t)):
+        for slot in range(slots(at, t)):
             for label in range(k if t < n else 0):
                 here = entered[t, slot, label]
                 if here == 0.0:
                     continue
                 _stepping(at, t, slot, label, scores, alpha, before)
                 weights(sr, before, v, u[2 * t] if len(u) else 0.0)
-                row = _step(at, t == at.last[t], 0, label)
+                row = step(at, t == at.last[t], 0, label)
                 for other in range(k):
                     grad[row + other * (k + 1)] += here * v[other]
                     mass[t, slot, other] += here * v[other]
@@ -162,7 +162,7 @@ def _backward(sr, at, n, scores, alpha, enter, x, where, ends, u, grad):
                     if where[i, 3] >= 0:
                         grad[where[i, 3]] += much
     for label in range(k):
-        grad[_step(at, 1, k, label)] = entered[0, 0, label]
+        grad[step(at, 1, k, label)] = entered[0, 0, label]
 
 
 @njit(cache=True, nogil=True)
@@ -186,7 +186,7 @@ def remembering(sr, scores, words, longest, k, classes, n_classes, paired, grad,
         return 0.0  # the empty segmentation
     if k == 0 or longest == 0:
         return -np.inf
-    at = _places(words, longest, k, classes, n_classes, paired)
+    at = places_of(words, longest, k, classes, n_classes, paired)
     n_slots = max(1, min(longest, words.max())) if paired else 2
     alpha, enter = np.full((n + 1, n_slots, k), -np.inf), np.full((n + 1, n_slots, k), -np.inf)
     x, where, ends = np.empty(longest * n_slots), np.empty((longest * n_slots, 4), np.int64), np.empty(k)
