@@ -40,6 +40,12 @@ from isogloss.metrics.ranking import RankComparison, RankScore, compare_rankings
 from isogloss.metrics.relations import RelationComparison, RelationScore, compare_relations, score_relations
 from isogloss.metrics.roles import RoleComparison, RoleScore, compare_roles, score_roles
 from isogloss.metrics.scores import Score
+from isogloss.metrics.segmentation import (
+    SegmentationComparison,
+    SegmentationScore,
+    compare_segmentations,
+    score_segmentation,
+)
 from isogloss.metrics.tagging import TagScore, score_tags
 
 __all__ = [
@@ -63,6 +69,8 @@ __all__ = [
     "RoleComparison",
     "RoleScore",
     "Score",
+    "SegmentationComparison",
+    "SegmentationScore",
     "TagScore",
     "best_threshold",
     "bijectivity",
@@ -75,6 +83,7 @@ __all__ = [
     "compare_rankings",
     "compare_relations",
     "compare_roles",
+    "compare_segmentations",
     "compare_trees",
     "confusion",
     "curve",
@@ -87,6 +96,7 @@ __all__ = [
     "score_ranking",
     "score_relations",
     "score_roles",
+    "score_segmentation",
     "score_tags",
     "score_trees",
     "symmetry",

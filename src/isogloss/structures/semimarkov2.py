@@ -150,7 +150,8 @@ class SemiMarkov2(Program[Segments]):
             )
         longest, n_classes = shapes.pop() if shapes else (1, 0)
         stack = Stack.of([one.scores for one in each], "SemiMarkovs2", 1)
-        words, classes = (Ragged.of(rows, np.int64) for rows in ([x.words for x in each], [x.classes for x in each]))
+        words = Ragged.of([one.words.tolist() for one in each], np.int64)
+        classes = Ragged.of([one.classes.tolist() for one in each], np.int64)
         return SemiMarkovs2(stack, words, longest, classes, n_classes)
 
     @property
