@@ -35,6 +35,10 @@ class DocumentsError(DataError):
     """Documents cannot be read: ids that are given twice, a date that is none, unequal numbers of lines."""
 
 
+class SegmentationError(DataError):
+    """A file of segmented words cannot be read, or does not fit its text."""
+
+
 class ModelError(DataError):
     """A saved model is damaged, foreign, or of a version we do not read."""
 

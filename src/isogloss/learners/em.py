@@ -6,6 +6,7 @@ counts expected of an item under such a distribution, and the parameters that ar
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, Protocol, TypeAlias, TypeVar
@@ -40,7 +41,8 @@ class Model(Protocol[Params_contra, Item_contra, S_co]):
     And one of two M-steps: ``maximise(counts) -> params``; or ``improve(params, counts) -> params``, which starts from
     the parameters of before and need not come to the best, only to better ones (generalised EM;
     `LogLinearMultinomial.fit`), and which is taken where a model has both. ``log_prior(params) -> float`` is added to
-    the objective where a model has it.
+    the objective where a model has it. Where an item stands for several equal ones, ``weights(batch) -> float64[n]``
+    says for how many, which its log-likelihood counts in the objective; expected counts are weighed by the model.
     """
 
     def zero_counts(self) -> Counts: ...
@@ -91,19 +93,17 @@ class _Watched:
     def __init__(self) -> None:
         self.objective, self.violation, self.evaluations, self.unconverged = 0.0, 0.0, 0, 0
 
-    def take(self, projected: Any, dist: Any, hard: bool) -> Any:
+    def take(self, projected: Any, dist: Any, hard: bool, weight: Any = 1.0) -> Any:
         """The distribution to count with, from what a projection gave for `dist`."""
+        q, bound = projected, None
         if isinstance(projected, Outcome):
-            q, bound = projected.q, projected.bound
+            q, bound = projected.q, weight * projected.bound
             self.violation = max(self.violation, projected.violation)
             self.evaluations += projected.evaluations
             self.unconverged += not projected.converged
-        else:
-            q, bound = projected, float(np.sum(projected.log_partition()))
         if hard:
-            q = clamped(dist, q.argmax())
-            bound = float(np.sum(q.log_partition()))
-        self.objective += bound
+            q, bound = clamped(dist, q.argmax()), None
+        self.objective += float(np.sum(weight * q.log_partition())) if bound is None else bound
         return q
 
     def info(self) -> Info:
@@ -145,8 +145,10 @@ def step(
     """
     watched, start = _Watched(), None
     if project_corpus is None:
+        weigh = getattr(model, "weights", _as_one)
         pairs = (
-            (batch, _projected(model.distributions(state.params, batch), project, watched, hard)) for batch in batches
+            (batch, _projected(model.distributions(state.params, batch), project, watched, hard, weigh(batch)))
+            for batch in batches
         )
         counts = _counted(model, pairs)
     else:
@@ -178,13 +180,21 @@ def _listed(found: Any) -> Any:
     return found if isinstance(found, Batch) else list(found)
 
 
-def _projected(found: Any, project: Callable[[Any], Any], watched: _Watched, hard: bool) -> Any:
+def _as_one(batch: Any) -> None:
+    """Items that stand for themselves alone."""
+
+
+def _projected(
+    found: Any, project: Callable[[Any], Any], watched: _Watched, hard: bool, weights: Array | None
+) -> Any:  # fmt: skip
     """What to count with: a batch for a batch, and an iterable of structures for an iterable."""
     if not isinstance(found, Batch):
-        return (watched.take(project(dist), dist, hard) for dist in found)
+        each_weight = itertools.repeat(1.0) if weights is None else iter(weights.tolist())
+        return (watched.take(project(dist), dist, hard, next(each_weight)) for dist in found)
     if project is identity:
-        return watched.take(found, found, hard)
-    each = [watched.take(project(found[s]), found[s], hard) for s in range(len(found))]
+        return watched.take(found, found, hard, 1.0 if weights is None else weights)
+    own = np.ones(len(found)) if weights is None else weights
+    each = [watched.take(project(found[s]), found[s], hard, float(own[s])) for s in range(len(found))]
     if hard:
         return found.clamp([q.argmax() for q in each])
     return found.with_scores(Stack.of([q.scores for q in each], repr(found), found.scores.shapes.shape[1]))

@@ -40,6 +40,12 @@ from isogloss.metrics.ranking import RankComparison, RankScore, compare_rankings
 from isogloss.metrics.relations import RelationComparison, RelationScore, compare_relations, score_relations
 from isogloss.metrics.roles import RoleComparison, RoleScore, compare_roles, score_roles
 from isogloss.metrics.scores import Score
+from isogloss.metrics.segmentation import (
+    SegmentationComparison,
+    SegmentationScore,
+    compare_segmentations,
+    score_segmentation,
+)
 from isogloss.metrics.tagging import TagScore, score_tags
 from isogloss.metrics.translation import (
     TranslationComparison,
@@ -70,6 +76,8 @@ __all__ = [
     "RoleComparison",
     "RoleScore",
     "Score",
+    "SegmentationComparison",
+    "SegmentationScore",
     "TagScore",
     "TranslationComparison",
     "TranslationScore",
@@ -84,6 +92,7 @@ __all__ = [
     "compare_rankings",
     "compare_relations",
     "compare_roles",
+    "compare_segmentations",
     "compare_translations",
     "compare_trees",
     "confusion",
@@ -97,6 +106,7 @@ __all__ = [
     "score_ranking",
     "score_relations",
     "score_roles",
+    "score_segmentation",
     "score_tags",
     "score_translations",
     "score_trees",

@@ -28,6 +28,7 @@ from isogloss.structures.matching import Fertility, Matching, Matchings, Pairs, 
 from isogloss.structures.projective import ProjectiveTree
 from isogloss.structures.projective_batch import ProjectiveTrees
 from isogloss.structures.semimarkov import SemiMarkov, SemiMarkovs
+from isogloss.structures.semimarkov2 import SemiMarkov2, SemiMarkovs2
 from isogloss.structures.senses import SenseTree, SenseTrees
 from isogloss.structures.span_tree import SpanTree, SpanTrees
 from isogloss.structures.spanning import SpanningTree, SpanningTrees
@@ -77,7 +78,9 @@ __all__ = [
     "ProjectiveTree",
     "ProjectiveTrees",
     "SemiMarkov",
+    "SemiMarkov2",
     "SemiMarkovs",
+    "SemiMarkovs2",
     "SenseTree",
     "SenseTrees",
     "SpanTree",

@@ -26,6 +26,7 @@ from isogloss.testing.enumerate.lattices import (
 )
 from isogloss.testing.enumerate.matchings import brute_force_matching, link_sets, matching_score, matchings
 from isogloss.testing.enumerate.segments import brute_force_segments, segmentations
+from isogloss.testing.enumerate.segments2 import brute_force_segments2
 from isogloss.testing.enumerate.senses import brute_force_senses
 from isogloss.testing.enumerate.subsets import brute_force_choice, brute_force_subsets, subset_parts, subsets
 from isogloss.testing.enumerate.translations import Derivation, kneser_ney, sentence_bleu, translations
@@ -66,6 +67,7 @@ __all__ = [
     "brute_force_path_dpp",
     "brute_force_paths",
     "brute_force_segments",
+    "brute_force_segments2",
     "brute_force_senses",
     "brute_force_spans",
     "brute_force_subsets",
