@@ -1,0 +1,90 @@
+"""`View`: what a task says of one side of a bitext, so that `Multiview` need not know what is looked for."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isogloss.errors import ParameterError
+
+__all__ = ["Node", "Ranked", "View"]
+
+Array = NDArray[np.float64]
+Ranked = list[list[tuple[float, Any]]]
+"""For each sentence some analyses with their log-probabilities, the most probable first."""
+
+
+class Node(NamedTuple):
+    """A piece of an analysis that may have a counterpart in the other language.
+
+    Parameters
+    ----------
+    begin, end : int
+        Its words: the first, and the one behind the last.
+    label : str
+    word, head : int
+        Of a link of a tree: the word that depends, and its head, both from 0; −1 for the root, and for other nodes.
+    children : int
+        Of a link of a tree: how many words depend on its word.
+    """
+
+    begin: int
+    end: int
+    label: str
+    word: int = -1
+    head: int = -1
+    children: int = 0
+
+
+class View(ABC):
+    """A task, as far as two models of it in two languages can teach each other.
+
+    A subclass says which estimators do the task, and what their analyses are. An analysis is whatever their `k_best`
+    gives and their `log_prob` takes; all methods but `features` are about one side.
+    """
+
+    task: ClassVar[str]
+    noun: ClassVar[str]
+    """What a node is called."""
+
+    @abstractmethod
+    def classes(self) -> tuple[type, ...]:
+        """The estimators that do the task."""
+
+    def check(self, model: Any, what: str) -> None:
+        """`ParameterError` for a model of another task."""
+        if not isinstance(model, self.classes()):
+            known = " or ".join(f"{'an' if one.__name__[0] in 'AEIOU' else 'a'} {one.__name__}" for one in self.classes())
+            raise ParameterError(f"Multiview: the {what} should be {known} for task {self.task!r}, not {model!r:.60}")
+
+    @abstractmethod
+    def sentences(self, given: Any) -> Any:
+        """The sentences as models take them."""
+
+    @abstractmethod
+    def k_best(self, model: Any, sentences: Any, k: int) -> Ranked:
+        """The `k` best analyses of each sentence, with true log-probabilities."""
+
+    @abstractmethod
+    def log_prob(self, model: Any, sentences: Any, analyses: Sequence[Sequence[Any]]) -> list[Array]:
+        """Log-probabilities of analyses of each sentence; −∞ for those that the model cannot make."""
+
+    @abstractmethod
+    def nodes(self, sentences: Any, sentence: int, analysis: Any) -> list[Node]:
+        """The nodes of an analysis, each once."""
+
+    @abstractmethod
+    def labels(self, model: Any) -> tuple[str, ...]:
+        """Labels that nodes may have."""
+
+    @abstractmethod
+    def expected(self, sentences: Any, sentence: int, ranked: Sequence[Any], chances: Array, model: Any) -> Any:
+        """The analysis with the most that is right in expectation, when `ranked` have these probabilities."""
+
+    @abstractmethod
+    def annotated(self, sentences: Any, analyses: Sequence[Any]) -> Any:
+        """The sentences with an analysis each."""
