@@ -277,18 +277,25 @@ class EntityTagger(EntityOptions, LearntInPasses[FittedNames]):
                     found.append(np.array(scores, np.float64))
         return found
 
+    def templates_without(self, attributes: Sequence[str]) -> dict[str, Any]:
+        """Options in which no template looks at some attributes.
+
+        A phrase as a whole is made of words, and how it is written is made of looks.
+        """
+        whole = [*attributes, *(name for name, of in (("phrase", "word"), ("written", "look")) if of in attributes)]
+        found: dict[str, Any] = {"templates": blind_to(self.word_templates, attributes)}
+        if self.model == "segments":
+            own = SPAN_TEMPLATES if self.span_templates is None else self.span_templates
+            found["span_templates"] = blind_to(own, whole)
+        return found
+
     def blind_to(self, attributes: Sequence[str]) -> EntityTagger:
         """The same weights, but for those of templates that look at some attributes: a weaker tagger.
 
-        See `isogloss.features.blind_to`; a phrase as a whole is made of words, and how it is written of looks.
+        See `isogloss.features.blind_to` and `templates_without`.
         """
-        learnt, given = self._learnt, list(attributes)
-        whole = given + [name for name, of in (("phrase", "word"), ("written", "look")) if of in given]
-        options: dict[str, Any] = {"templates": blind_to(self.word_templates, given)}
-        if learnt.spans is not None:
-            own = SPAN_TEMPLATES if self.span_templates is None else self.span_templates
-            options["span_templates"] = blind_to(own, whole)
-        made = EntityTagger(**(self.get_params() | options))
+        learnt = self._learnt
+        made = EntityTagger(**(self.get_params() | self.templates_without(attributes)))
         made._take(learnt.seen_by(made._word_templates, made._span_templates), self.trace_, self.tuning_)
         made.reading_ = self.reading_
         return made

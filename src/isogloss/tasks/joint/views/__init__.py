@@ -1,9 +1,21 @@
 """What multiview learning asks of a task: candidates, their nodes, and how nodes of two languages are seen."""
 
+from typing import Any
+
+from isogloss.errors import ParameterError
 from isogloss.tasks.joint.views.base import Node, View
 from isogloss.tasks.joint.views.names import NAMES
 
-__all__ = ["VIEWS", "Node", "View"]
+__all__ = ["VIEWS", "Node", "View", "view_of"]
 
 VIEWS: dict[str, View] = {"entities": NAMES}
 """By the name of the task."""
+
+
+def view_of(model: Any) -> View:
+    """The task of a model."""
+    for view in VIEWS.values():
+        if isinstance(model, view.classes()):
+            return view
+    known = ", ".join(one.__name__ for view in VIEWS.values() for one in view.classes())
+    raise ParameterError(f"a model should be one of {known}, not {model!r:.60}")

@@ -50,6 +50,12 @@ class View(ABC):
     task: ClassVar[str]
     noun: ClassVar[str]
     """What a node is called."""
+    words: ClassVar[tuple[str, ...]]
+    """What templates that look at whole words look at."""
+    weaker: ClassVar[tuple[str, ...]]
+    """What weak models that learn anew are blind to."""
+    mixture: ClassVar[str]
+    """How much added sentences count in retraining; see `isogloss.tasks.joint.retraining`."""
 
     @abstractmethod
     def classes(self) -> tuple[type, ...]:
@@ -88,3 +94,17 @@ class View(ABC):
     @abstractmethod
     def annotated(self, sentences: Any, analyses: Sequence[Any]) -> Any:
         """The sentences with an analysis each."""
+
+    # --- other models of the same task
+
+    @abstractmethod
+    def fresh(self, model: Any, blind_to: Sequence[str] = ()) -> Any:
+        """An estimator with the options of a model that has learnt nothing; it does not look at some attributes."""
+
+    @abstractmethod
+    def joined(self, texts: Sequence[Any]) -> Any:
+        """The sentences of several texts, with their annotation."""
+
+    @abstractmethod
+    def score(self, found: Any, gold: Any) -> Any:
+        """How good an annotation is: an `isogloss.metrics.Score`, without intervals."""

@@ -8,7 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from isogloss.data.formats.convert import as_mentions
+from isogloss.data.joining import join_mentions
 from isogloss.data.mentions import Entity, Mentions
+from isogloss.metrics.names import EntityScore, score_entities
 from isogloss.tasks.extract import EntityTagger
 from isogloss.tasks.joint.views.base import Array, Node, Ranked, View
 
@@ -20,6 +22,9 @@ class NameView(View):
 
     task: ClassVar[str] = "entities"
     noun: ClassVar[str] = "name"
+    words: ClassVar[tuple[str, ...]] = ("form", "word")
+    weaker: ClassVar[tuple[str, ...]] = ("look", "shape")
+    mixture: ClassVar[str] = "plain"
 
     def classes(self) -> tuple[type, ...]:
         """`EntityTagger`."""
@@ -59,6 +64,18 @@ class NameView(View):
     def annotated(self, sentences: Mentions, analyses: Sequence[Sequence[Entity]]) -> Mentions:
         """The sentences with these names."""
         return sentences.with_entities(analyses)
+
+    def fresh(self, model: EntityTagger, blind_to: Sequence[str] = ()) -> EntityTagger:
+        """With fewer templates of words and of spans."""
+        return EntityTagger(**(model.options_ | {"threads": model.threads} | model.templates_without(blind_to)))
+
+    def joined(self, texts: Sequence[Mentions]) -> Mentions:
+        """One text."""
+        return join_mentions(texts)
+
+    def score(self, found: Mentions, gold: Mentions) -> EntityScore:
+        """F1 of names."""
+        return score_entities(found, gold, bootstrap=0)
 
 
 def _heaviest(worth: dict[Entity, float]) -> tuple[Entity, ...]:
