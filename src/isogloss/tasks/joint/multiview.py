@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from os import PathLike
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -19,6 +20,7 @@ from isogloss.learners.multiview import CandidatePairs, Candidates, MatchedView,
 from isogloss.progress import Progress, QuietProgress
 from isogloss.tasks.align import HMMAligner, Model1Aligner, Model2Aligner
 from isogloss.tasks.joint.multiview_options import RULES, MultiviewOptions
+from isogloss.tasks.joint.retraining import retrained
 from isogloss.tasks.joint.views import VIEWS, View
 from isogloss.tasks.joint.views.candidates import Analyses, analyses, link_grids
 from isogloss.tasks.joint.views.features import PairFeatures
@@ -35,6 +37,16 @@ SURE = 5
 LEAST = {"entities": 0.0, "tag": 0.05, "parse": 0.05}
 """Words of trees and tagged words are only matched if a link between them is at least this probable."""
 Selector = Callable[[Candidates], int]
+
+
+def _agreement(view: View, text: Any, own: Analyses) -> float:
+    """How good the best candidates of the weak model are, if those of the full model are right."""
+    best = [
+        [ranked[int(np.argmax(getattr(candidates, name)))] for ranked, candidates in zip(own.ranked, own.candidates, strict=True)]
+        for name in ("weak", "full")
+    ]
+    found, gold = (view.annotated(text, each) for each in best)
+    return float(view.score(found, gold))
 
 
 def best_candidate(candidates: Candidates) -> int:
@@ -117,6 +129,9 @@ class Multiview(MultiviewOptions):
     ----------
     trace_ : float64[n_rounds + 1]
         The objective before learning and after each round.
+    agreement_ : float64[2]
+        Of each side, how much of the full model's best analyses those of the weak model have: F1 of names, the share of
+        tags or of labelled links, in percent.
 
     References
     ----------
@@ -237,6 +252,8 @@ class Multiview(MultiviewOptions):
             judged.pairs, np.stack(gold, axis=1), start, rounds=self.rounds, l2=float(self.l2), progress=progress
         )  # fmt: skip
         self._fitted = Fitted(models, features, found)
+        sides_ = zip((pairs.source, pairs.target), judged[:2], strict=True)
+        self.agreement_ = np.array([_agreement(view, text, own) for text, own in sides_])
 
     def _judged(
         self, pairs: SentencePairs, models: Models, features: PairFeatures, progress: Progress | None = None
@@ -293,6 +310,45 @@ class Multiview(MultiviewOptions):
         pairs, models = as_sentence_pairs(bitext), self._learnt.models
         return SentencePairs(models.source.predict(pairs.source), models.target.predict(pairs.target))
 
+    def retrain(
+        self,
+        bitext: Any,
+        source_text: Any = None,
+        target_text: Any = None,
+        progress: Progress | None = None,
+        *,
+        mixture: str | None = None,
+        checkpoint: str | PathLike[str] | None = None,
+        resume: bool = False,
+    ) -> tuple[Any, Any]:
+        """Two monolingual models that learn from both sides of a bitext as this one annotates them.
+
+        Parameters
+        ----------
+        bitext
+            As for `predict`.
+        source_text, target_text : optional
+            What the full models learnt from, which is learnt from again. Without it, there is the bitext alone.
+        progress : Progress, optional
+        mixture : "plain" or "equal", optional
+            See `isogloss.tasks.joint.retraining.retrained`.
+        checkpoint : path, optional
+            A folder that keeps what is ready, until both are.
+        resume : bool
+            Go on from there.
+        """
+        pairs = as_sentence_pairs(bitext)
+        models = self._learnt.models
+        stages = self._stages(pairs, [source_text, target_text, mixture], checkpoint, resume)
+        found = self.predict(pairs)
+        made = []
+        sides = (("source", models.source, source_text, found.source), ("target", models.target, target_text, found.target))
+        for name, model, text, added in sides:
+            given = {"mixture": mixture, **stages.keeping(name)}
+            made.append(stages.model(name, partial(retrained, model, text, added, progress, **given)))
+        stages.discard()
+        return made[0], made[1]
+
     @property
     def _learnt(self) -> Fitted:
         fitted: Fitted | None = vars(self).get("_fitted")
@@ -318,11 +374,20 @@ class Multiview(MultiviewOptions):
 
     # --- keeping
 
+    def save(self, path: str | PathLike[str], *, retrained: tuple[Any, Any] | None = None) -> None:
+        """Write a folder with what was learnt; retrained models lie in it as ``source`` and ``target``."""
+        made = self._to_saved()
+        inside = {} if retrained is None else dict(
+            zip(("source", "target"), (one._to_saved() for one in retrained), strict=True)
+        )  # fmt: skip
+        store.save(path, kind=made.kind, options=made.options, arrays=made.arrays, meta=made.meta, inside=inside)
+
     def _to_saved(self) -> store.Saved:
         learnt = self._learnt
         arrays: dict[str, NDArray[Any]] = {"theta": learnt.view.theta, "scale": learnt.view.scale}
         labels = {"source": list(learnt.features.source), "target": list(learnt.features.target)}
         meta: dict[str, Any] = {"labels": labels, "trace": self.trace_.tolist(), "models": {}}
+        meta["agreement"] = self.agreement_.tolist()
         for name, model in learnt.models._asdict().items():
             own, about = store.hold(name, model)
             arrays |= own
@@ -346,4 +411,5 @@ class Multiview(MultiviewOptions):
             arrays = check(saved.arrays, layout, "the weights of the saved bilingual model")
             made._fitted = Fitted(Models(*held), features, MatchedView(arrays["theta"], arrays["scale"]))
             made.trace_ = vector(meta["trace"], "trace")
+            made.agreement_ = vector(meta["agreement"], "agreement")
         return made
