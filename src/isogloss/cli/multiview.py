@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -191,11 +192,10 @@ def _check(
 
 
 def _fingerprint(pairs: SentencePairs, known: list[Any], options: dict[str, Any]) -> dict[str, Any]:
-    from isogloss import store
+    from isogloss.tasks.joint.multiview import text_hash
 
-    text = pairs.bitext()
-    given = [b"" if one is None else one.to_bytes() for one in known]
-    return {"options": options, "texts": store.data_hash(text.source.to_bytes(), text.target.to_bytes(), *given)}
+    given = [None if one is None else hashlib.sha256(one.to_bytes()).hexdigest() for one in known]
+    return {"options": options, "texts": [text_hash(pairs), *given]}
 
 
 class _Both:

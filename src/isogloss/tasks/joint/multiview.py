@@ -27,7 +27,7 @@ from isogloss.tasks.joint.views.features import PairFeatures
 from isogloss.tasks.joint.weakening import without_words
 from isogloss.tasks.transfer.stages import Stages
 
-__all__ = ["Multiview", "Selector", "best_candidate", "most_nodes"]
+__all__ = ["Multiview", "Selector", "best_candidate", "most_nodes", "text_hash"]
 
 ALIGNERS = (HMMAligner, Model1Aligner, Model2Aligner)
 PIECE = 500
@@ -39,13 +39,20 @@ LEAST = {"entities": 0.0, "tag": 0.05, "parse": 0.05}
 Selector = Callable[[Candidates], int]
 
 
-def _agreement(view: View, text: Any, own: Analyses) -> float:
+def text_hash(pairs: SentencePairs) -> str:
+    """What pairs of sentences are told apart by: their words and links."""
+    text, links = pairs.bitext(), pairs.links
+    words = [part for side in (text.source, text.target) for part in (side.ids, side.vocabulary.types)]
+    return store.data_hash(*words, *([] if links is None else [links.offsets, links.source, links.target]))
+
+
+def _agreement(view: View, model: Any, text: Any, own: Analyses) -> float:
     """How good the best candidates of the weak model are, if those of the full model are right."""
     best = [
         [ranked[int(np.argmax(getattr(candidates, name)))] for ranked, candidates in zip(own.ranked, own.candidates, strict=True)]
         for name in ("weak", "full")
     ]
-    found, gold = (view.annotated(text, each) for each in best)
+    found, gold = (view.annotated(model, text, each) for each in best)
     return float(view.score(found, gold))
 
 
@@ -225,8 +232,7 @@ class Multiview(MultiviewOptions):
         fingerprint: dict[str, Any] = {}
         if checkpoint is not None:
             given = [str(one is not None) for one in models]
-            words = (pairs.bitext().source.to_bytes(), pairs.bitext().target.to_bytes())
-            fingerprint = {"options": self.options_, "texts": store.data_hash(*words, *given)}
+            fingerprint = {"options": self.options_, "texts": text_hash(pairs), "given": given}
         return Stages(checkpoint, resume, fingerprint)
 
     def _models(self, pairs: SentencePairs, given: Models, stages: Stages, progress: Progress) -> Models:
@@ -252,8 +258,8 @@ class Multiview(MultiviewOptions):
             judged.pairs, np.stack(gold, axis=1), start, rounds=self.rounds, l2=float(self.l2), progress=progress
         )  # fmt: skip
         self._fitted = Fitted(models, features, found)
-        sides_ = zip((pairs.source, pairs.target), judged[:2], strict=True)
-        self.agreement_ = np.array([_agreement(view, text, own) for text, own in sides_])
+        sides_ = zip(models[:2], (pairs.source, pairs.target), judged[:2], strict=True)
+        self.agreement_ = np.array([_agreement(view, model, text, own) for model, text, own in sides_])
 
     def _judged(
         self, pairs: SentencePairs, models: Models, features: PairFeatures, progress: Progress | None = None
@@ -290,8 +296,8 @@ class Multiview(MultiviewOptions):
                         found[side].extend(own.ranked[s][k] for s, k in enumerate(best[:, side].tolist()))
                 else:
                     self._expected(some, judged, rule, found)
-        texts_ = (pairs.source, pairs.target)
-        return SentencePairs(*(view.annotated(text, own) for text, own in zip(texts_, found, strict=True)))
+        sides = zip(learnt.models[:2], (pairs.source, pairs.target), found, strict=True)
+        return SentencePairs(*(view.annotated(model, text, own) for model, text, own in sides))
 
     def _expected(
         self, some: SentencePairs, judged: Judged, rule: str, found: tuple[list[Any], list[Any]]

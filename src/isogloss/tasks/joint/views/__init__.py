@@ -3,12 +3,13 @@
 from typing import Any
 
 from isogloss.errors import ParameterError
-from isogloss.tasks.joint.views.base import Node, View
+from isogloss.tasks.joint.views.base import Nodes, View
 from isogloss.tasks.joint.views.names import NAMES
+from isogloss.tasks.joint.views.trees import TREES
 
-__all__ = ["VIEWS", "Node", "View", "view_of"]
+__all__ = ["VIEWS", "Nodes", "View", "view_of"]
 
-VIEWS: dict[str, View] = {"entities": NAMES}
+VIEWS: dict[str, View] = {"entities": NAMES, "parse": TREES}
 """By the name of the task."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -11,33 +11,48 @@ from numpy.typing import NDArray
 
 from isogloss.errors import ParameterError
 
-__all__ = ["Node", "Ranked", "View"]
+__all__ = ["COLUMNS", "Nodes", "Ranked", "View"]
 
 Array = NDArray[np.float64]
+Numbers = NDArray[np.int64]
+COLUMNS = ("begin", "end", "label", "word", "head", "children")
+"""What is known of a node: its first word and the one behind its last; the number of its label, −1 for others than
+those that are known; and of links of trees the word that depends, its head (both from 0, the root is −1), and how many
+words depend on the word."""
 Ranked = list[list[tuple[float, Any]]]
 """For each sentence some analyses with their log-probabilities, the most probable first."""
 
 
-class Node(NamedTuple):
-    """A piece of an analysis that may have a counterpart in the other language.
+class Nodes(NamedTuple):
+    """Nodes of the analyses of a sentence.
+
+    A node is a piece of an analysis that may have a counterpart in the other language.
 
     Parameters
     ----------
-    begin, end : int
-        Its words: the first, and the one behind the last.
-    label : str
-    word, head : int
-        Of a link of a tree: the word that depends, and its head, both from 0; −1 for the root, and for other nodes.
-    children : int
-        Of a link of a tree: how many words depend on its word.
+    table : int64[n_nodes, 6]
+        Distinct nodes, by `COLUMNS`.
+    of : list of int64[.]
+        The nodes of each analysis, by their rows.
     """
 
-    begin: int
-    end: int
-    label: str
-    word: int = -1
-    head: int = -1
-    children: int = 0
+    table: Numbers
+    of: list[Numbers]
+
+    @classmethod
+    def distinct(cls, rows: Numbers, counts: Sequence[int]) -> Nodes:
+        """From the nodes of all analyses one after the other, so many of each.
+
+        >>> found = Nodes.distinct(np.array([[0, 1, 5, -1, -1, 0]] * 3), [2, 1])
+        >>> found.table.tolist(), [own.tolist() for own in found.of]
+        ([[0, 1, 5, -1, -1, 0]], [[0, 0], [0]])
+        """
+        rows = np.asarray(rows, np.int64).reshape(-1, len(COLUMNS))
+        keys = np.zeros(len(rows), np.int64)
+        for column in rows.T:
+            keys = keys * (int(column.max(initial=0)) + 2) + column + 1
+        _, first, numbers = np.unique(keys, return_index=True, return_inverse=True)
+        return cls(rows[first], np.split(numbers.astype(np.int64), np.cumsum(counts)[:-1]) if len(counts) else [])
 
 
 class View(ABC):
@@ -80,8 +95,8 @@ class View(ABC):
         """Log-probabilities of analyses of each sentence; −∞ for those that the model cannot make."""
 
     @abstractmethod
-    def nodes(self, sentences: Any, sentence: int, analysis: Any) -> list[Node]:
-        """The nodes of an analysis, each once."""
+    def nodes(self, sentences: Any, sentence: int, analyses: Sequence[Any], labels: Mapping[str, int]) -> Nodes:
+        """The nodes of some analyses of a sentence; no analysis has a node twice."""
 
     @abstractmethod
     def labels(self, model: Any) -> tuple[str, ...]:
@@ -92,8 +107,8 @@ class View(ABC):
         """The analysis with the most that is right in expectation, when `ranked` have these probabilities."""
 
     @abstractmethod
-    def annotated(self, sentences: Any, analyses: Sequence[Any]) -> Any:
-        """The sentences with an analysis each."""
+    def annotated(self, model: Any, sentences: Any, analyses: Sequence[Any]) -> Any:
+        """The sentences with an analysis each, and what else the model says of them."""
 
     # --- other models of the same task
 

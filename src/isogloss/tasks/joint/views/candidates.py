@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from isogloss.data.sentence_pairs import SentencePairs
 from isogloss.learners.multiview import Candidates, floored
 from isogloss.progress import Progress
-from isogloss.tasks.joint.views.base import Node, View
+from isogloss.tasks.joint.views.base import View
 
 __all__ = ["Analyses", "analyses", "link_grids"]
 
@@ -27,20 +27,20 @@ class Analyses(NamedTuple):
         Analyses of each sentence.
     candidates : list of Candidates
         The same as numbers.
-    nodes : list of lists of Node
-        The distinct nodes of each sentence.
+    nodes : list of int64[n_nodes, 6]
+        The distinct nodes of each sentence; see `Nodes`.
     """
 
     ranked: list[list[Any]]
     candidates: list[Candidates]
-    nodes: list[list[Node]]
+    nodes: list[NDArray[np.int64]]
 
 
 def analyses(
     view: View, sentences: Any, full: Any, weak: Any, k: int, progress: Progress | None = None
 ) -> Analyses:  # fmt: skip
     """The `k` best analyses of each sentence by the full model; what the weak model cannot make is put last."""
-    made = Analyses([], [], [])
+    made, labels = Analyses([], [], []), {label: number for number, label in enumerate(view.labels(full))}
     if progress is not None:
         progress.start(f"Candidates: {view.noun}s", len(sentences))
     for start in range(0, len(sentences), PIECE):
@@ -48,12 +48,11 @@ def analyses(
         best = view.k_best(full, some, k)
         ranked = [[analysis for _, analysis in own] for own in best]
         for s, judged in enumerate(view.log_prob(weak, some, ranked)):
-            numbers: dict[Node, int] = {}
-            nodes = [[numbers.setdefault(node, len(numbers)) for node in view.nodes(some, s, y)] for y in ranked[s]]
+            nodes = view.nodes(some, s, ranked[s], labels)
             own = np.array([score for score, _ in best[s]], np.float64)
             made.ranked.append(ranked[s])
-            made.candidates.append(Candidates(nodes, own, floored(judged)))
-            made.nodes.append(list(numbers))
+            made.candidates.append(Candidates(nodes.of, own, floored(judged)))
+            made.nodes.append(nodes.table)
         if progress is not None:
             progress.update(start + len(some))
     return made

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isogloss.features.sparse import Sparse
-from isogloss.tasks.joint.views.base import Node
 
 __all__ = ["FIRST", "Grid", "PairFeatures"]
 
 Array = NDArray[np.float64]
+Numbers = NDArray[np.int64]
 BOTH, SOURCE_ONLY, TARGET_ONLY = "links inside both", "links out of the source", "links out of the target"
 DENSITIES = (BOTH, SOURCE_ONLY, TARGET_ONLY)
 FIRST = {BOTH: 1.0, SOURCE_ONLY: -1.0, TARGET_ONLY: -1.0, "same label": 0.5}
@@ -35,7 +35,7 @@ class Grid:
         self.sums = np.zeros((links.shape[0] + 1, links.shape[1] + 1))
         self.sums[1:, 1:] = links.cumsum(axis=0).cumsum(axis=1)
 
-    def densities(self, source: NDArray[np.int64], target: NDArray[np.int64]) -> tuple[Array, Array, Array]:
+    def densities(self, source: Numbers, target: Numbers) -> tuple[Array, Array, Array]:
         """Links with both ends, with the source end alone, and with the target end alone inside of two spans.
 
         source : int64[n, 2], target : int64[m, 2]; float64[n, m] each.
@@ -90,13 +90,10 @@ class PairFeatures:
         """Weights of the first matchings."""
         return np.array([FIRST.get(name, 0.0) for name in self.names])
 
-    def matrix(
-        self, source: Sequence[Sequence[Node]], target: Sequence[Sequence[Node]], links: Sequence[Array]
-    ) -> Sparse:
-        """A row for each pair of nodes of each item, source node by source node."""
+    def matrix(self, source: Sequence[Numbers], target: Sequence[Numbers], links: Sequence[Array]) -> Sparse:
+        """A row for each pair of nodes of each item, source node by source node, from tables of nodes."""
         counts, indices, values = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)], [np.zeros(0)]
-        for own, other, posteriors in zip(source, target, links, strict=True):
-            one, two = self._table(own, self.source), self._table(other, self.target)
+        for one, two, posteriors in zip(source, target, links, strict=True):
             kept, numbers, much = self._rows(one, two, np.asarray(posteriors, np.float64))
             counts.append(np.where(kept, numbers.shape[1], 0))
             indices.append(numbers[kept].ravel())
@@ -104,15 +101,9 @@ class PairFeatures:
         indptr = np.concatenate([[0], np.cumsum(np.concatenate(counts))])
         return Sparse(indptr, np.concatenate(indices), len(self.names), np.concatenate(values))
 
-    def _table(self, nodes: Sequence[Node], labels: tuple[str, ...]) -> NDArray[np.int64]:
-        """int64[n, 7]: first word, one behind the last, label, word, head, children, and 1 for a label of one's own."""
-        known = {label: number for number, label in enumerate(labels)}
-        rows = [(n.begin, n.end, known.get(n.label, -1), n.word, n.head, n.children) for n in nodes]
-        return np.array(rows, np.int64).reshape(-1, 6)
-
     def _rows(
-        self, one: NDArray[np.int64], two: NDArray[np.int64], links: Array
-    ) -> tuple[NDArray[np.bool_], NDArray[np.int64], Array]:
+        self, one: Numbers, two: Numbers, links: Array
+    ) -> tuple[NDArray[np.bool_], Numbers, Array]:  # fmt: skip
         """For each pair of nodes: whether it has features, their numbers, and their values."""
         soft = Grid(links).densities(one[:, :2], two[:, :2])
         hard = Grid((links > self.threshold).astype(np.float64)).densities(one[:, :2], two[:, :2])
@@ -148,7 +139,7 @@ class PairFeatures:
         return out
 
 
-def _between(links: Array, words: NDArray[np.int64], others: NDArray[np.int64]) -> Any:
+def _between(links: Array, words: Numbers, others: Numbers) -> Any:
     """float64[n, m]: probabilities of links between words; two roots are linked, a root and a word are not."""
     padded = np.zeros((links.shape[0] + 1, links.shape[1] + 1))
     padded[:-1, :-1] = links

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +12,7 @@ from isogloss.data.joining import join_mentions
 from isogloss.data.mentions import Entity, Mentions
 from isogloss.metrics.names import EntityScore, score_entities
 from isogloss.tasks.extract import EntityTagger
-from isogloss.tasks.joint.views.base import Array, Node, Ranked, View
+from isogloss.tasks.joint.views.base import Array, Nodes, Ranked, View
 
 __all__ = ["NAMES", "NameView"]
 
@@ -42,9 +42,12 @@ class NameView(View):
         """Of the whole sentence with these names."""
         return model.log_prob(sentences, analyses)
 
-    def nodes(self, sentences: Mentions, sentence: int, analysis: Sequence[Entity]) -> list[Node]:
+    def nodes(
+        self, sentences: Mentions, sentence: int, analyses: Sequence[Sequence[Entity]], labels: Mapping[str, int]
+    ) -> Nodes:
         """A node for each name."""
-        return [Node(begin, end, kind) for begin, end, kind in analysis]
+        rows = [(b, e, labels.get(kind, -1), -1, -1, 0) for names in analyses for b, e, kind in names]
+        return Nodes.distinct(np.array(rows, np.int64), [len(names) for names in analyses])
 
     def labels(self, model: EntityTagger) -> tuple[str, ...]:
         """Types of names."""
@@ -61,7 +64,7 @@ class NameView(View):
         least = float(model.threshold)
         return _heaviest({name: value - least for name, value in worth.items() if value > least})
 
-    def annotated(self, sentences: Mentions, analyses: Sequence[Sequence[Entity]]) -> Mentions:
+    def annotated(self, model: EntityTagger, sentences: Mentions, analyses: Sequence[Sequence[Entity]]) -> Mentions:
         """The sentences with these names."""
         return sentences.with_entities(analyses)
 
