@@ -5,19 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from isogloss.structures._numba.ways import next_way
+
 __all__ = ["best_segmentations"]
-
-
-@njit(cache=True, nogil=True)
-def _next_way(ways, added, heads, n_lists, size):
-    """The list, of several in falling order, whose next way is the best once `added` is, or −1 if none has any."""
-    top, at = -np.inf, -1
-    for i in range(n_lists):
-        if heads[i] < size:
-            score = ways[i, heads[i]] + added[i]
-            if score > top:
-                top, at = score, i
-    return top, at
 
 
 @njit(cache=True, nogil=True)
@@ -38,7 +28,7 @@ def _fill(scores, n, longest, k, size, ends, widths, enters, befores):
                 added[width - 1] = scores[((end - width) * longest + width - 1) * k + label]
             heads[:many] = 0
             for c in range(size):
-                top, at = _next_way(lists, added, heads, many, size)
+                top, at = next_way(lists, added, heads, many, size)
                 if at < 0:
                     break
                 ends[end, label, c] = top
@@ -51,7 +41,7 @@ def _fill(scores, n, longest, k, size, ends, widths, enters, befores):
                 added[other] = scores[steps + ((end - 1) * k + other) * k + label]
             heads[:k] = 0
             for c in range(size):
-                top, at = _next_way(ends[end], added, heads, k, size)
+                top, at = next_way(ends[end], added, heads, k, size)
                 if at < 0:
                     break
                 enters[end, label, c] = top
@@ -92,7 +82,7 @@ def best_segmentations(block, blocks, scores, offsets, lengths, longest, k, size
         _fill(scores[offsets[s] : offsets[s + 1]], n, longest, k, size, ends, widths, enters, befores)
         heads, nothing = np.zeros(k, np.int64), np.zeros(k)
         for c in range(size):
-            top, label = _next_way(ends[n], nothing, heads, k, size)
+            top, label = next_way(ends[n], nothing, heads, k, size)
             if label < 0:
                 break
             found[s, c] = top

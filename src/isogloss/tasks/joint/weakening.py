@@ -36,7 +36,7 @@ class Weakness(NamedTuple):
 
 def without_words(model: Any) -> Any:
     """The model without the weights of what looks at whole words: nothing has to be learnt for it."""
-    return model.blind_to(view_of(model).words)
+    return view_of(model).without_words(model)
 
 
 def learn_weaker(

@@ -5,11 +5,12 @@ from typing import Any
 from isogloss.errors import ParameterError
 from isogloss.tasks.joint.views.base import Nodes, View
 from isogloss.tasks.joint.views.names import NAMES
+from isogloss.tasks.joint.views.tags import TAGS
 from isogloss.tasks.joint.views.trees import TREES
 
 __all__ = ["VIEWS", "Nodes", "View", "view_of"]
 
-VIEWS: dict[str, View] = {"entities": NAMES, "parse": TREES}
+VIEWS: dict[str, View] = {"entities": NAMES, "tag": TAGS, "parse": TREES}
 """By the name of the task."""
 
 

@@ -112,6 +112,10 @@ class View(ABC):
 
     # --- other models of the same task
 
+    def without_words(self, model: Any) -> Any:
+        """The model without the weights of what looks at whole words."""
+        return model.blind_to(self.words)
+
     @abstractmethod
     def fresh(self, model: Any, blind_to: Sequence[str] = ()) -> Any:
         """An estimator with the options of a model that has learnt nothing; it does not look at some attributes."""
