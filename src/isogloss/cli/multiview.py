@@ -30,7 +30,7 @@ from isogloss.cli._options import with_options
 from isogloss.cli._training import Training
 from isogloss.cli._treebanks import SaveFolder, standard_input_once
 from isogloss.errors import UsageError
-from isogloss.tasks.joint.multiview_options import RULES, TASKS, MultiviewOptions
+from isogloss.tasks.joint.multiview_options import RULES, MultiviewOptions
 
 if TYPE_CHECKING:
     from isogloss.data.sentence_pairs import SentencePairs
@@ -50,7 +50,7 @@ def _file(option: str, help: str, metavar: str = "FILE") -> Any:
 @with_options(
     MultiviewOptions,
     "candidates", "rule", "decoder", "source_choice", "target_choice", "threshold", "rounds", "l2",
-    panel=LEARNING,
+    panel=LEARNING, first=("task",),
 )  # fmt: skip
 def train(
     bitext: Annotated[
@@ -71,9 +71,6 @@ def train(
         str, typer.Option("--target-model", metavar="MODEL", show_default=False, help="The same in that of TGT.")
     ],
     save: SaveFolder,
-    task: Annotated[
-        str, choice(*TASKS, option="--task", help="What both models do: find names, tag words or parse.")
-    ] = "entities",
     links: Annotated[str | None, links_option()] = None,
     aligner: Annotated[
         str | None,
@@ -128,7 +125,9 @@ def train(
     check_bitext(bitext)
     _check(retrain=retrain, mixture=mixture, train=(source_train, target_train), weak=(source_weak, target_weak))
     training = Training(save, *bitext, links, source_train, target_train, quiet=quiet)
-    MultiviewOptions(task, **options).check_params()
+    declared = MultiviewOptions(**options)
+    declared.check_params()
+    task = declared.task
     paths = (source_model, target_model)
     with compiling(f"multiview-train-{task}", quiet, "60 s"):
         from isogloss.data.formats import read_links
@@ -145,7 +144,7 @@ def train(
             pairs = SentencePairs(pairs.source, pairs.target, found)
         known = [None if path is None else read_annotated(task, path, encoding, errors)
                  for path in (source_train, target_train)]  # fmt: skip
-        stages = Stages(training.checkpoint, resume, _fingerprint(pairs, known, options | {"task": task}))
+        stages = Stages(training.checkpoint, resume, _fingerprint(pairs, known, options))
         weak: list[Any] = []
         for name, given, text, model in zip(
             ("source_weak", "target_weak"), (source_weak, target_weak), known, models, strict=True
@@ -159,7 +158,7 @@ def train(
                 weak.append(None)
         both = stages.model(
             "both",
-            lambda: Multiview(task, **options, threads=threads).fit(
+            lambda: Multiview(**options, threads=threads).fit(
                 pairs, *models, progress, source_weak=weak[0], target_weak=weak[1],
                 aligner=None if aligner is None else load_aligner(aligner, threads), **stages.keeping("both"),
             ),

@@ -15,8 +15,9 @@ from isogloss import store
 from isogloss.data.sentence_pairs import SentencePairs, as_sentence_pairs
 from isogloss.engine.threads import using_threads
 from isogloss.errors import BitextError, ParameterError
-from isogloss.layout import Layout, Numbers, check, texts, vector
+from isogloss.layout import Layout, Numbers, check, vector
 from isogloss.learners.multiview import CandidatePairs, Candidates, MatchedView, fit_multiview
+from isogloss.metrics import Score
 from isogloss.progress import Progress, QuietProgress
 from isogloss.tasks.align import HMMAligner, Model1Aligner, Model2Aligner
 from isogloss.tasks.joint.multiview_options import RULES, MultiviewOptions
@@ -53,7 +54,7 @@ def _agreement(view: View, model: Any, text: Any, own: Analyses) -> float:
         for name in ("weak", "full")
     ]
     found, gold = (view.annotated(model, text, each) for each in best)
-    return float(view.score(found, gold))
+    return float(view.score(found, gold, bootstrap=0))
 
 
 def best_candidate(candidates: Candidates) -> int:
@@ -247,8 +248,7 @@ class Multiview(MultiviewOptions):
     def _learn(
         self, pairs: SentencePairs, models: Models, view: View, selector: Selector | None, progress: Progress
     ) -> None:
-        labels = [view.labels(model) for model in models[:2]]
-        features = PairFeatures(*labels, float(self.threshold), self.task == "parse", LEAST[self.task])
+        features = self._features(models)
         judged = self._judged(pairs, models, features, progress)
         chosen = [selector or SELECTORS[name] for name in (self.source_choice, self.target_choice)]
         sides = (judged.source.candidates, judged.target.candidates)
@@ -260,6 +260,10 @@ class Multiview(MultiviewOptions):
         self._fitted = Fitted(models, features, found)
         sides_ = zip(models[:2], (pairs.source, pairs.target), judged[:2], strict=True)
         self.agreement_ = np.array([_agreement(view, model, text, own) for model, text, own in sides_])
+
+    def _features(self, models: Models) -> PairFeatures:
+        labels = [VIEWS[self.task].labels(model) for model in models[:2]]
+        return PairFeatures(*labels, float(self.threshold), self.task == "parse", LEAST[self.task])
 
     def _judged(
         self, pairs: SentencePairs, models: Models, features: PairFeatures, progress: Progress | None = None
@@ -310,6 +314,14 @@ class Multiview(MultiviewOptions):
             sides = zip((some.source, some.target), judged[:2], models[:2], found, strict=True)
             for side, (text, own, model, out) in enumerate(sides):
                 out.append(view.expected(text, s, own.ranked[s], chances.sum(axis=1 - side), model))
+
+    def score(self, bitext: Any) -> Score:
+        """How good what is found on both sides together is, by the measure of the task: F1, accuracy or LAS."""
+        view, gold = VIEWS[self.task], as_sentence_pairs(bitext)
+        right = [view.sentences(side) for side in (gold.source, gold.target)]
+        found = self.predict(gold)
+        made: Score = view.score(view.joined([found.source, found.target]), view.joined(right))
+        return made
 
     def separate(self, bitext: Any) -> SentencePairs:
         """The same by the full models, which know nothing of each other: what to compare with."""
@@ -391,8 +403,7 @@ class Multiview(MultiviewOptions):
     def _to_saved(self) -> store.Saved:
         learnt = self._learnt
         arrays: dict[str, NDArray[Any]] = {"theta": learnt.view.theta, "scale": learnt.view.scale}
-        labels = {"source": list(learnt.features.source), "target": list(learnt.features.target)}
-        meta: dict[str, Any] = {"labels": labels, "trace": self.trace_.tolist(), "models": {}}
+        meta: dict[str, Any] = {"trace": self.trace_.tolist(), "models": {}}
         meta["agreement"] = self.agreement_.tolist()
         for name, model in learnt.models._asdict().items():
             own, about = store.hold(name, model)
@@ -409,13 +420,13 @@ class Multiview(MultiviewOptions):
                 store.held(name, saved.arrays, meta["models"][name], *(ALIGNERS if name == "aligner" else view.classes()))
                 for name in Models._fields
             ]
-            labels = [tuple(texts(meta["labels"][side], "labels")) for side in ("source", "target")]
-            features = PairFeatures(*labels, float(made.threshold), made.task == "parse", LEAST[made.task])
+            models = Models(*held)
+            features = made._features(models)
             layout: Layout = {
                 "theta": Numbers("float64", len(features.names)), "scale": Numbers("float64", 2, least=0.0)
             }  # fmt: skip
             arrays = check(saved.arrays, layout, "the weights of the saved bilingual model")
-            made._fitted = Fitted(Models(*held), features, MatchedView(arrays["theta"], arrays["scale"]))
+            made._fitted = Fitted(models, features, MatchedView(arrays["theta"], arrays["scale"]))
             made.trace_ = vector(meta["trace"], "trace")
             made.agreement_ = vector(meta["agreement"], "agreement")
         return made

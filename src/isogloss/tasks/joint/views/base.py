@@ -125,5 +125,5 @@ class View(ABC):
         """The sentences of several texts, with their annotation."""
 
     @abstractmethod
-    def score(self, found: Any, gold: Any) -> Any:
-        """How good an annotation is: an `isogloss.metrics.Score`, without intervals."""
+    def score(self, found: Any, gold: Any, **options: Any) -> Any:
+        """How good an annotation is: an `isogloss.metrics.Score`."""

@@ -76,9 +76,9 @@ class NameView(View):
         """One text."""
         return join_mentions(texts)
 
-    def score(self, found: Mentions, gold: Mentions) -> EntityScore:
+    def score(self, found: Mentions, gold: Mentions, **options: Any) -> EntityScore:
         """F1 of names."""
-        return score_entities(found, gold, bootstrap=0)
+        return score_entities(found, gold, **options)
 
 
 def _heaviest(worth: dict[Entity, float]) -> tuple[Entity, ...]:

@@ -115,9 +115,9 @@ class TagView(View):
         """One treebank."""
         return join_treebanks(texts)
 
-    def score(self, found: Treebank, gold: Treebank) -> TagScore:
+    def score(self, found: Treebank, gold: Treebank, **options: Any) -> TagScore:
         """Words with the right tags."""
-        return score_tags(found, gold, bootstrap=0)
+        return score_tags(found, gold, **options)
 
 
 TAGS = TagView()

@@ -71,7 +71,7 @@ class TreeView(View):
         n = int(sentences.lengths[sentence])
         table = np.empty((len(analyses) * n, len(COLUMNS)), np.int64)
         heads, relations = (np.array([tree[k] for tree in analyses], np.int64).reshape(-1, n) for k in (0, 1))
-        link_nodes(heads, relations, table)
+        link_nodes(heads, relations if labels else np.full_like(relations, -1), table)
         return Nodes.distinct(table, [n] * len(analyses))
 
     def labels(self, model: DependencyParser) -> tuple[str, ...]:
@@ -118,9 +118,9 @@ class TreeView(View):
         """One treebank."""
         return join_treebanks(texts)
 
-    def score(self, found: Treebank, gold: Treebank) -> ParseScore:
+    def score(self, found: Treebank, gold: Treebank, **options: Any) -> ParseScore:
         """LAS and the rest."""
-        return score_trees(found, gold, columns=("head", "deprel"), bootstrap=0)
+        return score_trees(found, gold, columns=("head", "deprel"), **options)
 
 
 TREES = TreeView()
