@@ -20,7 +20,7 @@ from isogloss.tasks.adapt import DocumentClassifier
 from isogloss.tasks.align import HMMAligner, ItgAligner, MatchingAligner, Model1Aligner, Model2Aligner, QuadraticAligner
 from isogloss.tasks.documents import PolylingualTopics
 from isogloss.tasks.documents.ranking import BilingualRanker
-from isogloss.tasks.joint import JointParserAligner
+from isogloss.tasks.joint import JointParserAligner, Multiview
 from isogloss.tasks.parse import DependencyParser, JointMorphologyParser, StyleAdapter
 from isogloss.tasks.parse.styles import convert
 from isogloss.tasks.tag import CrfTagger, DictionaryTagger, GraphTagger, ProjectedTagger, Tagger
@@ -32,10 +32,12 @@ from isogloss.testing.fuzz.models import (
     documents,
     labelled,
     links,
+    monolingual,
     new_documents,
     new_labelled,
     new_ranked,
     ranked,
+    sentence_pairs,
     tree_pairs,
     treebank,
 )
@@ -281,6 +283,15 @@ def test_parsers_of_both_sides(options: dict[str, Any]) -> None:
         partial(JointParserAligner, order=1, passes=2, folds=2, iterations=2, **options), lambda e: e.fit(pairs),
         pairs.take([1, 3]), empty=pairs.take([]), other_fit=lambda e: e.fit(pairs.take(range(6))),
         score=lambda e: e.score(pairs),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("task", ["entities", "tag", "parse"])
+def test_models_that_teach_each_other(task: str) -> None:
+    pairs, models = sentence_pairs(task), monolingual(task)
+    check_estimator(
+        partial(Multiview, task, candidates=4, rounds=3), lambda e: e.fit(pairs, *models), pairs.take([1, 3]),
+        empty=pairs.take([]), other_fit=lambda e: e.fit(pairs.take(range(6)), *models), score=lambda e: e.score(pairs),
     )  # fmt: skip
 
 

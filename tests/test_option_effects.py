@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from isogloss import samples, store
-from isogloss.data import Bitext, Links, TagDictionary, Text, Treebank, TreePairs
+from isogloss.data import Bitext, Links, SentencePairs, TagDictionary, Text, Treebank, TreePairs
 from isogloss.tasks.parse.options import CONSTRAINTS
 from isogloss.tasks.parse.styles import convert
 from isogloss.testing import check_effects
@@ -23,6 +23,7 @@ from isogloss.testing.fuzz.models import (
     labelled,
     links,
     mentions,
+    monolingual,
     new_documents,
     new_labelled,
     new_mentions,
@@ -30,6 +31,7 @@ from isogloss.testing.fuzz.models import (
     proposed,
     ranked,
     related,
+    sentence_pairs,
     tree_pairs,
     treebank,
 )
@@ -93,6 +95,12 @@ SOME_LINKED = tree_pairs().take(range(6))
 SOME_LINKED = TreePairs(
     SOME_LINKED.source, SOME_LINKED.target, Links.of([list(row)[::2] for row in SOME_LINKED.links or ()])
 )
+
+
+def unlinked(task: str) -> SentencePairs:
+    """Pairs whose links the aligner finds."""
+    given = sentence_pairs(task)
+    return SentencePairs(given.source, given.target)
 
 
 class Case(NamedTuple):
@@ -202,6 +210,7 @@ CASES: dict[str, Case] = {
         ways=[{"model": model, "trainer": name} for model in ("chain", "segments") for name in ("likelihood", "mira")],
         trials={
             "templates": [("word", "look")],
+            "span_templates": [{"span_templates": ("length",), "model": "segments"}],
             "longest": [1],
             "trainer": [{"trainer": "perceptron", "model": "chain"}],
             "decoder": [{"decoder": "mbr", "threshold": 0.99, "trainer": "mira"}],
@@ -222,6 +231,12 @@ CASES: dict[str, Case] = {
         samples.propositions("en-de"),
         ways=[{"syntax": name} for name in ("none", "given", "joint", "hidden-dependency")],
         trials={"threshold": [0.02], "senses": [True], "min_count": [3], "min_word": [5], "bits": [5]},
+    ),
+    "joint.multiview": Case(
+        {"candidates": 4, "rounds": 3},
+        lambda e: e.fit(unlinked(e.task), *monolingual(e.task)),
+        unlinked("entities"),
+        trials={"task": [], "rule": ["uniform"], "threshold": [0.95], "rounds": [1]},
     ),
     "joint.pairs": Case(
         {"order": 1, "passes": 1, "folds": 2, "iterations": 2, "min_count": 1},

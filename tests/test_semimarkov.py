@@ -39,6 +39,21 @@ def test_everything_agrees_with_enumeration(drawn: tuple[Any, Any], seed: int) -
     check_k_best(dist.k_best(4), truth, 4)
 
 
+def test_the_best_of_many_sentences_are_those_of_each() -> None:
+    rng = np.random.default_rng(4)
+    each = [(rng.normal(0, 3, (n, 3, 2)), rng.normal(0, 3, (max(n - 1, 0), 2, 2))) for n in (3, 0, 1, 4, 2)]
+    each[3][0][:, 2] = -np.inf
+    many = SemiMarkov.batch([one for one, _ in each], [two for _, two in each])
+    for k in (1, 3, 1000):
+        for found, given_ in zip(many.k_best(k), each, strict=True):
+            check_k_best(found, brute_force_segments(*given_), k)
+            assert found == SemiMarkov(*given_).k_best(k)
+            assert found[0][1] == SemiMarkov(*given_).argmax()
+    each[2][0][:] = -np.inf
+    with pytest.raises(InfeasibleError, match="sentence 2"):
+        SemiMarkov.batch([one for one, _ in each], [two for _, two in each]).k_best(2)
+
+
 def test_draws_come_as_often_as_they_should() -> None:
     rng = np.random.default_rng(3)
     for n, longest, k in ((1, 2, 2), (3, 2, 2), (3, 3, 1)):

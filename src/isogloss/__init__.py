@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         Propositions,
         Ragged,
         Sentence,
+        SentencePairs,
         TagDictionary,
         Text,
         Treebank,
@@ -87,7 +88,7 @@ if TYPE_CHECKING:
     from isogloss.tasks.documents.ranking import BilingualRanker
     from isogloss.tasks.documents.threads import Threads
     from isogloss.tasks.extract import EntityTagger, RelationExtractor, RoleLabeller
-    from isogloss.tasks.joint import JointParserAligner
+    from isogloss.tasks.joint import JointParserAligner, Multiview
     from isogloss.tasks.parse import DependencyParser, GrammarInducer, JointMorphologyParser, StyleAdapter
     from isogloss.tasks.parse.constituency import ConstituencyParser
     from isogloss.tasks.parse.joint import AnalysisDictionary
@@ -108,7 +109,7 @@ prepare()
 _NAMES = {
     "isogloss": "errors metrics samples show",
     "isogloss.data": "Alignment Bitext ConstituentTree Constituents Documents Groups LabelledDocuments Links Mentions "
-    "Propositions Ragged Sentence TagDictionary Text TreePairs Treebank Vocabulary features_of",
+    "Propositions Ragged Sentence SentencePairs TagDictionary Text TreePairs Treebank Vocabulary features_of",
     "isogloss.data.contractions": "Contractions split_bitext split_text",
     "isogloss.data.formats": "BitextLike as_bitext read_bitext read_links stream_bitext write_bitext write_links",
     "isogloss.errors": "IsoglossError",
@@ -125,7 +126,7 @@ _NAMES = {
     "isogloss.tasks.documents.ranking": "BilingualRanker",
     "isogloss.tasks.documents.threads": "Threads",
     "isogloss.tasks.extract": "EntityTagger RelationExtractor RoleLabeller",
-    "isogloss.tasks.joint": "JointParserAligner",
+    "isogloss.tasks.joint": "JointParserAligner Multiview",
     "isogloss.tasks.parse": "DependencyParser GrammarInducer JointMorphologyParser StyleAdapter",
     "isogloss.tasks.parse.constituency": "ConstituencyParser",
     "isogloss.tasks.parse.joint": "AnalysisDictionary",
@@ -139,6 +140,17 @@ __all__ = [
     "Alignment", "AnalysisDictionary", "BilingualRanker", "Bitext", "BitextLike", "ConstituencyParser",
     "ConstituentTree", "Constituents", "Contractions", "Correspondence", "CrfTagger", "DelexicalisedParser",
     "DependencyParser", "DictionaryTagger", "DocumentClassifier", "Documents", "EntityTagger", "GrammarInducer",
+    "GraphTagger", "Groups", "HMMAligner", "IsoglossError", "ItgAligner", "JointMorphologyParser", "JointParserAligner",
+    "LabelledDocuments",
+    "Lexicon", "Links", "MatchingAligner", "Mentions", "Model1Aligner", "Model2Aligner", "Multiview",
+    "PolylingualTopics",
+    "ProjectedTagger", "Propositions", "QuadraticAligner", "Ragged", "RelationExtractor", "RoleLabeller", "Sentence", "SentencePairs",
+    "StyleAdapter", "TagDictionary", "Tagger", "Text", "Threads", "TransferredParser", "TreePairs",
+    "Treebank", "Vocabulary", "__version__", "as_bitext", "breakdown_brackets", "breakdown_trees", "choose_aligner",
+    "compare", "compare_brackets", "compare_entities", "compare_rankings", "compare_relations", "compare_roles",
+    "compare_trees", "confusion", "cross_validate", "errors", "extract_phrases", "features_of", "jackknife",
+    "learning_curve", "lexicon_from_links", "load", "metrics", "read_bitext", "read_links", "samples", "score_brackets",
+    "score_documents", "score_entities", "score_links", "score_ranking", "score_relations", "score_roles", "score_tags",
     "GraphTagger", "Groups", "HMMAligner", "IsoglossError", "ItgAligner", "JointMorphologyParser",
     "JointParserAligner", "LabelledDocuments", "LanguageModel", "Lexicon", "Links", "MatchingAligner", "Mentions",
     "Model1Aligner", "Model2Aligner", "PolylingualTopics", "ProjectedTagger", "Propositions", "QuadraticAligner",

@@ -318,7 +318,9 @@ class Estimator:
         from isogloss import store
 
         made = self._to_saved()
-        store.save(path, kind=made.kind, options=made.options, arrays=made.arrays, meta=made.meta)
+        store.save(
+            path, kind=made.kind, options=made.options, arrays=made.arrays, meta=made.meta, inside=made.inside
+        )  # fmt: skip
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:

@@ -16,7 +16,7 @@ import stat
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
@@ -54,6 +54,7 @@ KINDS = {
     "extract.entities": "isogloss.tasks.extract:EntityTagger",
     "extract.relations": "isogloss.tasks.extract:RelationExtractor",
     "extract.roles": "isogloss.tasks.extract:RoleLabeller",
+    "joint.multiview": "isogloss.tasks.joint:Multiview",
     "joint.pairs": "isogloss.tasks.joint:JointParserAligner",
     "parse.delexicalised": "isogloss.tasks.transfer:DelexicalisedParser",
     "parse.dependency": "isogloss.tasks.parse:DependencyParser",
@@ -112,6 +113,9 @@ class Saved:
     meta: dict[str, Any]
     version: int = FORMAT_VERSION
     written_by: str = __version__
+    inside: Mapping[str, Saved] = field(default_factory=dict)
+    """Models that lie in the folder of this one, by the names of their folders: they are models of their own, which
+    are written with it and not read with it."""
 
 
 # --- writing ----------------------------------------------------------------------------------------------------------
@@ -124,6 +128,7 @@ def save(
     options: Mapping[str, Any],
     arrays: Mapping[str, NDArray[Any]],
     meta: Mapping[str, Any] | None = None,
+    inside: Mapping[str, Saved] | None = None,
 ) -> None:
     """Write a model folder, whole or not at all.
 
@@ -139,6 +144,8 @@ def save(
         Anything JSON can say; NumPy scalars become numbers, tuples become lists.
     arrays : mapping of str to array
         Booleans, integers and floats of any shape.
+    inside : mapping of str to Saved, optional
+        Models of their own that are to lie in the folder, by the names of their folders.
 
     Raises
     ------
@@ -157,27 +164,42 @@ def save(
     """
     target = Path(os.path.realpath(path))
     _check_replaceable(target)
-    storable = {name: _storable(name, array) for name, array in sorted(arrays.items())}
-    header = {
-        "format": FORMAT,
-        "version": FORMAT_VERSION,
-        "isogloss": __version__,
-        "kind": kind,
-        "options": dict(options),
-        "meta": dict(meta or {}),
-        "arrays": {name: _describe(array) for name, array in storable.items()},
-    }
+    own = Saved(kind, dict(options), dict(arrays), dict(meta or {}), inside=dict(inside or {}))
     fresh = target.with_name(f".{target.name}.new-{own_mark()}")
     try:
-        _check_room(target, sum(array.nbytes for array in storable.values()))
+        _check_room(target, _size_of(own))
         remove_leftovers(target.parent, f".{target.name}.new-")
         fresh.mkdir()
-        _write(fresh, header, storable)
+        _write_all(fresh, own)
         _put_in_place(fresh, target)
     except OSError as error:
         raise _trouble(target, error) from error
     finally:
         shutil.rmtree(fresh, ignore_errors=True)  # what is left of a failure, or the model that was replaced
+
+
+def _size_of(saved: Saved) -> int:
+    return sum(array.nbytes for array in saved.arrays.values()) + sum(map(_size_of, saved.inside.values()))
+
+
+def _write_all(folder: Path, saved: Saved) -> None:
+    """A model, and in folders those that lie in it."""
+    for name, other in saved.inside.items():
+        (folder / name).mkdir()
+        _write_all(folder / name, other)
+    storable = {name: _storable(name, array) for name, array in sorted(saved.arrays.items())}
+    header = {
+        "format": FORMAT,
+        "version": FORMAT_VERSION,
+        "isogloss": __version__,
+        "kind": saved.kind,
+        "options": saved.options,
+        "meta": saved.meta,
+        "arrays": {name: _describe(array) for name, array in storable.items()},
+    }
+    if saved.inside:
+        header["inside"] = sorted(saved.inside)
+    _write(folder, header, storable)
 
 
 def discard(path: Place) -> None:
@@ -207,8 +229,11 @@ def _check_replaceable(target: Path) -> None:
     found = sorted(os.listdir(target))
     strangers = [name for name in found if name not in (HEADER, ARRAYS)]
     try:
-        ours = not found or (not strangers and json.loads((target / HEADER).read_bytes())["format"] == FORMAT)
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        header = json.loads((target / HEADER).read_bytes()) if found else {}
+        own = [name for name in strangers if name in header.get("inside", ()) and _is_model(target / name)]
+        strangers = [name for name in strangers if name not in own]
+        ours = not found or (not strangers and header["format"] == FORMAT)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         ours = False
     if not ours:
         names = ", ".join((strangers or found)[:3])
@@ -216,6 +241,15 @@ def _check_replaceable(target: Path) -> None:
             f"{target}: the folder holds something else than a saved model ({names}), which saving would replace. "
             "Give the name of a new folder, or move that away"
         )
+
+
+def _is_model(folder: Path) -> bool:
+    """Whether a folder holds a saved model and nothing else."""
+    try:
+        names = {entry.name for entry in folder.iterdir()}
+        return names <= {HEADER, ARRAYS} and json.loads((folder / HEADER).read_bytes())["format"] == FORMAT
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return False
 
 
 def _storable(name: str, array: NDArray[Any]) -> NDArray[Any]:

@@ -57,6 +57,9 @@ COMMANDS = {
     "joint": Command(
         "isogloss.cli.joint", "Parse both sides of a bitext and align their words together: train, apply, score."
     ),
+    "multiview": Command(
+        "isogloss.cli.multiview", "Let models of two languages teach each other on a bitext: train, apply."
+    ),
     "extract": Command(
         "isogloss.cli.extract", "Find names, relations or roles: train on text in which they are marked, apply, score."
     ),

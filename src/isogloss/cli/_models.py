@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from isogloss.tasks.documents import PolylingualTopics
     from isogloss.tasks.documents.ranking import BilingualRanker
     from isogloss.tasks.documents.threads import Threads
-    from isogloss.tasks.joint import JointParserAligner
+    from isogloss.tasks.joint import JointParserAligner, Multiview
     from isogloss.tasks.parse import DependencyParser, GrammarInducer, JointMorphologyParser, StyleAdapter
     from isogloss.tasks.parse.constituency import ConstituencyParser
     from isogloss.tasks.tag import CrfTagger, Tagger
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 __all__ = [
     "USES", "Use", "check_dependency_parser", "header_of", "load_aligner", "load_classifier",
     "load_constituency_parser", "load_crf_tagger", "load_dependency_parser", "load_extractor", "load_joint",
+    "load_multiview", "load_parser",
+    "load_ranker", "load_tagger", "load_threads", "load_topics",
     "load_parser",
     "load_ranker", "load_tagger", "load_threads", "load_topics", "load_translator",
 ]  # fmt: skip
@@ -56,7 +58,7 @@ USES = {
     "translate": Use("a translator", "isogloss translate apply"),
 }
 """By the first part of the kinds in `isogloss.store.KINDS`."""
-OWN_COMMANDS = {"parse.transferred": "isogloss transfer apply"}
+OWN_COMMANDS = {"parse.transferred": "isogloss transfer apply", "joint.multiview": "isogloss multiview apply"}
 """Commands that are for one kind alone."""
 
 
@@ -129,10 +131,34 @@ def load_extractor(path: str, threads: int | None = None) -> Any:
 
 def load_joint(path: str, threads: int | None = None) -> JointParserAligner:
     """A saved parser of both sides of a bitext and aligner of their words."""
-    joint: JointParserAligner = _load(path, "joint")
+    from isogloss.tasks.joint import JointParserAligner
+
+    joint = _load(path, "joint")
+    if not isinstance(joint, JointParserAligner):
+        raise UsageError(
+            f"{path}: these are models of two languages that annotate a bitext. Use `isogloss multiview apply`, or give a "
+            "model by `isogloss joint train`"
+        )
     for one in (joint, *joint.models_):
         one.threads = threads
     return joint
+
+
+def load_multiview(path: str, threads: int | None = None) -> Multiview:
+    """Saved models of two languages that annotate a bitext together."""
+    from isogloss.tasks.joint import Multiview
+
+    both = _load(path, "joint")
+    if not isinstance(both, Multiview):
+        raise UsageError(
+            f"{path}: this parses and aligns a bitext. Use `isogloss joint apply`, or give a model by `isogloss multiview "
+            "train`"
+        )
+    for one in (both, *both.models_):
+        one.threads = threads
+        for tagger in getattr(one, "taggers", {}).values():
+            tagger.threads = threads
+    return both
 
 
 def load_threads(path: str) -> Threads:

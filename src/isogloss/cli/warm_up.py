@@ -131,6 +131,15 @@ LINES = (
     "joint apply joint en-de.en.conllu en-de.de.conllu --out-source joint.en --out-target joint.de --out-links joint.l",
     "joint score joint.en joint.de en-de.en.conllu en-de.de.conllu -o joint.score",
     "joint view joint.en joint.de joint.l -o joint.html",
+    "extract train en-de.de.conll --model chain --iterations 2 --save names.de",
+    f"multiview train --bitext {_TEXTS} --source-model segments --target-model names.de --save both --retrain",
+    f"multiview apply both {_TEXTS} --out-source both.en --out-target both.de",
+    "parse train en-de.de.conllu --nonprojective --iterations 2 --save parser.de",
+    "multiview train --bitext en-de.en.conllu en-de.de.conllu --task parse --source-model first "
+    "--target-model parser.de --save both-trees",
+    "tag train en-de.de.conllu --iterations 2 --save tagger.de",
+    "multiview train --bitext en-de.en.conllu en-de.de.conllu --task tag --source-model second "
+    "--target-model tagger.de --save both-tags",
     "threads archive.jsonl -k 2 --length 4 --save threads -o threads.json",
     "threads --model threads -k 2 --length 3 --shorter -o threads.json",
     "rank train groups.jsonl --lexicon words.tsv --iterations 2 --save ranker",

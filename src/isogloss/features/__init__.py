@@ -8,9 +8,9 @@ from isogloss.features.parts import Axis, Parts, Role, arcs, pairs, positions, s
 from isogloss.features.scorer import TemplateScorer
 from isogloss.features.sparse import Sparse
 from isogloss.features.table import KEYS, Hashed, Index, KeyTable, Numbering
-from isogloss.features.templates import Templates
+from isogloss.features.templates import Templates, blind_to
 
 __all__ = [
     "KEYS", "Axis", "Gradient", "Hashed", "Index", "KeyTable", "Numbering", "Parts", "Role", "Sparse",
-    "TemplateScorer", "Templates", "arcs", "pairs", "positions", "spans",
+    "TemplateScorer", "Templates", "arcs", "blind_to", "pairs", "positions", "spans",
 ]  # fmt: skip

@@ -264,6 +264,21 @@ class Templates:
         return Sparse(indptr, indices, numbering.n_features, dense=dense)
 
 
+def blind_to(templates: Sequence[Template], attributes: Sequence[str]) -> tuple[Template, ...]:
+    """Those of some templates that look at none of the attributes; ``prefix`` stands for prefix1, prefix2 and so on.
+
+    Examples
+    --------
+    >>> blind_to(["word", "prefix2", ("tag", "word[-1]"), "tag[-1] & tag", ()], ["word", "prefix"])
+    ('tag[-1] & tag', ())
+    """
+
+    def looks(term: Term) -> bool:
+        return term.name in attributes or term.name.rstrip("0123456789") in attributes
+
+    return tuple(one for one in templates if not any(looks(term) for term in _parse(one)))
+
+
 def _parse(template: Template) -> tuple[Term, ...]:
     words = [word.strip() for word in template.split("&")] if isinstance(template, str) else list(template)
     return tuple(Term.parse(word, template) for word in words)

@@ -99,8 +99,8 @@ class CandidatePairs:
             )
         self.pairs = _starts(self.shapes[:, 2] * self.shapes[:, 3])
         lists = [own.nodes for both in sides for own in both]
-        flat = [list(nodes) for own in lists for nodes in own]
-        self.nodes = np.array([node for nodes in flat for node in nodes], np.int64)
+        flat = [np.asarray(nodes, np.int64) for own in lists for nodes in own]
+        self.nodes = np.concatenate([np.zeros(0, np.int64), *flat])
         self.starts = _starts(np.array([len(nodes) for nodes in flat], np.int64))
         most = np.repeat(self.shapes[:, :2].ravel(), self.shapes[:, 2:].ravel())
         if len(self.nodes) and not (

@@ -49,7 +49,7 @@ _SOME = {"constituents": ("en-de",), "names": ("en-de",), "relations": ("en-de",
 """The corpora that have what only some have."""
 What = Literal[
     "source", "target", "gold", "source-trees", "target-trees", "source-constituents", "target-constituents",
-    "source-names", "source-relations", "source-roles",
+    "source-names", "target-names", "source-relations", "source-roles",
 ]  # fmt: skip
 _FILES: dict[What, str] = {
     "source": "{name}.{source}.txt",
@@ -60,6 +60,7 @@ _FILES: dict[What, str] = {
     "source-constituents": "{name}.{source}.mrg",
     "target-constituents": "{name}.{target}.mrg",
     "source-names": "{name}.{source}.conll",
+    "target-names": "{name}.{target}.conll",
     "source-relations": "{name}.{source}.relations.txt",
     "source-roles": "{name}.{source}.up.conllu",
 }
@@ -175,15 +176,17 @@ def constituents(name: str = "en-de", side: Literal["source", "target"] = "sourc
     return Constituents.read(path(name, "source-constituents" if side == "source" else "target-constituents"))
 
 
-def mentions(name: str = "en-de") -> Mentions:
-    """The English sentences of a corpus and 40 more, with names of persons, places and organisations.
+def mentions(name: str = "en-de", side: Literal["source", "target"] = "source") -> Mentions:
+    """The sentences of one side of a corpus and 40 (English) or 30 (German) more, with persons, places, organisations.
 
     Examples
     --------
     >>> print(mentions()[2])
     Yesterday [Anna PER] bought three books in [Berlin LOC] .
     """
-    return Mentions.read(path(name, "source-names"))
+    if side not in ("source", "target"):
+        raise ParameterError(f"samples: side should be 'source' or 'target', not {side!r}")
+    return Mentions.read(path(name, "source-names" if side == "source" else "target-names"))
 
 
 def relations(name: str = "en-de") -> Mentions:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,9 +16,12 @@ from isogloss.engine.threads import run_blocks, using_threads
 from isogloss.errors import ParameterError
 from isogloss.structures.base import Array, Distribution, InfeasibleError, kept, numbers
 from isogloss.structures.batch import Batch, Stack, run_sentences
-from isogloss.structures.kbest import checked_k, k_best
+from isogloss.structures.kbest import checked_k
 from isogloss.structures.lattice_parts import LatticeParts
 from isogloss.structures.semiring import DRAW, MAX, Semiring
+
+if TYPE_CHECKING:
+    from isogloss.structures._numba.lattices import Lists
 
 __all__ = ["FactoredLattices", "Lattice", "Lattices"]
 
@@ -78,6 +81,36 @@ class _OverLists(Batch[Labels]):
     def score(self, structures: Sequence[Any]) -> Array:
         """float64[n_sentences]: log score of the labels of each sentence, not normalised."""
 
+    @abstractmethod
+    def _whole(self) -> tuple[Lists, Array]:
+        """Lists and scores of all parts, for kernels."""
+
+    def k_best(self, k: int) -> list[list[tuple[float, Labels]]]:
+        """The `k` best sequences of each sentence with their scores, best first; fewer if fewer are allowed."""
+        from isogloss.structures._numba.lattice_kbest import best_sequences
+
+        lengths = self.layout.lengths
+        size = _room(checked_k(k, f"{self!r}: k_best"), self.layout)
+        found, labels = np.empty((len(self), size)), np.zeros(int(lengths.sum()) * size, np.int64)
+        lists, scores = self._whole()
+        run_sentences(best_sequences, len(self), lists, scores, size, found, labels)
+        self._refuse_infeasible(found[:, 0])
+        starts = size * self.layout.offsets
+        return [
+            [
+                (float(found[s, c]), labels[starts[s] + c * n : starts[s] + (c + 1) * n].copy())
+                for c in np.flatnonzero(found[s] > -np.inf).tolist()
+            ]
+            for s, n in enumerate(lengths.tolist())
+        ]
+
+
+def _room(k: int, layout: LatticeParts) -> int:
+    """`k`, or the most sequences that any sentence has."""
+    logs = np.concatenate([[0.0], np.cumsum(np.log2(np.diff(layout.starts)))])
+    most = float((logs[layout.offsets[1:]] - logs[layout.offsets[:-1]]).max(initial=0.0))
+    return min(k, round(2**most) + 1) if most < 40 else k
+
 
 class Lattices(_OverLists):
     r"""Distributions over sequences of labels, many at once, where each position has a list of labels of its own.
@@ -112,6 +145,9 @@ class Lattices(_OverLists):
     def __init__(self, layout: LatticeParts, scores: Array) -> None:
         self.layout = layout
         self.scores = layout.stack(kept(np.ascontiguousarray(numbers(scores, "Lattices")))).checked("Lattices")
+
+    def _whole(self) -> tuple[Lists, Array]:
+        return self.layout.lists, self.scores.values
 
     def _remake(self, scores: Stack) -> Self:
         return type(self)(self.layout, scores.values)
@@ -183,6 +219,9 @@ class FactoredLattices(_OverLists):
         self.layout, self.k, self.transitions = layout, k, kept(table)
         values = kept(np.ascontiguousarray(numbers(nodes, "FactoredLattices: nodes")))
         self.scores = layout.node_stack(values).checked("FactoredLattices: nodes")
+
+    def _whole(self) -> tuple[Lists, Array]:
+        return self.lattices()._whole()
 
     def _remake(self, scores: Stack) -> Self:
         return type(self)(self.layout, scores.values, self.transitions)
@@ -324,22 +363,8 @@ class Lattice(Distribution[Labels]):
 
     def k_best(self, k: int) -> list[tuple[float, Labels]]:
         """The `k` best sequences with their scores, best first; fewer if fewer are allowed."""
-        size, layout = checked_k(k, f"{self!r}: k_best"), self.layout
         self._check(self.batch._paths(MAX, np.empty(0))[1])
-
-        def best(fixed: Sequence[int], banned: frozenset[int]) -> tuple[float, list[int]] | None:
-            nodes, at = self.scores[: layout.n_entries].copy(), len(fixed)
-            for t, label in enumerate(fixed):
-                own = slice(layout.starts[t], layout.starts[t + 1])
-                nodes[own][layout.labels[own] != label] = -np.inf
-            if banned:
-                own = slice(layout.starts[at], layout.starts[at + 1])
-                nodes[own][np.isin(layout.labels[own], list(banned))] = -np.inf
-            scores = np.concatenate([nodes, self.scores[layout.n_entries :]])
-            labels, values = self.batch._remake(self.batch.scores.like(kept(scores)))._paths(MAX, np.empty(0))
-            return None if values[0] == -np.inf else (float(values[0]), labels.tolist())
-
-        return [(score, np.array(y, np.int64)) for score, y in k_best(best, size)]
+        return self.batch.k_best(k)[0]
 
     def _read(self, parts: Array) -> Labels:
         layout = self.layout

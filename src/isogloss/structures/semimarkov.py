@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from isogloss.errors import ParameterError
 from isogloss.structures.base import Array, InfeasibleError, Program, checked_scores, kept
 from isogloss.structures.batch import ProgramBatch, Stack, run_sentences
-from isogloss.structures.kbest import checked_k, k_best
-from isogloss.structures.semiring import MAX, Semiring
+from isogloss.structures.kbest import checked_k
+from isogloss.structures.semiring import Semiring
 
 __all__ = ["Segments", "SemiMarkov", "SemiMarkovs", "n_segment_parts"]
 
@@ -148,39 +148,12 @@ class SemiMarkov(Program[Segments]):
         return out
 
     def k_best(self, k: int) -> list[tuple[float, Segments]]:
-        """The `k` best segmentations with their scores, best first, by a search for each position of each."""
-        checked_k(k, f"{self!r}: k_best")
-        if self.n == 0:
-            return [(0.0, ())]
-
-        def best(fixed: Sequence[int], banned: frozenset[int]) -> tuple[float, list[int]] | None:
-            """Choices are what begins at each position, length and label in one number; −1 where nothing does."""
-            scores = np.array(self.scores)
-            starts = scores[: self.n * self.longest * self.k].reshape(self.n, -1)
-            for t, choice in enumerate(fixed):
-                own = starts[t, choice]
-                starts[t] = -np.inf
-                if choice >= 0:
-                    starts[t, choice] = own
-            here = len(fixed)
-            starts[here : here + 1, [choice for choice in banned if choice >= 0]] = -np.inf
-            if -1 in banned:  # something has to begin here
-                whole = starts.reshape(self.n, self.longest, self.k)
-                for b in range(max(0, here - self.longest + 1), here):
-                    whole[b, here - b :] = -np.inf
-            value, parts = self._remake(scores)._sweep(MAX, np.empty(0))
-            if value == -np.inf:
-                return None
-            choices = [-1] * self.n
-            for begin, end, label in self._read(parts):
-                choices[begin] = (end - begin - 1) * self.k + label
-            return value, choices
-
-        return [(score, self._chosen(choices)) for score, choices in k_best(best, k)]
-
-    def _chosen(self, choices: Sequence[int]) -> Segments:
-        found = ((t, *divmod(choice, self.k)) for t, choice in enumerate(choices) if choice >= 0)
-        return tuple((t, t + shorter + 1, label) for t, shorter, label in found)
+        """The `k` best segmentations with their scores, best first; fewer if fewer are allowed."""
+        alone = SemiMarkovs(Stack.one(self.scores), [self.n], self.longest, self.k)
+        found = alone._best(checked_k(k, f"{self!r}: k_best"))[0]
+        if not found:
+            self._raise_infeasible()
+        return found
 
 
 class SemiMarkovs(ProgramBatch[Segments]):
@@ -242,6 +215,36 @@ class SemiMarkovs(ProgramBatch[Segments]):
             place = f"{self!r}: sentence {s}"
             out[self.scores.offsets[s] + _numbers(y, int(self.lengths[s]), self.longest, self.k, place)] = 1.0
         return self.scores.like(out)
+
+    def k_best(self, k: int) -> list[list[tuple[float, Segments]]]:
+        """The `k` best segmentations of each sentence with their scores, best first; fewer if fewer are allowed."""
+        found = self._best(checked_k(k, f"{self!r}: k_best"))
+        self._refuse_infeasible(np.array([0.0 if own else -np.inf for own in found]))
+        return found
+
+    def _best(self, size: int) -> list[list[tuple[float, Segments]]]:
+        """The same; nothing for sentences that allow nothing."""
+        from isogloss.structures._numba.semimarkov_kbest import best_segmentations
+
+        most = int(self.lengths.max(initial=0))
+        size = min(size, (self.k + 1) ** min(most, 64))  # no sentence has more ways
+        places = size * self.lengths
+        starts = (np.cumsum(places) - places).astype(np.int64)
+        scores, counts = np.empty((len(self), size)), np.empty((len(self), size), np.int64)
+        segments = np.empty((int(places.sum()), 3), np.int64)
+        values = self.scores.values.view()
+        values.flags.writeable = False  # so that kernels are compiled for one type
+        given = (values, self.scores.offsets, self.lengths, self.longest, self.k, size, starts)
+        run_sentences(best_segmentations, len(self), *given, scores, counts, segments)
+        found: list[list[tuple[float, Segments]]] = []
+        for s, n in enumerate(self.lengths.tolist()):
+            own = []
+            for c in np.flatnonzero(scores[s] > -np.inf).tolist():
+                first = int(starts[s]) + c * n
+                rows = segments[first : first + int(counts[s, c])][::-1].tolist()
+                own.append((float(scores[s, c]), tuple((begin, end, label) for begin, end, label in rows)))
+            found.append(own)
+        return found
 
     def segment_marginals(self) -> Stack:
         """The posterior of each segment: float64[n, longest, k] for each sentence."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from typing import Any, ClassVar, Self
@@ -15,8 +15,8 @@ from isogloss.data.formats.convert import as_mentions
 from isogloss.data.mentions import Entity, Mentions
 from isogloss.data.reading import check_reading
 from isogloss.engine.threads import using_threads
-from isogloss.errors import MentionsError, UsageError
-from isogloss.features import Templates
+from isogloss.errors import MentionsError, ParameterError, UsageError
+from isogloss.features import Templates, blind_to
 from isogloss.layout import integer
 from isogloss.learners.loglinear import Likelihood
 from isogloss.learners.passes import Course, LearntInPasses, learner_of
@@ -79,8 +79,9 @@ class EntityTagger(EntityOptions, LearntInPasses[FittedNames]):
         Sentences of a step.
     min_count : int
         Attributes that are met less often are left out.
-    templates : sequence of str, optional
-        What words are seen by; those of `isogloss.tasks.extract.features` otherwise.
+    templates, span_templates : sequence of str, optional
+        What words and, with segments, names as a whole are seen by; those of `isogloss.tasks.extract.features`
+        otherwise.
     seed : int
         Seed of the order of sentences.
     threads : int, optional
@@ -117,7 +118,7 @@ class EntityTagger(EntityOptions, LearntInPasses[FittedNames]):
     def check_params(self) -> None:
         """`ParameterError` for an option that makes no sense."""
         super().check_params()
-        self._word_templates  # noqa: B018 - says which template makes no sense
+        self._word_templates, self._span_templates  # noqa: B018 - says which template makes no sense
 
     @property
     def word_templates(self) -> tuple[Any, ...]:
@@ -131,7 +132,9 @@ class EntityTagger(EntityOptions, LearntInPasses[FittedNames]):
 
     @property
     def _span_templates(self) -> Templates | None:
-        return Templates(SPAN_TEMPLATES, kind="span") if self.model == "segments" else None
+        if self.model == "chain":
+            return None
+        return Templates(SPAN_TEMPLATES if self.span_templates is None else self.span_templates, kind="span")
 
     @property
     def choosing(self) -> str:
@@ -248,6 +251,55 @@ class EntityTagger(EntityOptions, LearntInPasses[FittedNames]):
                 np.array(one) for batch in _batches(models, learnt) for one in name_posteriors(batch, learnt.longest)
             ]
 
+    def k_best(self, text: Given, k: int) -> list[list[tuple[float, tuple[Entity, ...]]]]:
+        """The `k` most probable sets of names of each sentence, best first, each with its log-probability.
+
+        They are the best analyses of the whole sentence; what decoder "mbr" finds need not be among them.
+        """
+        learnt, found = self._learnt, []
+        with using_threads(self.threads):
+            for batch in _batches(self._models(as_mentions(text), learnt), learnt):
+                for total, own in zip(batch.log_partition().tolist(), batch.k_best(k), strict=True):
+                    found.append([(score - total, tuple(learnt.names_of(y))) for score, y in own])
+        return found
+
+    def log_prob(self, text: Given, names: Sequence[Sequence[Iterable[Entity]]]) -> list[NDArray[np.float64]]:
+        """The log-probabilities of sets of names, any number for each sentence; −∞ for what the model cannot make."""
+        mentions, learnt, found = as_mentions(text), self._learnt, []
+        if len(names) != len(mentions):
+            raise ParameterError(f"log_prob: names of {len(names)} sentences were given for {len(mentions)}")
+        with using_threads(self.threads):
+            for batch in _batches(self._models(mentions, learnt), learnt):
+                for s, total in enumerate(batch.log_partition().tolist()):
+                    dist, n = batch[s], int(mentions.lengths[len(found)])
+                    made = (learnt.analysis(n, own) for own in names[len(found)])
+                    scores = [-np.inf if y is None else dist.score(y) - total for y in made]
+                    found.append(np.array(scores, np.float64))
+        return found
+
+    def templates_without(self, attributes: Sequence[str]) -> dict[str, Any]:
+        """Options in which no template looks at some attributes.
+
+        A phrase as a whole is made of words, and how it is written is made of looks.
+        """
+        whole = [*attributes, *(name for name, of in (("phrase", "word"), ("written", "look")) if of in attributes)]
+        found: dict[str, Any] = {"templates": blind_to(self.word_templates, attributes)}
+        if self.model == "segments":
+            own = SPAN_TEMPLATES if self.span_templates is None else self.span_templates
+            found["span_templates"] = blind_to(own, whole)
+        return found
+
+    def blind_to(self, attributes: Sequence[str]) -> EntityTagger:
+        """The same weights, but for those of templates that look at some attributes: a weaker tagger.
+
+        See `isogloss.features.blind_to` and `templates_without`.
+        """
+        learnt = self._learnt
+        made = EntityTagger(**(self.get_params() | self.templates_without(attributes)))
+        made._take(learnt.seen_by(made._word_templates, made._span_templates), self.trace_, self.tuning_)
+        made.reading_ = self.reading_
+        return made
+
     def score(self, mentions: Mentions) -> EntityScore:
         """Precision, recall and F1 of names, exact in words and type, in percent."""
         gold = as_mentions(mentions)
@@ -313,8 +365,7 @@ class EntityTagger(EntityOptions, LearntInPasses[FittedNames]):
                 posteriors = name_posteriors(batch, longest)
                 yield chosen_names(posteriors, float(self.threshold), labels), posteriors
                 continue
-            read = labels.names_of_tags if learnt.spans is None else labels.names_of_segments
-            names = [read(y) for y in batch.argmax()]
+            names = [learnt.names_of(y) for y in batch.argmax()]
             widest = max((end - begin for own in names for begin, end, _ in own), default=1)
             yield names, name_posteriors(batch, max(longest, widest)) if confidence else None
 
@@ -338,7 +389,9 @@ class EntityTagger(EntityOptions, LearntInPasses[FittedNames]):
     @property
     def options_(self) -> dict[str, Any]:
         """Every option as it was used; what is kept with a model."""
-        return super().options_ | {"templates": self.word_templates, "decoder": self.choosing}
+        spans = SPAN_TEMPLATES if self.span_templates is None and self.model == "segments" else self.span_templates
+        used = {"templates": self.word_templates, "span_templates": spans, "decoder": self.choosing}
+        return super().options_ | used
 
     def _to_parts(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         return self._learnt.to_arrays(), {"longest": self.longest_}

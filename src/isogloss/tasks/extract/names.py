@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -76,6 +76,27 @@ class FittedNames:
         begins = np.arange(1, self.labels.n_tags, 2)
         first, inside = np.concatenate([[OUTSIDE], begins]), np.concatenate([[-1], begins + 1])
         return SegmentModel(words, spans, lengths, self.longest, first=first, inside=inside)
+
+    def seen_by(self, words: Templates, spans: Templates | None) -> FittedNames:
+        """The same weights with fewer templates."""
+        others = None if self.spans is None or spans is None else replace(self.spans, templates=spans)
+        return replace(self, words=replace(self.words, templates=words), spans=others)
+
+    def names_of(self, y: Any) -> list[Entity]:
+        """The names of a structure of the model."""
+        return self.labels.names_of_tags(y) if self.spans is None else self.labels.names_of_segments(y)
+
+    def analysis(self, n: int, entities: Iterable[Entity]) -> Any:
+        """The structure that a sentence of n words with these names has; None where the model has none."""
+        own = sorted(entities)
+        behind = 0
+        for begin, end, kind in own:
+            if begin < behind or not begin < end <= n or kind not in self.labels.types:
+                return None
+            if self.spans is not None and end - begin > self.longest:
+                return None
+            behind = end
+        return self.labels.tags(n, own) if self.spans is None else self.labels.segments(n, own)
 
     def compact(self) -> FittedNames:
         """Without weights that are 0."""

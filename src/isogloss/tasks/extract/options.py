@@ -54,3 +54,7 @@ class EntityOptions(TrainerOptions):
     templates: Sequence[str | Sequence[str]] | None = option(
         default=None, kind=(list, tuple), help="What words are seen by; see isogloss.tasks.extract.features."
     )
+    span_templates: Sequence[str | Sequence[str]] | None = option(
+        default=None, kind=(list, tuple), needs={"model": ("segments",)},
+        help="What names as a whole are seen by, with model segments.",
+    )  # fmt: skip

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from isogloss.data.bitext import Text
 from isogloss.data.formats import as_gold, as_treebank
@@ -16,6 +16,7 @@ from isogloss.data.reading import check_reading
 from isogloss.data.treebank import Treebank
 from isogloss.engine.threads import using_threads
 from isogloss.errors import ParameterError, TreebankError
+from isogloss.features import blind_to
 from isogloss.learners.passes import LearntInPasses
 from isogloss.metrics.parsing import ParseScore, score_trees
 from isogloss.progress import Progress
@@ -29,6 +30,7 @@ from isogloss.tasks.parse.features import LINK_ROLES, LINK_TEMPLATES, templates_
 from isogloss.tasks.parse.fitted import Fitted
 from isogloss.tasks.parse.held_out import all_trees
 from isogloss.tasks.parse.inference import Shape, best_trees, chances_of
+from isogloss.tasks.parse.judging import blinded, log_prob, relations
 from isogloss.tasks.parse.lesson import Lesson, checked
 from isogloss.tasks.parse.options import DependencyOptions
 from isogloss.tasks.parse.words import Words, encode
@@ -294,6 +296,35 @@ class DependencyParser(DependencyOptions, LearntInPasses[Fitted]):
                 for total, best in zip(exact.log_partition().tolist(), exact.k_best(k), strict=True):
                     found.append([(score - total, heads) for score, heads in best])
         return found
+
+    def log_prob(self, treebank: Treebank | Text, trees: Sequence[Sequence[ArrayLike]]) -> list[NDArray[np.float64]]:
+        """The log probabilities of trees (heads), any number for each sentence, as of `k_best`.
+
+        −∞ for trees of another kind, such as crossing ones, and for those with links that are not looked at.
+        """
+        return log_prob(self, treebank, trees)
+
+    def relations(
+        self, treebank: Treebank | Text, trees: Sequence[Sequence[ArrayLike]]
+    ) -> list[list[NDArray[np.int64]]]:
+        """Relations of given trees, any number for each sentence: int64[n] for each, numbers of `labels_`.
+
+        A parser without relations gives 0 to each word.
+        """
+        return relations(self, treebank, trees)
+
+    def templates_without(self, attributes: Sequence[str]) -> dict[str, Any]:
+        """Options in which no template of links looks at some attributes; see `isogloss.features.blind_to`."""
+        return {"templates": blind_to(self.link_templates, attributes)}
+
+    def blind_to(self, attributes: Sequence[str]) -> DependencyParser:
+        """The same weights of links, without those of templates that look at some attributes: a weaker parser.
+
+        Links are scored one by one, whatever the order; what relations add to their scores stays.
+        """
+        self._learnt  # noqa: B018 - says if there is nothing
+        options = {"order": 1, "factors": None, **self.templates_without(attributes)}
+        return blinded(self, DependencyParser(**(self.get_params() | options)))
 
     def score(self, treebank: Treebank) -> ParseScore:
         """UAS, LAS, CLAS and the rest of `isogloss.metrics.score_trees`, in percent."""

@@ -17,13 +17,15 @@ from isogloss.data.treebank import Treebank
 from isogloss.data.vocabulary import Vocabulary
 from isogloss.engine.threads import threads as count_threads
 from isogloss.engine.threads import using_threads
-from isogloss.features import KEYS, Index, Templates, positions
+from isogloss.features import KEYS, Index, Templates, blind_to, positions
 from isogloss.features.sparse import Sparse
 from isogloss.layout import Layout, Numbers, Offsets, check, vector
 from isogloss.learners.runner import Keeping
 from isogloss.progress import Progress, QuietProgress
+from isogloss.structures.lattice import Lattices
 from isogloss.tasks.tag.adapting import Adapted, Correspondence
 from isogloss.tasks.tag.base import LABELS, ColumnTagger, as_treebank
+from isogloss.tasks.tag.candidates import chains_of, log_probs
 from isogloss.tasks.tag.explaining import explain
 from isogloss.tasks.tag.labels import Units, units_of
 from isogloss.tasks.tag.learning import Decoded, Learning, Real, Rows, Settings, Weights, decode, n_triples, rows_of
@@ -232,6 +234,44 @@ class CrfTagger(CrfOptions, ColumnTagger):
         rows, columns = np.nonzero(found.lists >= 0)
         out[rows, found.lists[rows, columns]] = found.chances[rows, columns]
         return out
+
+    def k_best(self, treebank: Treebank | Text, k: int) -> list[list[tuple[float, NDArray[np.int64]]]]:
+        """The `k` most probable sequences of tags of each sentence, numbers of `labels_`, with log-probabilities.
+
+        Of the labels that are worth a look at each word, as everything else of this tagger.
+        """
+        with using_threads(self.threads):
+            chains = self._chains(as_treebank(treebank))
+            totals = chains.log_partition().tolist()
+            return [
+                [(score - total, y) for score, y in own] for total, own in zip(totals, chains.k_best(k), strict=True)
+            ]
+
+    def log_prob(
+        self, treebank: Treebank | Text, tags: Sequence[Sequence[NDArray[np.int64]]]
+    ) -> list[NDArray[np.float64]]:
+        """The log-probabilities of sequences of tags, numbers of `labels_`, any number for each sentence.
+
+        −∞ where a word has a tag that is not worth a look, or −1.
+        """
+        with using_threads(self.threads):
+            return log_probs(self._chains(as_treebank(treebank)), tags)
+
+    def _chains(self, treebank: Treebank) -> Lattices:
+        learnt = self._learnt
+        given = (treebank.offsets, learnt.rows, learnt.units, learnt.weights, self._settings, learnt.real(treebank))
+        return chains_of(self._attributes(treebank, learnt.index), *given)
+
+    def templates_without(self, attributes: Sequence[str]) -> dict[str, Any]:
+        """Options in which no template looks at some attributes; see `isogloss.features.blind_to`."""
+        return {"templates": blind_to(template_names(self.templates), attributes)}
+
+    def blind_to(self, attributes: Sequence[str]) -> CrfTagger:
+        """The same weights, but for those of templates that look at some attributes: a weaker tagger."""
+        learnt = self._learnt
+        made = CrfTagger(**(self.get_params() | self.templates_without(attributes)))
+        made._fitted, made.trace_, made.tuning_, made.reading_ = learnt, self.trace_, self.tuning_, self.reading_
+        return made
 
     def confidence(self, treebank: Treebank | Text) -> NDArray[np.float64]:
         """float64[n_words]: the posterior of the most probable tag of each word."""

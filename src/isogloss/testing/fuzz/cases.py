@@ -134,6 +134,8 @@ def exercise(loaded: Any, scratch: Path | None = None) -> None:
         use = _use_aligner
     elif type(loaded).__module__.startswith("isogloss.tasks.parse.constituency"):
         use = _use_brackets
+    elif type(loaded).__module__ == "isogloss.tasks.joint.multiview":
+        use = _use_sentence_pairs
     elif type(loaded).__module__.startswith("isogloss.tasks.joint"):
         use = _use_tree_pairs
     elif type(loaded).__module__.startswith("isogloss.tasks.extract"):
@@ -163,6 +165,16 @@ def _use_tree_pairs(joint: Any) -> None:
     for grid in joint.predict_proba(pairs).links:
         _check(bool((grid >= 0).all() and (grid <= 1).all()), "posteriors are not from 0 to 1")
     joint.separate(pairs)
+
+
+def _use_sentence_pairs(both: Any) -> None:
+    pairs = models.sentence_pairs(both.task).take([0, 2, 5])
+    for found in (both.predict(pairs), both.predict(pairs, rule="uniform", decoder="nodes"), both.separate(pairs)):
+        _check(len(found) == 3, "there are more or fewer pairs than before")
+        _check(np.array_equal(found.target.lengths, pairs.target.lengths), "words were lost")
+        found.source.to_bytes()
+    both.score(pairs)
+    _check(all(isinstance(name, str) for name in both.feature_weights()), "a feature has no name")
 
 
 def _use_aligner(aligner: Any) -> None:

@@ -27,7 +27,8 @@ from isogloss.errors import ParameterError
 
 __all__ = [
     "DICTIONARY", "MODELS", "bitext", "constituents", "documents", "kind_of", "labelled", "links", "mentions",
-    "new_documents", "new_labelled", "new_ranked", "proposed", "ranked", "related", "tree_pairs", "treebank",
+    "monolingual", "new_documents", "new_labelled", "new_ranked", "proposed", "ranked", "related", "sentence_pairs",
+    "tree_pairs", "treebank",
 ]  # fmt: skip
 
 _PAIRS = 12
@@ -416,6 +417,44 @@ def _paired_parser(**options: Any) -> Any:
     return JointParserAligner(order=1, passes=1, folds=2, iterations=2, **options).fit(tree_pairs())
 
 
+@cache
+def sentence_pairs(task: str = "entities") -> Any:
+    """Pairs to learn from: with names, or with tags and trees, and links."""
+    from isogloss.data.sentence_pairs import SentencePairs
+
+    if task != "entities":
+        given = tree_pairs()
+        return SentencePairs(given.source, given.target, given.links)
+    sides = [samples.mentions("en-de", side).part(0, 50) for side in ("source", "target")]
+    rows = [2, 6, 14, 19, 20, 34, 38, 43, 0]
+    named = [Mentions.of((side.words(s), side.entities(s)) for s in rows) for side in sides]
+    return SentencePairs(*named, links=samples.gold("en-de").take(rows))
+
+
+@cache
+def monolingual(task: str) -> tuple[Any, Any]:
+    """Models of both languages of these pairs."""
+    pairs = sentence_pairs(task)
+    if task == "entities":
+        from isogloss.tasks.extract import EntityTagger
+
+        return EntityTagger(iterations=3).fit(pairs.source), EntityTagger("chain", iterations=2).fit(pairs.target)
+    if task == "tag":
+        from isogloss.tasks.tag import CrfTagger
+
+        return CrfTagger(iterations=2).fit(pairs.source), CrfTagger(order=2, iterations=2).fit(pairs.target)
+    from isogloss.tasks.parse import DependencyParser
+
+    first, second = DependencyParser(order=1, iterations=2), DependencyParser(projective=False, iterations=2)
+    return first.fit(pairs.source), second.fit(pairs.target)
+
+
+def _multiview(task: str, **options: Any) -> Any:
+    from isogloss.tasks.joint import Multiview
+
+    return Multiview(task, candidates=4, **options).fit(sentence_pairs(task), *monolingual(task))
+
+
 def _classifier(three: bool = False, **options: Any) -> Any:
     from isogloss.tasks.adapt import DocumentClassifier
 
@@ -499,6 +538,9 @@ MODELS: dict[str, Callable[[], Any]] = {
     "parse.induced/extended": partial(_induced, model="extended"),
     "parse.delexicalised": _delexicalised,
     "parse.delexicalised/target": partial(_delexicalised, target=True),
+    "joint.multiview": partial(_multiview, "entities"),
+    "joint.multiview/tag": partial(_multiview, "tag", decoder="nodes"),
+    "joint.multiview/parse": partial(_multiview, "parse", decoder="nodes"),
     "joint.pairs": partial(_paired_parser, grain="coarse"),
     "joint.pairs/itg": partial(_paired_parser, linking="itg", tags="predicted", objective="bound"),
     "parse.joint": partial(_joint, dictionary="train"),
