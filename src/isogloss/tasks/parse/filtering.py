@@ -65,7 +65,7 @@ class LinkFilter:
         """Learn from gold heads."""
         progress = progress or QuietProgress()
         constraint = shape.constraint if shape.constraint == "projective" else "tree"  # whatever is compared
-        words, first = words.without_features(), replace(shape, families=(), constraint=constraint)
+        columns, words, first = columns._replace(more=()), words.without_features(), replace(shape, families=(), constraint=constraint)
         features = FeatureSet.of(columns, (), FILTER_TEMPLATES)
         every = Candidates.all(words.lengths)
         table = KeyTable.of(count_keys(words, features, every, (), heads))

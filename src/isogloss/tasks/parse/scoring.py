@@ -30,7 +30,8 @@ from isogloss.tasks.parse.features import (
     templates_for,
 )
 from isogloss.tasks.parse.options import SUPPORTS
-from isogloss.tasks.parse.words import Columns, Words
+from isogloss.tasks.parse.views import templates_of_atoms
+from isogloss.tasks.parse.words import ATOMS, Columns, Words
 
 __all__ = ["SUPPORTS", "FeatureSet", "PartScorer", "count_keys"]
 
@@ -49,29 +50,35 @@ class FeatureSet:
     links : Templates
     parts : mapping of str to Templates
         By `FAMILIES`; families that are not there are empty.
+    atoms : tuple of str
+        The columns of codes that templates look at.
     """
 
     links: Templates
     parts: Mapping[str, Templates]
+    atoms: tuple[str, ...] = ATOMS
 
     @classmethod
     def of(cls, columns: Columns, families: Sequence[str] = (), links: Sequence[str] = LINK_TEMPLATES) -> FeatureSet:
-        """The templates that say something with these columns."""
+        """The templates that say something with these columns, with those of atoms that views add."""
+        more = templates_of_atoms(columns.more)
         parts = {
             name: templates_for(
-                PART_TEMPLATES[name] if name in families else (), columns, kind=name, roles=PART_ROLES[name]
+                (*PART_TEMPLATES[name], *more.get(name, ())) if name in families else (), columns, kind=name,
+                roles=PART_ROLES[name],
             )
             for name in FAMILIES
-        }
-        return cls(templates_for(links, columns, roles=LINK_ROLES), parts)
+        }  # fmt: skip
+        own = dict.fromkeys((*links, *more["links"]))  # who names templates may name those of views, too
+        return cls(templates_for(tuple(own), columns, roles=LINK_ROLES), parts, columns.atoms)
 
     def numbers(self) -> tuple[Any, Any]:
         """Templates as kernels take them."""
         families = []
         for name in FAMILIES:
             roles = np.array([ROLES.index(role) for role in PART_ROLES[name]], np.int64)
-            families.append((*numbered(self.parts[name]), roles))
-        return (*numbered(self.links), starts_of(DYNAMIC), factors_of(4)), tuple(families)
+            families.append((*numbered(self.parts[name], self.atoms), roles))
+        return (*numbered(self.links, self.atoms), starts_of(DYNAMIC), factors_of(4)), tuple(families)
 
     @property
     def lexical(self) -> tuple[NDArray[np.bool_], ...]:
