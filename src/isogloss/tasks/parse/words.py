@@ -6,7 +6,7 @@ Codes are hashes of strings, so that no list of words belongs to a model, and ne
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -103,8 +103,8 @@ class Words:
     kinds: NDArray[np.int8]
     starts: NDArray[np.int64]
     lengths: NDArray[np.int64]
-    begins: NDArray[np.int64] = NO_ROWS
-    marks: NDArray[np.uint8] = NO_MARKS
+    begins: NDArray[np.int64] = field(default_factory=lambda: NO_ROWS)
+    marks: NDArray[np.uint8] = field(default_factory=lambda: NO_MARKS)
 
     @property
     def arrays(self) -> tuple[NDArray[Any], ...]:

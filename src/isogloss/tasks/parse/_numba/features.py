@@ -46,7 +46,7 @@ def sides(codes, first, n, starts, terms, factors, heads, children):
 @njit(cache=True, nogil=True)
 def _dynamic(p, c, first, n, words, dynamic, places, out, which, m):
     """Append what may fire more than once; the new number of codes."""
-    codes, features, kinds, begins, marks = words
+    codes, features, kinds, begins, opinions = words
     tag_p, tag_c = codes[first + p, 2], codes[first + c, 2]
     pair = tag_p * places[0] + tag_c * places[1]
     low, high = (p, c) if p < c else (c, p)
@@ -87,8 +87,8 @@ def _dynamic(p, c, first, n, words, dynamic, places, out, which, m):
         place = np.uint64(min(c, 4) * 8 + min(n - c, 4) + 1)
         out[m], which[m] = mix(dynamic[7] + tag_c * places[0] + place * places[1]), 7
         m += 1
-    for k in range(marks.shape[1]):
-        mark = np.uint64(marks[begins[first + c] + p, k])
+    for k in range(opinions.shape[1]):
+        mark = np.uint64(opinions[begins[first + c] + p, k])
         if mark:
             mark += np.uint64(256 * k)
             out[m], which[m] = mix(dynamic[8] + mark * places[0]), 8
