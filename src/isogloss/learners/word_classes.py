@@ -23,16 +23,17 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from isogloss.engine.threads import run_blocks, using_threads
 from isogloss.errors import ParameterError
 from isogloss.learners.runner import run
 from isogloss.progress import Progress
 
-__all__ = ["AggregateMarkov", "WordPairs", "aggregate_markov", "brown_classes"]
+__all__ = ["AggregateMarkov", "WordPairs", "aggregate_markov", "brown_classes", "nearest_centres"]
 
 Array = NDArray[np.float64]
+NOTHING = 1e-12
 BLOCKS = 16
 """Parts of the words; results depend on it, and it does not depend on threads."""
 
@@ -146,7 +147,9 @@ def aggregate_markov(
     if classes < 1:
         raise ParameterError(f"aggregate_markov: classes should be 1 or more, not {classes!r}")
     first, second = neighbours(ids, offsets)
-    pairs = WordPairs.of(np.concatenate([first, second]), np.concatenate([second, first + n_words]), n_words, 2 * n_words)
+    pairs = WordPairs.of(
+        np.concatenate([first, second]), np.concatenate([second, first + n_words]), n_words, 2 * n_words
+    )
     learner = AggregateMarkov(pairs, 2 * n_words)
     found = run(
         learner, learner.init(classes, seed), iterations=iterations, tolerance=1e-6, progress=progress,
@@ -190,7 +193,7 @@ def brown_classes(ids: NDArray[np.int64], offsets: NDArray[np.int64], n_words: i
     n, to_left, to_right, there = brown(*ahead, *back, left, right, min(classes, n_words), slots)
     merges = np.zeros((max(0, int(there.sum()) - 1), 2), np.int64)
     merge_all(n, to_left, to_right, there, float(left.sum()), merges)
-    bits = {slot: "" for slot in np.unique(slots).tolist()}
+    bits = dict.fromkeys(np.unique(slots).tolist(), "")
     members = {slot: [slot] for slot in bits}
     for d, e in merges.tolist():
         for slot in members[d]:
@@ -199,3 +202,46 @@ def brown_classes(ids: NDArray[np.int64], offsets: NDArray[np.int64], n_words: i
             bits[slot] = "1" + bits[slot]
         members[d] += members.pop(e)
     return [bits[int(slots[rank[w]])] for w in range(n_words)]
+
+
+def nearest_centres(
+    points: Array, k: int, *, counts: ArrayLike | None = None, iterations: int = 50
+) -> NDArray[np.int64]:
+    """int64[n]: which of k centres each point lies nearest to, centres being the means of their points (k-means).
+
+    The first centre is the heaviest point, each further one the point that is heaviest by its count and by its distance
+    to the centres before; nothing is drawn.
+
+    Parameters
+    ----------
+    points : float64[n, d]
+    k : int
+    counts : float64[n], optional
+        What points count.
+
+    Examples
+    --------
+    >>> nearest_centres(np.array([[0.0], [0.1], [5.0], [5.1]]), 2).tolist()
+    [0, 0, 1, 1]
+    """
+    x, weights = np.asarray(points, np.float64), np.ones(len(points)) if counts is None else np.asarray(counts, float)
+    if k < 1:
+        raise ParameterError(f"nearest_centres: k should be 1 or more, not {k!r}")
+    if not len(x):
+        return np.zeros(0, np.int64)
+    chosen = [int(weights.argmax())]
+    apart = ((x - x[chosen[0]]) ** 2).sum(axis=1)
+    while len(chosen) < min(k, len(x)) and (apart * weights).max() > NOTHING:
+        chosen.append(int((apart * weights).round(12).argmax()))
+        apart = np.minimum(apart, ((x - x[chosen[-1]]) ** 2).sum(axis=1))
+    centres, found = x[chosen], np.full(len(x), -1, np.int64)
+    for _ in range(iterations):
+        far = (centres**2).sum(axis=1) - 2 * (x @ centres.T)
+        fresh = far.round(9).argmin(axis=1)
+        if np.array_equal(fresh, found):
+            break
+        found = fresh
+        heavy = np.bincount(found, weights, minlength=len(centres))
+        sums = np.stack([np.bincount(found, weights * column, minlength=len(centres)) for column in x.T], axis=1)
+        centres = np.where(heavy[:, None] > 0, sums / np.where(heavy > 0, heavy, 1.0)[:, None], centres)
+    return found

@@ -90,7 +90,9 @@ class Decomposition:
         for kind in self.kinds:
             if kind.name == name:
                 return kind
-        raise ParameterError(f"Decomposition: no kind {name!r}; there are {', '.join(kind.name for kind in self.kinds)}")
+        raise ParameterError(
+            f"Decomposition: no kind {name!r}; there are {', '.join(kind.name for kind in self.kinds)}"
+        )
 
 
 def decompose_loss(source: Side, target: Side, names: Sequence[str]) -> Decomposition:

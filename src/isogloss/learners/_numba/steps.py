@@ -215,8 +215,8 @@ def ftrl(block, blocks, places, ends, numbers, values, rate, l1, l2, weights, me
 def margin_step(places, ends, numbers, values, step, lacks, most, weights, memory):
     """Steps of MIRA, item by item: as long as is needed for the margin to be the loss, and at most ``most[k]``.
 
-    ``lacks[k]`` is the hinge at the weights that the item was searched with; where `most` is below 0, the step has length
-    1 (the perceptron). `values` are overwritten.
+    ``lacks[k]`` is the hinge at the weights that the item was searched with; where `most` is below 0, the step has
+    length 1 (the perceptron). `values` are overwritten.
     """
     for k in range(len(places)):
         if places[k] == ends[k]:

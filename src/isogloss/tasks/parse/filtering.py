@@ -65,7 +65,8 @@ class LinkFilter:
         """Learn from gold heads."""
         progress = progress or QuietProgress()
         constraint = shape.constraint if shape.constraint == "projective" else "tree"  # whatever is compared
-        columns, words, first = columns._replace(more=()), words.without_features(), replace(shape, families=(), constraint=constraint)
+        words, first = words.without_features(), replace(shape, families=(), constraint=constraint)
+        columns = columns._replace(more=())  # what views add is for the parser
         features = FeatureSet.of(columns, (), FILTER_TEMPLATES)
         every = Candidates.all(words.lengths)
         table = KeyTable.of(count_keys(words, features, every, (), heads))

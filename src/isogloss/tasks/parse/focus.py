@@ -20,10 +20,10 @@ Array = NDArray[np.float64]
 class Focus:
     r"""What counts more and what less in the learning of a parser.
 
-    .. math:: \sum_s c_s \log p(y_s \mid x_s), \qquad \sum_s c_s \sum_{t \in s} \omega_t [\text{head of } t \text{ wrong}]
+    .. math:: \sum_s c_s \log p(y_s \mid x_s), \qquad \sum_s c_s \sum_{t \in s} \omega_t\, [y_t \ne y^*_t]
 
-    for likelihood, and for the losses of risk and margins; the longest step of MIRA is :math:`c_s C`. With all numbers 1
-    nothing changes, to the bit.
+    for likelihood, and for the losses of risk and margins; the longest step of MIRA is :math:`c_s C`. With all numbers
+    1 nothing changes, to the bit.
 
     Parameters
     ----------

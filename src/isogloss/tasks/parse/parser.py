@@ -27,9 +27,9 @@ from isogloss.tasks.parse.cutting import LONGEST, cut, joined
 from isogloss.tasks.parse.explaining import explain
 from isogloss.tasks.parse.features import LINK_ROLES, LINK_TEMPLATES, templates_for
 from isogloss.tasks.parse.fitted import Fitted
+from isogloss.tasks.parse.focus import Focus
 from isogloss.tasks.parse.held_out import all_trees
 from isogloss.tasks.parse.inference import Shape, best_trees, chances_of
-from isogloss.tasks.parse.focus import Focus
 from isogloss.tasks.parse.lesson import Further, Lesson, checked
 from isogloss.tasks.parse.options import DependencyOptions
 from isogloss.tasks.parse.views import View, checked_views

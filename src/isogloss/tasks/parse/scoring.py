@@ -33,7 +33,7 @@ from isogloss.tasks.parse.options import SUPPORTS
 from isogloss.tasks.parse.views import templates_of_atoms
 from isogloss.tasks.parse.words import ATOMS, Columns, Words
 
-__all__ = ["SUPPORTS", "FeatureSet", "PartScorer", "count_keys"]
+__all__ = ["SUPPORTS", "FeatureSet", "PartScorer", "count_keys", "counted_keys"]
 
 LEAST = 1e-3
 """Weights up to this size are not kept."""
@@ -103,6 +103,20 @@ def count_keys(
     support: str = "gold",
 ) -> NDArray[np.uint64]:
     """uint64[n]: keys of the features that fire at least `min_count` times, on gold parts or more; see `SUPPORTS`."""
+    keys, counts = counted_keys(words, features, candidates, families, heads, support=support)
+    return np.asarray(keys[counts >= min_count])
+
+
+def counted_keys(
+    words: Words,
+    features: FeatureSet,
+    candidates: Candidates,
+    families: Sequence[str],
+    heads: NDArray[np.int32],
+    *,
+    support: str = "gold",
+) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+    """Keys of the features that fire on gold parts or more, and how often; with support "all" heads may be −1."""
     from isogloss.tasks.parse._numba.parts import collect_parts
 
     slots, counts, used = np.zeros(1 << 12, np.uint64), np.zeros(1 << 12, np.int32), 0
@@ -113,7 +127,8 @@ def count_keys(
         here = heads[candidates.offsets[start] : candidates.offsets[sentences[-1] + 1]]
         gold, kind = parts.indicate(here), SUPPORTS.index(support)
         slots, counts, used = collect_parts(sentences, *given, parts.layout, gold, kind, slots, counts, used)
-    return np.asarray(slots[np.flatnonzero(counts >= min_count)])
+    held = np.flatnonzero(counts > 0)
+    return slots[held], counts[held]
 
 
 class PartScorer:

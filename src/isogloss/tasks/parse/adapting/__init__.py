@@ -6,6 +6,7 @@ further codes of words and marks on links (`View`), or other sentences to learn 
 
 from collections.abc import Mapping
 
+from isogloss.tasks.parse.adapting.adaptation import ParserAdaptation
 from isogloss.tasks.parse.adapting.decomposing import (
     KINDS,
     TagDifferences,
@@ -27,6 +28,7 @@ __all__ = [
     "VIEWS",
     "GivenLinks",
     "OtherParser",
+    "ParserAdaptation",
     "TagDifferences",
     "Tried",
     "Unforeseen",

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from isogloss.data.tagsets import UD17, UNIVERSAL12
 from isogloss.data.treebank import Column, Treebank
 from isogloss.errors import ParameterError, TreebankError
 from isogloss.metrics.adaptation import Decomposition, Side, decompose_loss
@@ -46,12 +47,10 @@ def tags_of(treebank: Treebank) -> Column:
 
 def coarse(tag: str) -> str:
     """A universal tag as it is; of others the first two letters, which tell nouns from verbs in Penn's tags."""
-    return tag if len(tag) > 2 and tag.isupper() and tag in _UNIVERSAL else tag[:2]
+    return tag if tag in _UNIVERSAL else tag[:2]
 
 
-_UNIVERSAL = frozenset(
-    "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X CONJ PRT".split()
-)
+_UNIVERSAL = frozenset((*UD17, *UNIVERSAL12)) - {"."}
 
 
 def known_words(treebank: Treebank) -> frozenset[str]:
@@ -281,9 +280,7 @@ def tag_differences(
     order = np.lexsort((every, -moved))[:most]
     listed = [*numbers, "·"]
     said = [" ".join(listed[int(every[k]) // size**i % size] for i in range(n)) for k in order.tolist()]
-    largest = tuple(
-        (name, float(both[0, k]), float(both[1, k])) for name, k in zip(said, order.tolist(), strict=True)
-    )
+    largest = tuple((name, float(both[0, k]), float(both[1, k])) for name, k in zip(said, order.tolist(), strict=True))
     return TagDifferences(n, float(moved.sum() / 2), largest)
 
 
