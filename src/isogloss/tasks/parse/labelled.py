@@ -262,7 +262,7 @@ class LabelledTrees(TreeModel):
         links, right = links[some], right[some]
         of_labels[links] -= asked[links, None] * chances[links]
         of_labels[links, right] += asked[links]
-        value = float(np.sum(share * gained)) if np.ndim(share) else share * float(gained.sum())
+        value = float(np.sum(share * gained)) if np.ndim(share) else float(share) * float(gained.sum())
         of_links, of_parts = spread(share, parts.link_offsets), spread(share, parts.offsets)
         if np.ndim(share):
             of_links = np.asarray(of_links)[:, None]

@@ -39,7 +39,7 @@ class Sight(NamedTuple):
         Atoms.
     values : int64[n_words, n_atoms]
         The value of each atom; −1 where there is none.
-    marks : tuple of Stack of uint8
+    marks : tuple of Stack
         For each view that marks links, [n + 1, n + 1] for each sentence as (head, child), 0 for no mark.
     """
 
@@ -192,7 +192,12 @@ class WordTable(View):
 
         blob, offsets = pack_strings(self.words.types)
         none = np.full(len(self.names), -1, np.int32) if self.unknown is None else self.unknown
-        arrays = {"words": blob, "words_offsets": offsets, "values": self.values, "unknown": none}
+        arrays: dict[str, NDArray[Any]] = {
+            "words": blob,
+            "words_offsets": offsets,
+            "values": self.values,
+            "unknown": none,
+        }
         return arrays, {"kind": self.kind, "names": list(self.names)}
 
     @classmethod

@@ -37,8 +37,8 @@ class ParserAdaptation(AdaptationOptions):
 
     Each changes what `DependencyParser.fit` is given, and nothing else: sentences, words or features that count more
     (`Focus`), classes of words or links of another parser as further features (`View`), or sentences that parsers have
-    labelled. The result is an ordinary parser. None of them closes a gap that comes from other guidelines, and with much
-    data and a parser of order 2 most do nothing (docs/adapt-parser.md): measure.
+    labelled. The result is an ordinary parser. None of them closes a gap that comes from other guidelines, and with
+    much data and a parser of order 2 most do nothing (docs/adapt-parser.md): measure.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class ParserAdaptation(AdaptationOptions):
             What it has learnt before is forgotten.
         treebank : Treebank
         unlabelled : Treebank or Text
-            Of the new domain; trees in it are not looked at. Some methods need tags, unless the parser predicts its own.
+            Of the new domain; trees in it are not looked at. Some methods need tags, unless the parser predicts them.
         dev : Treebank, optional
             To choose the number of passes by.
         """

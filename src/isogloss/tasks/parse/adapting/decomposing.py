@@ -115,7 +115,7 @@ def decompose(source: Tried, target: Tried, by: str, known: Collection[str] = ()
     for tried in (source, target):
         kinds = _kinds(tried.gold, by, numbers, known)
         sides.append(Side(kinds[tried.scored], tried.wrong[tried.scored]))
-    return decompose_loss(*sides, names=list(numbers))
+    return decompose_loss(sides[0], sides[1], list(numbers))
 
 
 def _kinds(gold: Treebank, by: str, numbers: dict[str, int], known: Collection[str]) -> NDArray[np.int64]:
@@ -193,7 +193,7 @@ def unforeseen(source: Tried, target: Tried, known: Collection[str]) -> Unforese
         raise ParameterError("unforeseen: posteriors of heads are needed; make tests with Tried.by")
     here, there = source.scored, target.scored
     edges = np.unique(np.quantile(source.sure[here], np.arange(1, BINS) / BINS)) if here.any() else np.zeros(0)
-    bins, others = (np.searchsorted(edges, tried.sure, side="left") for tried in (source, target))
+    bins, others = (np.searchsorted(edges, sure, side="left") for sure in (source.sure, target.sure))
     n = len(edges) + 1
     rates = _rates(bins[here], source.wrong[here], n)
     lost = _excess(rates, others, target.wrong, there)

@@ -57,8 +57,7 @@ def out_of_fold(parser: DependencyParser, treebank: Treebank, folds: int, progre
 def _stack(arrays: Sequence[NDArray[Any]]) -> Stack:
     shapes = np.array([array.shape for array in arrays], np.int64).reshape(-1, 2)
     offsets = np.concatenate([[0], np.cumsum(shapes.prod(axis=1))]).astype(np.int64)
-    empty = np.zeros(0, arrays[0].dtype if arrays else np.uint8)
-    return Stack(np.concatenate([empty, *(array.ravel() for array in arrays)]), offsets, shapes)
+    return Stack(np.concatenate([np.zeros(0), *(array.ravel() for array in arrays)]), offsets, shapes)
 
 
 def marks_of(beliefs: Stack) -> Stack:
@@ -72,7 +71,7 @@ def marks_of(beliefs: Stack) -> Stack:
     marks = np.zeros(len(beliefs.values), np.uint8)
     borders = np.array([FAINT, 0.1, LIKELY, SURE])
     mark_links(beliefs.offsets, beliefs.shapes[:, 0], beliefs.values, borders, marks)
-    return Stack(marks, beliefs.offsets, beliefs.shapes)
+    return beliefs.like(marks.astype(np.float64))
 
 
 class OtherParser(View):
@@ -155,7 +154,7 @@ class GivenLinks(View):
         marked = []
         for start, stop in zip(treebank.offsets[:-1].tolist(), treebank.offsets[1:].tolist(), strict=True):
             n = stop - start
-            grid, heads = np.zeros((n + 1, n + 1), np.uint8), treebank.heads[start:stop]
+            grid, heads = np.zeros((n + 1, n + 1)), treebank.heads[start:stop]
             children = np.flatnonzero((heads > 0) & as_child[start:stop])
             children = children[as_head[start + heads[children] - 1]]
             grid[heads[children], children + 1] = 1

@@ -217,7 +217,7 @@ def between_nouns(parser: Any, source: Treebank) -> Scales:
     gone = np.setdiff1d(own, others)
 
     def scales(keys: NDArray[np.uint64]) -> Array:
-        return 1.0 - np.isin(keys, gone)
+        return np.where(np.isin(keys, gone), 0.0, 1.0)
 
     return scales
 
