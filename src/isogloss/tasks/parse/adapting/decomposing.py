@@ -20,8 +20,8 @@ from isogloss.errors import ParameterError, TreebankError
 from isogloss.metrics.adaptation import Decomposition, Side, decompose_loss
 
 __all__ = [
-    "KINDS", "TagDifferences", "Tried", "Unforeseen", "decompose", "known_words", "tag_differences", "tags_of",
-    "unforeseen",
+    "KINDS", "TagDifferences", "Tried", "Unforeseen", "decompose", "expected_errors", "known_words", "tag_differences",
+    "tags_of", "unforeseen",
 ]  # fmt: skip
 
 KINDS = ("tag", "unknown", "link", "length")
@@ -164,6 +164,8 @@ class Unforeseen:
     known : float
         What is unforeseen of words that, with their heads, the parser knows: there, little else than guidelines can
         differ.
+    margin : float
+        By how much `known` may be wrong by the choice of sentences: twice its standard error.
     sure : float
         Errors of the target, in percent, where the parser is surest: in the bin of the highest posteriors.
     sure_source : float
@@ -174,6 +176,7 @@ class Unforeseen:
     foreseen: float
     unforeseen: float
     known: float
+    margin: float
     sure: float
     sure_source: float
 
@@ -192,20 +195,38 @@ def unforeseen(source: Tried, target: Tried, known: Collection[str]) -> Unforese
     if source.sure is None or target.sure is None:
         raise ParameterError("unforeseen: posteriors of heads are needed; make tests with Tried.by")
     here, there = source.scored, target.scored
-    edges = np.unique(np.quantile(source.sure[here], np.arange(1, BINS) / BINS)) if here.any() else np.zeros(0)
+    edges, n, rates = _binned(source)
     bins, others = (np.searchsorted(edges, sure, side="left") for sure in (source.sure, target.sure))
-    n = len(edges) + 1
-    rates = _rates(bins[here], source.wrong[here], n)
     lost = _excess(rates, others, target.wrong, there)
     kinds = [_kinds(tried.gold, "unknown", {}, known) == 0 for tried in (source, target)]
     own = _rates(bins[here & kinds[0]], source.wrong[here & kinds[0]], n)
     error, other = float(source.wrong[here].mean()), float(target.wrong[there].mean())
+    some = there & kinds[1]
     return Unforeseen(
-        100 * (other - error), 100 * (other - error) - lost, lost,
-        _excess(own, others, target.wrong, there & kinds[1]),
+        100 * (other - error), 100 * (other - error) - lost, lost, _excess(own, others, target.wrong, some),
+        _margin(target, target.wrong - own[others], some),
         100 * float(target.wrong[there & (others == n - 1)].mean()) if (there & (others == n - 1)).any() else 0.0,
         100 * float(rates[-1]),
     )  # fmt: skip
+
+
+def expected_errors(source: Tried, target: Tried) -> float:
+    """Errors of the target, in percent, as a parser expects them there: no trees of the target are needed."""
+    if source.sure is None or target.sure is None:
+        raise ParameterError("expected_errors: posteriors of heads are needed; make tests with Tried.by")
+    edges, n, rates = _binned(source)
+    if not len(target.sure):
+        return 100 * float(source.wrong[source.scored].mean())
+    return 100 * float(rates[np.searchsorted(edges, target.sure, side="left")].mean())
+
+
+def _binned(source: Tried) -> tuple[NDArray[np.float64], int, NDArray[np.float64]]:
+    """Borders of bins of posteriors, how many bins there are, and the errors of the source in each."""
+    sure, here = np.asarray(source.sure), source.scored
+    edges = np.unique(np.quantile(sure[here], np.arange(1, BINS) / BINS)) if here.any() else np.zeros(0)
+    edges = edges[edges < sure.max(initial=0.0)]  # the last bin has the surest, however many there are
+    bins = np.searchsorted(edges, sure, side="left")
+    return edges, len(edges) + 1, _rates(bins[here], source.wrong[here], len(edges) + 1)
 
 
 def _rates(bins: NDArray[np.int64], wrong: NDArray[np.bool_], n: int) -> NDArray[np.float64]:
@@ -219,6 +240,16 @@ def _excess(
     rates: NDArray[np.float64], bins: NDArray[np.int64], wrong: NDArray[np.bool_], some: NDArray[np.bool_]
 ) -> float:  # fmt: skip
     return 100 * float((wrong[some] - rates[bins[some]]).mean()) if some.any() else 0.0
+
+
+def _margin(tried: Tried, excess: NDArray[np.float64], some: NDArray[np.bool_]) -> float:
+    """Twice the standard error of the mean excess of some words, by sentences, in percent."""
+    if not some.any():
+        return 100.0
+    sentence = np.repeat(np.arange(len(tried.gold)), tried.gold.lengths)[some]
+    mean = float(excess[some].mean())
+    sums = np.bincount(sentence, excess[some] - mean, minlength=len(tried.gold))
+    return 200 * float(np.sqrt((sums**2).sum())) / int(some.sum())
 
 
 # --- tags
