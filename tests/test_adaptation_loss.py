@@ -100,7 +100,7 @@ def test_a_parser_that_is_less_sure_foresees_a_loss_and_a_sure_one_does_not() ->
     )
     assert other.sure > other.sure_source + 20
     assert shift.loss == pytest.approx(shift.foreseen + shift.unforeseen)
-    with pytest.raises(ParameterError, match="Tried.by"):
+    with pytest.raises(ParameterError, match=r"Tried\.by"):
         unforeseen(tried(HERE, []), source, ())
 
 

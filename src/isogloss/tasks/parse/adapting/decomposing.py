@@ -31,6 +31,7 @@ UNKNOWN = ("both known", "one unknown", "both unknown")
 LENGTHS = ("root", "1", "2", "3", "4", "5 to 7", "8 to 12", "13 or more")
 _STARTS = np.array([1, 2, 3, 4, 5, 8, 13])
 BINS = 10
+FEW = 50
 
 
 def tags_of(treebank: Treebank) -> Column:
@@ -163,7 +164,7 @@ class Unforeseen:
     loss, foreseen, unforeseen : float
     known : float
         What is unforeseen of words that, with their heads, the parser knows: there, little else than guidelines can
-        differ.
+        differ. Of all words, if these are very few.
     margin : float
         By how much `known` may be wrong by the choice of sentences: twice its standard error.
     sure : float
@@ -202,6 +203,8 @@ def unforeseen(source: Tried, target: Tried, known: Collection[str]) -> Unforese
     own = _rates(bins[here & kinds[0]], source.wrong[here & kinds[0]], n)
     error, other = float(source.wrong[here].mean()), float(target.wrong[there].mean())
     some = there & kinds[1]
+    if np.count_nonzero(some) < FEW:
+        some, own = there, rates
     return Unforeseen(
         100 * (other - error), 100 * (other - error) - lost, lost, _excess(own, others, target.wrong, some),
         _margin(target, target.wrong - own[others], some),
