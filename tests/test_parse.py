@@ -50,7 +50,7 @@ def start_of(name: str, family: str = "") -> int:
 
 
 def string_code(atom: str, text: str) -> int:
-    names = (*ATOMS, "attribute", "edge")
+    names = (*ATOMS, "attribute", "edge", "view")
     h = 0xCBF29CE484222325 ^ (0x1000 + 16 * names.index(atom))
     for letter in text:
         h = (h ^ ord(letter)) * 0x100000001B3 & MASK
@@ -131,8 +131,7 @@ def fast_keys(words: Any, features: FeatureSet, s: int, head: int, child: int) -
     kernels.sides(words.codes, first, n, begin, terms, factors, sides[0], sides[1])
     room = kernels.most_keys(len(begin), words.features.shape[1])
     codes, which = np.empty(room, np.uint64), np.zeros(room, np.int64)
-    given = (words.codes, words.features, words.kinds)
-    m = kernels.keys_of_link(head, child, first, n, given, *sides, dynamic, places, codes, which)
+    m = kernels.keys_of_link(head, child, first, n, words.arrays, *sides, dynamic, places, codes, which)
     assert m <= room
     return [int(code) for code in codes[:m]]
 

@@ -145,7 +145,7 @@ def test_explanations_add_up_to_the_score(trees: Treebank, parser: DependencyPar
         assert found["parts"][0]["part"] == "link" and " → " in found["parts"][0]["words"]
     learnt = parser._learnt
     alone = trees.part(2, 3)
-    names = features_of_link(learnt.scorer, alone, learnt.columns, encode(alone, learnt.columns), 3, 1)
+    names = features_of_link(learnt, alone, 3, 1)
     assert any(entry["feature"].startswith("head.tag=") for entry in names)
     assert parser.explain(trees, 2, 0, rival=0)["rival"]["word"] == "ROOT"
     assert any(parser.explain(trees, 2, word, rival=0)["parts"] == [] for word in range(4))  # it is not a candidate

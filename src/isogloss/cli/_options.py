@@ -32,6 +32,8 @@ def with_options(
     panel: str | None = None,
     first: Sequence[str] = (),
     flags: Mapping[str, str] | None = None,
+    prefix: str = "",
+    instead_of: str = "options",
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command that takes `options`, a dictionary, the options of estimators, as Typer looks for them.
 
@@ -50,18 +52,24 @@ def with_options(
         Of options that stand among those of the command itself.
     flags : mapping
         What an option is called where that is not ``--name``, or for a switch ``--name/--no-name``.
+    prefix : str
+        What all names begin with on the command line: ``adapt`` makes ``--adapt-method`` of `method`.
+    instead_of : str
+        The parameter that gathers them, for commands that take options of several estimators together.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        made = {
-            name: (_annotation(name, ways, None if name in first else panel, (flags or {}).get(name)), None)
-            for name in (*first, *names)
-        }
+        start = f"{prefix}_" if prefix else ""
+        made = {}
+        for name in (*first, *names):
+            flag = (flags or {}).get(name) or (flag_of(start + name) if prefix else None)
+            made[start + name] = (_annotation(name, ways, None if name in first else panel, flag), None)
 
         def hand_over(own: dict[str, Any], given: dict[str, Any]) -> None:
-            command(**own, options={name: value for name, value in given.items() if value is not None})
+            told = {name.removeprefix(start): value for name, value in given.items() if value is not None}
+            command(**own, **{instead_of: told})
 
-        return added(command, "options", made, hand_over)
+        return added(command, instead_of, made, hand_over)
 
     return decorate
 

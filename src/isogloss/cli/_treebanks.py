@@ -298,6 +298,21 @@ def read_for(model: Any, place: str, path: str, format: str, encoding: str, erro
     return plain
 
 
+def is_treebank(path: str) -> bool:
+    """Whether a file is a treebank, by its name or its first lines; standard input is not."""
+    bare = path.removesuffix(".gz").removesuffix(".xz").removesuffix(".zst")
+    if bare.endswith((".conllu", ".conllx", ".conll", ".conll09")):
+        return True
+    if path == "-":
+        return False
+    from isogloss.data.formats import read_bytes
+
+    try:
+        return _is_table(read_bytes(path, encoding="latin-1", errors="replace"))
+    except OSError:
+        return False
+
+
 def _is_table(data: bytes) -> bool:
     """Whether the first line that is neither empty nor a comment has the columns of CoNLL-U."""
     start = 0

@@ -25,7 +25,8 @@ from isogloss.cli._labelled import Heading, LabelColumn, TextColumns, column_of,
 from isogloss.cli._models import header_of, load_classifier
 from isogloss.cli._options import with_options
 from isogloss.cli._training import Training
-from isogloss.cli._treebanks import SaveFolder, standard_input_once, table_lines
+from isogloss.cli._treebanks import SaveFolder, is_treebank, standard_input_once, table_lines
+from isogloss.errors import UsageError
 from isogloss.tasks.adapt.options import DocumentOptions
 
 __all__ = ["COMMANDS", "apply", "diagnose", "score", "train"]
@@ -169,12 +170,17 @@ def score(
 
 
 def diagnose(
-    source: Annotated[str, typer.Argument(metavar="SOURCE", show_default=False, help="Documents of one domain.")],
-    target: Annotated[str, typer.Argument(metavar="TARGET", show_default=False, help="Documents of another.")],
+    source: Annotated[
+        str, typer.Argument(metavar="SOURCE", show_default=False, help="Documents, text or a treebank of one domain.")
+    ],
+    target: Annotated[str, typer.Argument(metavar="TARGET", show_default=False, help="The same of another domain.")],
     label: LabelColumn = None,
     text: TextColumns = None,
     heading: Heading = False,
     output: Output = None,
+    page: Annotated[
+        str | None, typer.Option("--page", metavar="HTML", help="Write a page with where the loss is from, as well.")
+    ] = None,
     threads: Threads = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -183,32 +189,78 @@ def diagnose(
 ) -> None:
     """Say how far two domains are apart, what is likely to be lost from one to the other, and what to do next.
 
-    Both are tables, or plain text with a document a line. Where SOURCE has labels, a classifier is tried on TARGET,
-    whose own labels are not looked at. All numbers are in percent.
+    Both are tables, plain text with a document a line, or treebanks in CoNLL-U. Where SOURCE has labels or trees, a
+    classifier or parser is tried on TARGET. It never learns from labels or trees of TARGET; with trees, its losses are
+    taken apart, and it is asked whether guidelines differ. All numbers are in percent.
     """
-    check_output(output, [source, target])
+    for place in (output, page):
+        check_output(place, [source, target])
     standard_input_once(source, target)
-    with compiling("adapt-diagnose", quiet, "20 s"):
-        from isogloss.tasks.adapt import diagnose as found_out
+    if is_treebank(source) != is_treebank(target):
+        raise UsageError(f"{source} and {target}: one of them is a treebank; give two of a kind")
+    reading: dict[str, Any] = {"encoding": encoding, "errors": errors}
+    trees = is_treebank(source)
+    if trees and (label is not None or text is not None or heading):
+        raise UsageError("--label, --text and --heading are for tables; these are treebanks")
+    with compiling("adapt-diagnose-trees" if trees else "adapt-diagnose", quiet, "90 s" if trees else "20 s"):
+        if trees:
+            told = _of_treebanks(source, target, reading, threads, progress_for(quiet))
+        else:
+            from isogloss.tasks.adapt import diagnose as found_out
 
-        reading: dict[str, Any] = {"encoding": encoding, "errors": errors}
-        given = read_documents(source, 0 if label is None else label, text, heading, **reading)
-        other = read_documents(target, None, text, heading, given.columns, **reading)
-        told = found_out(given, other, threads=threads).as_dict()
+            given = read_documents(source, 0 if label is None else label, text, heading, **reading)
+            other = read_documents(target, None, text, heading, given.columns, **reading)
+            told = found_out(given, other, threads=threads).as_dict()
+    if page is not None:
+        from isogloss.show.diagnosis import write_diagnosis
+
+        write_diagnosis(told, page, title=f"From {source} to {target}")
     if json:
         write_json(told, output)
         return
-    rows = [(_NAMES[name], f"{told[name]:.1f}") for name in _NAMES if told[name] is not None]
-    shares = [(f"{name} in the target", f"{share:.1f}") for name, share in (told["prior"] or {}).items()]
-    write_result(output, "\n".join([*table_lines(("", "percent"), [*rows, *shares], 1), "", *told["advice"], ""]))
+    write_result(output, "\n".join([*_said(told), ""]))
 
 
-_NAMES = {
-    "a_distance": "distance (held out)", "a_distance_training": "distance (training)", "unknown": "unknown words",
-    "unknown_types": "unknown word types", "source_accuracy": "accuracy in the source",
-    "expected_accuracy": "expected in the target", "expected_loss": "expected loss",
-}  # fmt: skip
-"""What a diagnosis has, for people."""
+def _of_treebanks(
+    source: str, target: str, reading: dict[str, Any], threads: int | None, progress: Any
+) -> dict[str, Any]:  # fmt: skip
+    from isogloss.cli._treebanks import read_treebank
+    from isogloss.tasks.adapt import diagnose_treebanks
+
+    given, other = (read_treebank(path, reading["encoding"], reading["errors"]) for path in (source, target))
+    return diagnose_treebanks(given, other, threads=threads, progress=progress).as_dict()
+
+
+_FEW = 5
+"""Kinds that are shown of each decomposition."""
+
+
+def _said(told: dict[str, Any]) -> list[str]:
+    """A diagnosis, for people."""
+    from isogloss.show.diagnosis import NAMES
+
+    rows = [(NAMES[name], f"{told[name]:.1f}") for name in NAMES if told.get(name) is not None]
+    rows += [(f"{name} in the target", f"{share:.1f}") for name, share in (told.get("prior") or {}).items()]
+    rows += [(f"sequences of {one['n']} tags that differ", f"{one['distance']:.1f}") for one in told.get("tags") or ()]
+    lines = [*table_lines(("", "percent"), rows, 1), ""]
+    for by, loss in (told.get("losses") or {}).items():
+        kinds = [
+            (kind["name"], *(_number(kind[name]) for name in _COLUMNS), f"{kind['adds']:+.2f}")
+            for kind in loss["kinds"][:_FEW]
+        ]  # fmt: skip
+        lines += [*table_lines((by, *(name.replace("_", " ") for name in _COLUMNS), "adds"), kinds, 1), ""]
+    if told.get("guidelines"):
+        found = told["guidelines"]
+        lost = f"known words lose {found['known']:+.1f} ± {found['margin']:.1f} points that the parser does not foresee"
+        lines += [f"guidelines: {found['verdict']} ({lost})", ""]
+    return [*lines, *told["advice"]]
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.1f}"
+
+
+_COLUMNS = ("source_share", "target_share", "source_error", "target_error")
 
 
 def _columns(given: Any) -> dict[str, Any]:

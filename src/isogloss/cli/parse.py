@@ -27,6 +27,7 @@ from isogloss.cli._evidence import bitext_option, links_option, source_trees_opt
 from isogloss.cli._memory import say_if_strange
 from isogloss.cli._models import check_dependency_parser, header_of, load_dependency_parser, load_parser
 from isogloss.cli._options import with_options
+from isogloss.cli._parse_adapting import ADAPTING, AdaptText, adapted, check_adapting, said_of
 from isogloss.cli._training import Training, passes_line, passes_of
 from isogloss.cli._transfer_training import Files, Manner, transfer
 from isogloss.cli._transfer_training import apply as transfer_apply
@@ -45,6 +46,7 @@ from isogloss.cli._treebanks import (
     score_files,
 )
 from isogloss.errors import UsageError
+from isogloss.tasks.parse.adapting.options import AdaptationOptions
 from isogloss.tasks.parse.induction.options import InductionOptions
 from isogloss.tasks.parse.options import DependencyOptions, JointOptions, RestyleOptions
 from isogloss.tasks.transfer.options import METHODS, TransferOptions
@@ -64,6 +66,10 @@ MEASURES = ("uas", "las", "clas", "upos", "xpos", "ufeats")
     DependencyOptions, "trainer", "decoder", "iterations", "rate", "l2", "min_count", "support", "factors",
     "constraint", "rounds", "prune", "seed", panel=LEARNING, first=("order", "projective", "tags", "labels"),
     flags={"projective": "--projective/--nonprojective"},
+)  # fmt: skip
+@with_options(
+    AdaptationOptions, "method", "classes", "word_count", "pivot_count", "folds", "bags", "bag_size", "share", "weight",
+    "form", "seed", panel=ADAPTING, prefix="adapt", instead_of="adapting",
 )  # fmt: skip
 def train(
     save: SaveFolder,
@@ -93,16 +99,19 @@ def train(
             help="How target trees are found; see `isogloss transfer train`. [default: complete]",
         ),
     ] = None,
+    adapt: AdaptText = None,
     encoding: Encoding = "utf-8",
     errors: Errors = "strict",
     *,
     options: dict[str, Any],
+    adapting: dict[str, Any],
 ) -> None:
     """Learn the trees and relations of a treebank; or, with --bitext, of a translation.
 
     Nothing but the treebank is needed; words without a head (`_`) may be among the others. `isogloss parse apply` then
     parses new text. `isogloss transfer train` has more to say where there is only a translation.
     """
+    check_adapting(adapt, adapting, resume=resume, bitext=bitext is not None)
     if bitext is not None or treebank is None:
         _train_from_bitext(
             treebank, bitext, source_trees, links, save, ({} if method is None else {"method": method}) | options,
@@ -112,7 +121,7 @@ def train(
     for flag, value in (("--source-trees", source_trees), ("--links", links), ("--method", method)):
         if value is not None:
             raise UsageError(f"{flag} needs --bitext SOURCE TARGET")
-    training = Training(save, treebank, dev, quiet=quiet)
+    training = Training(save, treebank, dev, adapt, quiet=quiet)
     told = DependencyOptions(**options)
     job = f"parse-train-{told.tags}-{told.labels or 'usual'}-{told.trainer}-{told.order}"
     with compiling(job, quiet, "90 s"):
@@ -121,8 +130,12 @@ def train(
         parser = DependencyParser(threads=threads, **options)
         text = read_treebank(treebank, encoding, errors)
         held_out = None if dev is None else read_treebank(dev, encoding, errors)
-        parser.fit(text, held_out, progress_for(quiet), checkpoint=training.checkpoint, resume=resume)
-    training.keep(parser, _described(parser, text, dev), json=_summary(parser, text) if json else None)
+        if adapt is None:
+            parser.fit(text, held_out, progress_for(quiet), checkpoint=training.checkpoint, resume=resume)
+        else:
+            adapted(parser, text, held_out, adapt, adapting, (encoding, errors), progress_for(quiet))
+    lines = [_described(parser, text, dev), *([] if adapt is None else [said_of(adapt, adapting)])]
+    training.keep(parser, *lines, json=_summary(parser, text) | adapting if json else None)
 
 
 def _train_from_bitext(

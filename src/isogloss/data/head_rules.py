@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +13,9 @@ from isogloss.data.constituents import Constituents, ConstituentTree, Nested, un
 from isogloss.data.treebank import Treebank
 from isogloss.errors import TreebankError
 
-__all__ = ["COLLINS", "HeadRule", "bare", "head_child", "heads_by_table", "heads_from_dependencies"]
+__all__ = [
+    "COLLINS", "HeadRule", "bare", "dependencies_by_table", "head_child", "heads_by_table", "heads_from_dependencies",
+]  # fmt: skip
 
 
 class HeadRule(NamedTuple):
@@ -146,6 +149,46 @@ def _heads(tree: ConstituentTree, choose: Callable[[str, Sequence[str]], int]) -
         first, below, _ = ordered[choose(bare(tree.labels[node]), [label for _, _, label in ordered])]
         heads[node] = first if below < 0 else heads[below]
     return heads
+
+
+def dependencies_by_table(trees: Constituents, table: Mapping[str, HeadRule] = COLLINS) -> Treebank:
+    """Dependency trees of the words of constituents: each node's head word heads those of its other children.
+
+    Traces and function tags are left out first. Tags become XPOS, words are unescaped (``-LRB-`` is ``(``), and there
+    are no relations. Where a sentence has several trees, or words beside them, the first head is that of the others.
+
+    References
+    ----------
+    Yamada and Matsumoto, Statistical dependency analysis with support vector machines, IWPT 2003, section 4 (with a
+    head table of Collins).
+
+    Examples
+    --------
+    >>> trees = dependencies_by_table(Constituents.of(["(S (NP (DT the) (NN dog)) (VP (VBZ sleeps)))"]))
+    >>> trees.words(0), trees.heads.tolist(), trees.strings("xpos", 0)
+    (('the', 'dog', 'sleeps'), [2, 3, 0], ('DT', 'NN', 'VBZ'))
+    """
+    bare_trees = trees.stripped()
+    heads = heads_by_table(bare_trees, table)
+    rows, first = [], 0
+    for tree in bare_trees:
+        own = heads[first : first + len(tree.labels)].tolist()
+        first += len(tree.labels)
+        above = [-1] * len(tree.words)  # the head of each word, −1 for those that nothing stands above
+        for node, parent in enumerate(tree.parents):
+            if parent >= 0 and own[node] != own[parent]:
+                above[own[node]] = own[parent]
+        for word, node in enumerate(tree.attached):
+            if node >= 0 and own[node] != word:
+                above[word] = own[node]
+        roots = [word for word, head in enumerate(above) if head < 0]
+        found = [0 if word == roots[0] else roots[0] + 1 if head < 0 else head + 1 for word, head in enumerate(above)]
+        rows.append([
+            {"form": unescaped(form), "xpos": tag, "head": head}
+            for form, tag, head in zip(tree.words, tree.tags, found, strict=True)
+        ])  # fmt: skip
+    made = Treebank.of([row for row in rows if row])
+    return replace(made, name=trees.name)
 
 
 def heads_from_dependencies(trees: Constituents, treebank: Treebank) -> NDArray[np.int32]:

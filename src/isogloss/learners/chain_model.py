@@ -19,7 +19,7 @@ from isogloss.errors import ModelError, ParameterError
 from isogloss.features.gradients import Gradient
 from isogloss.features.sparse import ENTRIES_PER_BLOCK, ROWS_PER_BLOCK, Sparse
 from isogloss.learners._vectors import dot
-from isogloss.learners.models import Model
+from isogloss.learners.models import Model, Share
 from isogloss.structures import Chain, Chains, FactoredChain, FactoredChains
 from isogloss.structures.batch import Batch
 from isogloss.structures.factored_chain import StepCounts
@@ -416,9 +416,16 @@ class ChainModel(Model):
     # --- sums
 
     def likelihood(
-        self, weights: NDArray[Any], target: Any, items: Integers, share: float = 1.0, *, least: float = 0.0
+        self, weights: NDArray[Any], target: Any, items: Integers, share: Share = 1.0, *, least: float = 0.0
     ) -> tuple[float, Gradient]:
-        """share · Σ (E_target[score] − log Z) of some sentences, and its gradient."""
+        """Σ share · (E_target[score] − log Z) of some sentences, and its gradient."""
+        if np.ndim(share):  # sentence by sentence: kernels multiply all with one number
+            each = [
+                self.likelihood(weights, target, items[k : k + 1], float(one), least=least)
+                for k, one in enumerate(np.asarray(share).tolist())
+            ]
+            return sum(value for value, _ in each), Gradient.joined([gradient for _, gradient in each])
+        share = float(share)
         if not isinstance(target, _Target):
             return super().likelihood(weights, target, items, share, least=least)
         return self._listed(lambda out: self.add_likelihood(weights, target, out, items, share), items)

@@ -19,12 +19,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from isogloss.errors import ParameterError
 from isogloss.features.gradients import Gradient
 from isogloss.learners.chain_model import ChainModel, LabelPairs, NodeFeatures
-from isogloss.learners.models import LinearModel, Model, ModelObjective, Target, Wanted
+from isogloss.learners.models import LinearModel, Model, ModelObjective, Target, Wanted, pieces
 from isogloss.learners.optimisers import Info, Lbfgs, Objective
 from isogloss.learners.posterior import Outcome
 from isogloss.learners.stochastic import AdaGrad, Ftrl, Sgd
@@ -103,6 +103,8 @@ class Likelihood(ModelObjective):
         What the sum is multiplied with, such as the weight α of items without gold.
     least : float
         In minibatches, parts whose posterior is this close to what it should be are left alone.
+    counts : float64[n_items], optional
+        What each item counts, beside `share`: :math:`\sum_i c_i \log p(y_i \mid x_i)`; not with `within`.
 
     Examples
     --------
@@ -128,6 +130,7 @@ class Likelihood(ModelObjective):
         project: Project | None = None,
         share: float = 1.0,
         least: float = 0.0,
+        counts: ArrayLike | None = None,
     ) -> None:
         kinds = dict(zip(TARGETS, (gold, soft, within, target, project), strict=True))
         given = [name for name, kind in kinds.items() if kind is not None]
@@ -141,6 +144,13 @@ class Likelihood(ModelObjective):
         if within is not None and (len(within) != len(model) or within.n_weights != model.n_weights):
             raise ParameterError("Likelihood: within should have the items and the weights of the model")
         self.model, self.restricted, self.share, self.least = model, within, share, least
+        self.counts = None if counts is None else np.asarray(counts, np.float64)
+        if self.counts is not None:
+            fine = self.counts.shape == (len(model),) and np.isfinite(self.counts).all() and (self.counts >= 0).all()
+            if not fine or within is not None:
+                raise ParameterError(
+                    f"Likelihood: counts should be {len(model)} numbers, one for each item, 0 or more; and no within"
+                )
         self._latent = _same_scores(model, within)
         self._target: Any = target
         if gold is not None:
@@ -153,13 +163,21 @@ class Likelihood(ModelObjective):
     def gradient(self, weights: NDArray[Any], items: Items) -> tuple[float, Gradient]:
         """The log-likelihood of some items times the share, and its gradient as lists."""
         if self.restricted is None:
-            return self.model.likelihood(weights, self._target, items, self.share, least=self.least)
+            share = self.share if self.counts is None else self.share * self.counts[items]
+            return self.model.likelihood(weights, self._target, items, share, least=self.least)
         above, up = self.restricted.log_partition(weights, items, self.share)
         below, down = self.model.log_partition(weights, items, -self.share)
         return above + below, Gradient.joined([up, down])
 
     def add_gradient(self, weights: Array, out: Array, items: Items | None = None) -> float:
         """The log-likelihood of the items, or of all, times the share; its gradient is added to `out`."""
+        if self.counts is not None:
+            total = 0.0
+            for some in pieces(len(self), items):
+                value, gradient = self.gradient(weights, some)
+                gradient.add_to(out)
+                total += value
+            return total
         if self.restricted is None:
             return self.model.add_likelihood(weights, self._target, out, items, self.share)
         if self._latent is not None:

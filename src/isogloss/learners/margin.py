@@ -105,10 +105,13 @@ class Rivals(NamedTuple):
         Parts of the targets less those of the structures found.
     losses : float64[n_items]
         Losses of the structures found.
+    counts : float64[n_items], optional
+        How many times the longest step an item may change the weights by.
     """
 
     parts: Array
     losses: Array
+    counts: Array | None = None
 
 
 class GoldTargets:
@@ -266,7 +269,11 @@ class Perceptron(Passing):
         gradient, real = self.model.gradient(items, batch, found.parts).by_item(len(items)), state.weights.dtype.type
         lacks = self._margin(found.losses, augmentation) - gained
         lists = (gradient.places, gradient.ends, gradient.numbers, gradient.values)
-        margin_step(*lists, real(steps), lacks, self._longest(), state.weights, state.memory)
+        longest = np.full(len(items), self._longest())
+        if found.counts is not None:
+            longest[found.counts == 0] = 0.0
+            longest *= np.where(found.counts == 0, 1.0, found.counts)
+        margin_step(*lists, real(steps), lacks, longest, state.weights, state.memory)
         wrong = run_sums(np.abs(found.parts), batch.scores.offsets) > 0
         return np.array([np.maximum(lacks, 0.0).sum(), found.losses.sum(), (wrong & self._moves(lacks)).sum()])
 
@@ -275,8 +282,8 @@ class Perceptron(Passing):
         return augmentation * losses
 
     def _longest(self) -> float:
-        """The longest step; 0 for steps of length 1, whatever is lacking."""
-        return 0.0
+        """The longest step; below 0 for steps of length 1, whatever is lacking."""
+        return -1.0
 
     def _moves(self, lacks: Array) -> NDArray[np.bool_]:
         """Whether a wrong structure changes the weights."""

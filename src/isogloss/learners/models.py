@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
@@ -34,6 +35,8 @@ __all__ = [
     "LinearModel",
     "Model",
     "ModelObjective",
+    "Scaled",
+    "Share",
     "Soft",
     "Target",
     "TemplateModel",
@@ -41,11 +44,15 @@ __all__ = [
     "item_sums",
     "pieces",
     "run_sums",
+    "shared",
+    "spread",
 ]
 
 Array = NDArray[np.float64]
 Items = NDArray[np.int64]
 Structures = Batch[Any] | Sequence[Structure]
+Share = float | Array
+"""What likelihood is multiplied with: of all items, or float64[n_items] of each."""
 PIECE = 256
 """Items whose distributions are in memory together when a learner asks for all."""
 
@@ -241,16 +248,17 @@ class Model(ABC):
         return target
 
     def likelihood(
-        self, weights: NDArray[Any], target: Any, items: Items, share: float = 1.0, *, least: float = 0.0
+        self, weights: NDArray[Any], target: Any, items: Items, share: Share = 1.0, *, least: float = 0.0
     ) -> tuple[float, Gradient]:
-        """share · Σ (E_target[score] − log Z) of some items, and its gradient share · Σ (E_target[f] − E[f])."""
+        """Σ share · (E_target[score] − log Z) of some items, and its gradient Σ share · (E_target[f] − E[f])."""
         batch = self.batch(weights, items)
         marginals, wanted = batch.marginals().values, target.wanted(items, batch)
         found = wanted.values
         if found is None:
             found = item_sums(batch, wanted.parts)
-        value = share * (float(np.sum(found)) - float(batch.log_partition().sum()))
-        return value, self.gradient(items, batch, share * (wanted.parts - marginals), least=least)
+        value = shared(share, found, batch.log_partition())
+        parts = spread(share, batch.scores.offsets) * (wanted.parts - marginals)
+        return value, self.gradient(items, batch, parts, least=least)
 
     def log_partition(self, weights: NDArray[Any], items: Items, share: float = 1.0) -> tuple[float, Gradient]:
         """share · Σ log Z of some items, and its gradient share · Σ E[f]."""
@@ -279,6 +287,18 @@ def pieces(n: int, items: Items | None, size: int = PIECE) -> Iterator[Items]:
     """Items, all if None, a few at a time and in order."""
     every = np.arange(n) if items is None else items
     return (every[start : start + size] for start in range(0, len(every), size))
+
+
+def shared(share: Share, found: Array, totals: Array) -> float:
+    """Σ share · (found − totals) over items."""
+    if np.ndim(share):
+        return float(np.sum(share * (found - totals)))
+    return float(share) * (float(np.sum(found)) - float(totals.sum()))
+
+
+def spread(share: Share, offsets: NDArray[np.int64]) -> Share:
+    """The share of each part, where items have shares of their own."""
+    return np.repeat(share, np.diff(offsets)) if np.ndim(share) else share
 
 
 def item_sums(batch: Batch[Any], parts: Array) -> Array:
@@ -502,6 +522,74 @@ class TemplateModel(Model):
     def within(self, structures: Structures) -> TemplateModel:
         """The same parts and features under other structures, such as those that agree with what is known."""
         return TemplateModel(structures, self.scorer)
+
+
+class Scaled(Model):
+    r"""A model whose features have values of their own: :math:`scores = F\, \mathrm{diag}(s)\, w`.
+
+    Features with scale 0 are not there; with all scales 1 it is the model itself. Weights times scales are those of the
+    model without scales.
+
+    Parameters
+    ----------
+    model : Model
+    scales : float[n_weights]
+
+    Examples
+    --------
+    >>> from isogloss.features.sparse import Sparse
+    >>> from isogloss.structures import Chain
+    >>> coin = LinearModel([Chain(np.zeros((1, 2, 2)))], Sparse.of([[0], [1], [], []], 2))
+    >>> value, gradient = Scaled(coin, [0.5, 0.0]).likelihood(np.zeros(2), coin.gold([[0]]), np.array([0]))
+    >>> round(value, 3), gradient.merged()[1].tolist()
+    (-0.693, [0.25, 0.0])
+    """
+
+    def __init__(self, model: Model, scales: ArrayLike) -> None:
+        self.model, self.scales = model, np.asarray(scales, model.dtype)
+        if self.scales.shape != (model.n_weights,) or not np.isfinite(self.scales).all():
+            raise ParameterError(f"Scaled: scales should be {model.n_weights} finite numbers, one for each weight")
+
+    @property
+    def dtype(self) -> DTypeLike:  # type: ignore[override]
+        """Of weights."""
+        return self.model.dtype
+
+    def __repr__(self) -> str:
+        return f"Scaled({self.model!r})"
+
+    def __len__(self) -> int:
+        return len(self.model)
+
+    @property
+    def n_weights(self) -> int:
+        return self.model.n_weights
+
+    def _times(self, weights: NDArray[Any]) -> NDArray[Any]:
+        return kept(np.asarray(weights * self.scales))
+
+    def _back(self, gradient: Gradient) -> Gradient:
+        packed = Gradient.joined([gradient])  # there may be anything in gaps
+        return replace(packed, values=packed.values * self.scales[packed.numbers])
+
+    def batch(self, weights: NDArray[Any], items: Items) -> Batch[Any]:
+        """The distributions of some items."""
+        return self.model.batch(self._times(weights), items)
+
+    def gradient(self, items: Items, batch: Batch[Any], values: Array, *, least: float = 0.0) -> Gradient:
+        """Σ value · scale · features over the parts of `batch`."""
+        return self._back(self.model.gradient(items, batch, values, least=least))
+
+    def support(self, items: Items) -> NDArray[np.int64] | None:
+        """The weights that the items depend on."""
+        return self.model.support(items)
+
+    def likelihood(
+        self, weights: NDArray[Any], target: Any, items: Items, share: Share = 1.0, *, least: float = 0.0
+    ) -> tuple[float, Gradient]:
+        """That of the model, at weights times scales."""
+        value, gradient = self.model.likelihood(self._times(weights), target, items, share, least=least)
+        return value, self._back(gradient)
 
 
 class _Parts(NamedTuple):

@@ -47,6 +47,7 @@ def learner_of(
     *,
     likelihood: Likelihood | None = None,
     least: float = 0.0,
+    counts: NDArray[np.float64] | None = None,
     **stepping: Any,
 ) -> Any:
     """The learner that `settings.trainer` names, for `isogloss.learners.runner.run`.
@@ -65,6 +66,8 @@ def learner_of(
         What the trainer of that name raises, where it is not the likelihood of the target.
     least : float
         Parts whose posterior is this close to what it should be are left alone.
+    counts : float64[n_items], optional
+        What each item counts in likelihood. Losses, of margins and risk, are counted by the target.
     **stepping
         Further arguments of `AdaGrad`.
     """
@@ -79,7 +82,7 @@ def learner_of(
     if settings.trainer == "mira":
         return Mira(model, target, augmentation=(1.0, 1.0), cap=settings.rate, **passing)
     stepping = {"rate": settings.rate, "l2": settings.l2, **stepping, **passing}
-    likely = AdaGrad(likelihood or Likelihood(model, target=target, least=least), **stepping)
+    likely = AdaGrad(likelihood or Likelihood(model, target=target, least=least, counts=counts), **stepping)
     if settings.trainer == "likelihood":
         return likely
     first = min(int(np.ceil(FIRST_BY_LIKELIHOOD * settings.iterations)), settings.iterations - 1)

@@ -12,7 +12,7 @@ from isogloss.data.rows import gathered
 from isogloss.errors import ParameterError
 from isogloss.features.gradients import Gradient
 from isogloss.learners.chain_model import NodeFeatures
-from isogloss.learners.models import Model, item_sums
+from isogloss.learners.models import Model, Share, item_sums, shared, spread
 from isogloss.structures.base import kept
 from isogloss.structures.batch import Batch, Stack, run_sentences
 from isogloss.structures.semimarkov import SemiMarkovs, n_segment_parts
@@ -194,14 +194,14 @@ class SegmentModel(Model):
         return Gradient.of(found)
 
     def likelihood(
-        self, weights: NDArray[Any], target: Any, items: Integers, share: float = 1.0, *, least: float = 0.0
+        self, weights: NDArray[Any], target: Any, items: Integers, share: Share = 1.0, *, least: float = 0.0
     ) -> tuple[float, Gradient]:
-        """share · Σ (E_target[score] − log Z) of some sentences, and its gradient, as that of all of them together."""
+        """Σ share · (E_target[score] − log Z) of some sentences, and its gradient, as that of all of them together."""
         batch = self.batch(weights, items)
         wanted = target.wanted(items, batch)
         found = item_sums(batch, wanted.parts) if wanted.values is None else wanted.values
-        value = share * (float(np.sum(found)) - float(batch.log_partition().sum()))
-        residual = share * (wanted.parts - batch.marginals().values)
+        value = shared(share, found, batch.log_partition())
+        residual = spread(share, batch.scores.offsets) * (wanted.parts - batch.marginals().values)
         residual[np.abs(residual) <= least] = 0.0
         return value, Gradient.of([self._listed(items, *self._spread(items, residual))])
 

@@ -28,8 +28,9 @@ functions of their own: `tree_terminal`, `tree_svg` and `tree_page`; and so have
 translation with trees, links and what they carry are drawn by `projection_terminal`, `projection_svg` and
 `projection_page` (`isogloss.show.projection`). Names are drawn by `names_terminal`, `names_svg` and `names_page`
 (`isogloss.show.names`). Threads through dated documents are drawn by `threads_terminal`, `threads_svg` and
-`threads_page` (`isogloss.show.threads`), and topics of documents by `topics_page` (`isogloss.show.topics`). `table`
-shows the first rows of anything long.
+`threads_page` (`isogloss.show.threads`), topics of documents by `topics_page` (`isogloss.show.topics`), and what is
+lost from one domain to another by `diagnosis_page` (`isogloss.show.diagnosis`). `table` shows the first rows of
+anything long.
 """
 
 from isogloss.show._console import terminal
@@ -38,6 +39,7 @@ from isogloss.show._page import page, write_page
 from isogloss.show._table import table
 from isogloss.show._tree_page import tree_page
 from isogloss.show.constituents import constituents_svg, constituents_terminal
+from isogloss.show.diagnosis import diagnosis_page
 from isogloss.show.names import names_page, names_svg, names_terminal
 from isogloss.show.projection import projection_page, projection_svg, projection_terminal
 from isogloss.show.threads import threads_page, threads_svg, threads_terminal
@@ -45,8 +47,8 @@ from isogloss.show.topics import topics_page
 from isogloss.show.trees import tree_svg, tree_terminal
 
 __all__ = [
-    "alignment", "constituents_svg", "constituents_terminal", "names_page", "names_svg", "names_terminal", "page",
-    "projection_page", "projection_svg",
+    "alignment", "constituents_svg", "constituents_terminal", "diagnosis_page", "names_page", "names_svg",
+    "names_terminal", "page", "projection_page", "projection_svg",
     "projection_terminal", "table", "terminal", "threads_page", "threads_svg", "threads_terminal", "topics_page",
     "tree_page", "tree_svg", "tree_terminal", "write_page",
 ]  # fmt: skip

@@ -213,10 +213,10 @@ def ftrl(block, blocks, places, ends, numbers, values, rate, l1, l2, weights, me
 
 @njit(cache=True, nogil=True)
 def margin_step(places, ends, numbers, values, step, lacks, most, weights, memory):
-    """Steps of MIRA, item by item: as long as is needed for the margin to be the loss, and at most `most`.
+    """Steps of MIRA, item by item: as long as is needed for the margin to be the loss, and at most ``most[k]``.
 
-    ``lacks[k]`` is the hinge at the weights that the item was searched with; where `most` is 0, all steps have length 1
-    (the perceptron). `values` are overwritten.
+    ``lacks[k]`` is the hinge at the weights that the item was searched with; where `most` is below 0, the step has
+    length 1 (the perceptron). `values` are overwritten.
     """
     for k in range(len(places)):
         if places[k] == ends[k]:
@@ -229,8 +229,8 @@ def margin_step(places, ends, numbers, values, step, lacks, most, weights, memor
             size += np.float64(memory[i, GRADIENT]) * memory[i, GRADIENT]
             values[j], memory[i, GRADIENT] = memory[i, GRADIENT], 0
         length = 1.0
-        if most > 0:
-            length = min(most, lacks[k] / size) if size > 0 and lacks[k] > 0 else 0.0
+        if most[k] >= 0:
+            length = min(most[k], lacks[k] / size) if size > 0 and lacks[k] > 0 else 0.0
         for j in range(places[k], ends[k]):
             if values[j] != 0 and length != 0:
                 i = numbers[j]

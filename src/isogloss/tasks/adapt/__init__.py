@@ -10,12 +10,16 @@ from isogloss.tasks.adapt.distance import (
     which_domains_to_label,
     which_to_label,
 )
+from isogloss.tasks.adapt.treebanks import Guidelines, TreebankDiagnosis, diagnose_treebanks
 
 __all__ = [
     "Diagnosis",
     "Distance",
     "DocumentClassifier",
+    "Guidelines",
+    "TreebankDiagnosis",
     "diagnose",
+    "diagnose_treebanks",
     "losses",
     "proxy_a_distance",
     "which_domains_to_label",

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from isogloss.data.bitext import Text
 from isogloss.data.labelled import LabelledDocuments
 from isogloss.engine.threads import using_threads
 from isogloss.errors import ParameterError
@@ -33,7 +34,8 @@ from isogloss.tasks.adapt.learning import fold_numbers
 from isogloss.tasks.adapt.model import chosen_rows, joined_rows, scaled
 
 __all__ = [
-    "Diagnosis", "Distance", "diagnose", "losses", "proxy_a_distance", "which_domains_to_label", "which_to_label",
+    "Diagnosis", "Distance", "diagnose", "losses", "proxy_a_distance", "unknown_words", "which_domains_to_label",
+    "which_to_label",
 ]  # fmt: skip
 
 L2 = 1e-3
@@ -223,11 +225,7 @@ def diagnose(source: Any, target: Any, *, threads: int | None = None) -> Diagnos
     first, second = as_labelled(source, "diagnose"), as_labelled(target, "diagnose").unlabelled()
     with using_threads(threads):
         apart = proxy_a_distance(first, second)
-    known = {plain_form(word) for word in first.text.vocabulary}
-    fresh = np.array([plain_form(word) not in known for word in second.text.vocabulary], bool)
-    met = np.bincount(second.text.ids.flat, minlength=len(fresh)) if second.text.n_words else np.zeros(len(fresh))
-    unknown = 100 * float(met[fresh].sum()) / max(1, int(met.sum()))
-    types = 100 * float(fresh[met > 0].mean()) if (met > 0).any() else 0.0
+    unknown, types = unknown_words(first.text, second.text)
     accuracy = expected = prior = None
     if len(first.names) > 1:
         accuracy, expected, prior = _expected(first, second, threads)
@@ -236,6 +234,19 @@ def diagnose(source: Any, target: Any, *, threads: int | None = None) -> Diagnos
         apart.held_out, apart.training, unknown, types, accuracy, expected, lost, prior,
         _advice(apart.held_out, unknown, lost),
     )  # fmt: skip
+
+
+def unknown_words(source: Text, target: Text) -> tuple[float, float]:
+    """Words of the target that the source does not have, in percent: as they are met, and of different words."""
+    numbers, met = dict[str, int](), []
+    for text in (source, target):
+        own = np.array([numbers.setdefault(plain_form(word), len(numbers)) for word in text.vocabulary], np.int64)
+        ids = np.asarray(text.ids.flat)
+        met.append(own[ids] if len(ids) else np.zeros(0, np.int64))
+    here, there = (np.bincount(words, minlength=len(numbers)) for words in met)
+    fresh = (here == 0) & (there > 0)
+    types = 100 * float(fresh.sum()) / max(1, int((there > 0).sum()))
+    return 100 * float(there[fresh].sum()) / max(1, int(there.sum())), types
 
 
 def _expected(

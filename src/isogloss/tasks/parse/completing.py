@@ -14,7 +14,6 @@ from isogloss.errors import TreebankError
 from isogloss.structures.partial import can_be_projective, compatible_heads
 from isogloss.tasks.parse.cutting import LONGEST as PIECE
 from isogloss.tasks.parse.inference import Shape, best_trees, chances_of
-from isogloss.tasks.parse.words import encode
 
 if TYPE_CHECKING:
     from isogloss.tasks.parse.parser import DependencyParser
@@ -70,14 +69,14 @@ def _filled(
         if open_.any():  # whole trees are what was given, also where the parser's own could not be so
             tree[open_], chances[open_] = _trees(parser, seen.take(~_is_whole(tree, partial.offsets)), tree[open_])
         if learnt.labeller is not None:
-            labels, sure = learnt.labeller.predict(encode(seen, learnt.columns), tree, partial.offsets)
+            labels, sure = learnt.labeller.predict(learnt.encode(seen), tree, partial.offsets)
     return tree, chances, labels, sure
 
 
 def _trees(parser: DependencyParser, seen: Treebank, given: Heads) -> tuple[Heads, NDArray[np.float64]]:
     """The best trees that have the given heads, −1 where any will do, and the posteriors of all heads."""
     heads, chances, at = [np.zeros(0, np.int32)], [np.zeros(0)], 0
-    for trees in parser._trees(encode(seen, parser._learnt.columns), given):
+    for trees in parser._trees(parser._learnt.encode(seen), given):
         n = int(trees.layout.lengths.sum())
         clamped = trees.having(given[at : at + n])
         heads.append(best_trees(clamped, parser.decoder))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,20 +13,18 @@ from isogloss.structures.tree_parts import BINS
 from isogloss.tasks.parse.features import ROLES, bin_name, numbered
 from isogloss.tasks.parse.inference import best_trees
 from isogloss.tasks.parse.scoring import PartScorer
-from isogloss.tasks.parse.words import ATOMS, PAD, Columns, Words, encode, values_of
+from isogloss.tasks.parse.views import Sight, seen_by
+from isogloss.tasks.parse.words import ATOMS, PAD, Columns, Words, values_of
+
+if TYPE_CHECKING:
+    from isogloss.tasks.parse.fitted import Fitted
 
 __all__ = ["explain", "features_of_link"]
 
 
 def explain(
-    scorer: PartScorer,
-    alone: Treebank,
-    columns: Columns,
-    trees: LoopyTrees,
-    word: int,
-    rival: int | None,
-    decoder: str = "mbr",
-) -> dict[str, Any]:
+    learnt: Fitted, alone: Treebank, trees: LoopyTrees, word: int, rival: int | None, decoder: str = "mbr"
+) -> dict[str, Any]:  # fmt: skip
     """Compare the link to `word` (from 0) of a treebank of one sentence with the link from another head."""
     n = int(alone.lengths[0])
     head = int(best_trees(trees, decoder)[word])
@@ -40,10 +38,9 @@ def explain(
             f"explain: head {rival} of word {word + 1} is not in the sentence; 0 is the root, 1 … {n} words"
         )
     forms = ("ROOT", *alone.words(0))
-    words = encode(alone, columns)
     found: dict[str, Any] = {"word": forms[word + 1]}
     for name, number in (("head", head), ("rival", rival)):
-        features = features_of_link(scorer, alone, columns, words, number, word + 1)
+        features = features_of_link(learnt, alone, number, word + 1)
         found[name] = {
             "number": number,
             "word": forms[number],
@@ -99,24 +96,24 @@ def _words_of(family: str, nodes: tuple[int | None, ...], forms: tuple[str, ...]
     return (", " if family == "crossing" else " → ").join(forms[int(node or 0)] for node in nodes)
 
 
-def features_of_link(
-    scorer: PartScorer, alone: Treebank, columns: Columns, words: Words, head: int, child: int
-) -> list[dict[str, Any]]:  # fmt: skip
+def features_of_link(learnt: Fitted, alone: Treebank, head: int, child: int) -> list[dict[str, Any]]:
     """The features of one link that have a weight: template with its values, direction and length, and weight."""
     from isogloss.features._numba.mixing import key_of
     from isogloss.features._numba.table import find
     from isogloss.tasks.parse._numba import features
 
     kernels: Any = features
+    scorer, columns, sight = learnt.scorer, learnt.columns, seen_by(learnt.views, alone)
+    words = learnt.encode(alone)
     begin, terms, factors, dynamic, places = scorer.features.numbers()[0]
     n, first = int(words.lengths[0]), int(words.starts[0]) + PAD
     sides = np.empty((2, n + 1, len(begin)), np.uint64)
     kernels.sides(words.codes, first, n, begin, terms, factors, sides[0], sides[1])
     room = kernels.most_keys(len(begin), words.features.shape[1])
     codes, which = np.empty(room, np.uint64), np.zeros(room, np.int64)
-    given = (words.codes, words.features, words.kinds)
-    m = kernels.keys_of_link(head, child, first, n, given, *sides, dynamic, places, codes, which)
-    names = _static(scorer, alone, columns, words, head, child) + _dynamic(alone, columns, words, head, child)
+    m = kernels.keys_of_link(head, child, first, n, words.arrays, *sides, dynamic, places, codes, which)
+    names = _static(scorer, alone, columns, words, sight, head, child)
+    names += _dynamic(alone, columns, words, sight, head, child)
     assert len(names) == m
     slots, bin_ = scorer.table.slots, int(kernels.bin_of(head, child))
     mask = np.uint64(len(slots) // 2 - 1)
@@ -130,20 +127,25 @@ def features_of_link(
     return found
 
 
-def _static(scorer: PartScorer, alone: Treebank, columns: Columns, words: Words, head: int, child: int) -> list[str]:
+def _static(
+    scorer: PartScorer, alone: Treebank, columns: Columns, words: Words, sight: Sight, head: int, child: int
+) -> list[str]:  # fmt: skip
     """Templates with values in their places: ``head.tag=NOUN & child.tag=DET``."""
     n, first = int(words.lengths[0]), int(words.starts[0]) + PAD
     lemmas = {int(words.codes[first + i, 1]): text for i, text in enumerate(_texts(alone, "lemma", columns), 1)}
     parts: list[list[str]] = [[] for _ in scorer.features.links.names]
-    for template, role, shift, atom in numbered(scorer.features.links).terms.tolist():
+    atoms = columns.atoms
+    for template, role, shift, atom in numbered(scorer.features.links, atoms).terms.tolist():
         place = (head if role == 0 else child) + shift
-        name = f"{ROLES[role]}.{ATOMS[atom]}{f'[{shift:+d}]' if shift else ''}"
+        name = f"{ROLES[role]}.{atoms[atom]}{f'[{shift:+d}]' if shift else ''}"
         if place == 0 or not 0 < place <= n:
             value = "ROOT" if place == 0 else "^" if place < 0 else "$"
-        elif ATOMS[atom] == "marker":
+        elif atoms[atom] == "marker":
             value = lemmas.get(int(words.codes[first + place, 5]), "none or to the right")
+        elif atom >= len(ATOMS):
+            value = str(sight.values[place - 1, atom - len(ATOMS)])
         else:
-            value = _texts(alone, ATOMS[atom], columns)[place - 1]
+            value = _texts(alone, atoms[atom], columns)[place - 1]
         parts[template].append(f"{name}={value}")
     return [" & ".join(part) for part in parts]
 
@@ -153,7 +155,9 @@ def _texts(alone: Treebank, atom: str, columns: Columns) -> list[str]:
     return [form(*values) for values in zip(*(alone.strings(name, 0) for name in names), strict=True)]
 
 
-def _dynamic(alone: Treebank, columns: Columns, words: Words, head: int, child: int) -> list[str]:
+def _dynamic(
+    alone: Treebank, columns: Columns, words: Words, sight: Sight, head: int, child: int
+) -> list[str]:  # fmt: skip
     """Names of what may fire more than once, in the order of the kernel."""
     from isogloss.tasks.parse._numba.features import MOST_BETWEEN
 
@@ -181,4 +185,8 @@ def _dynamic(alone: Treebank, columns: Columns, words: Words, head: int, child: 
     if head == 0:
         n = int(words.lengths[0])
         names.append(f"child.tag={tags[child]} & place in sentence={min(child, 4)} of {min(n - child, 4)} to the end")
+    for view, stack in enumerate(sight.marks):
+        if mark := int(stack[0][head, child]):
+            said = f"mark={view}:{mark}"
+            names += [said, f"{pair} & {said}"]
     return names

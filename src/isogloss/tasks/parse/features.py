@@ -108,7 +108,8 @@ DYNAMIC = (
     "head.tag & child.tag & between", "head.tag & child.tag & verbs, marks and conjunctions between",
     "head.tag & child.tag & feature of child", "head.tag & child.tag & feature of head",
     "head.tag & child.tag & agreement", "head.tag & child.tag & feature of both",
-    "head.lemma & child.tag & feature of child", "child.tag & place in sentence",
+    "head.lemma & child.tag & feature of child", "child.tag & place in sentence", "mark",
+    "head.tag & child.tag & mark",
 )  # fmt: skip
 """Templates that may fire more than once on a link, or look at more than codes."""
 
@@ -174,21 +175,24 @@ def templates_for(
         if not isinstance(name, str):
             raise ParameterError(f"template {name!r} should be a string, such as 'head.tag & child.tag'")
     made = Templates(names, kind=kind)
-    made.numbered(roles, ATOMS, reach=PAD)
+    made.numbered(roles, ATOMS if columns is None else columns.atoms, reach=PAD)
     if columns is None:
         return made
     told = [name for name, own in zip(made.names, made.terms, strict=True) if _telling(own, columns)]
     return Templates(told, kind=kind)
 
 
-def numbered(templates: Templates) -> Numbered:
-    """Templates as the kernels of parsers take them."""
-    return templates.numbered(ROLES, ATOMS, reach=PAD)
+def numbered(templates: Templates, atoms: Sequence[str] = ATOMS) -> Numbered:
+    """Templates as the kernels of parsers take them; `atoms` are the columns of codes."""
+    return templates.numbered(ROLES, atoms, reach=PAD)
+
+
+_TAGS = frozenset({"tag", "fine", "between", "bundle"})
 
 
 def lexical(templates: Templates) -> NDArray[np.bool_]:
-    """bool[n_templates]: whether a template looks at words, not at tags alone."""
-    looks = (any(term.name in ("word", "lemma", "marker") for term in own) for own in templates.terms)
+    """bool[n_templates]: whether a template looks at words, or what views say of them, and not at tags alone."""
+    looks = (any(term.name not in _TAGS for term in own) for own in templates.terms)
     return np.fromiter(looks, np.bool_, len(templates))
 
 

@@ -66,6 +66,7 @@ class LinkFilter:
         progress = progress or QuietProgress()
         constraint = shape.constraint if shape.constraint == "projective" else "tree"  # whatever is compared
         words, first = words.without_features(), replace(shape, families=(), constraint=constraint)
+        columns = columns._replace(more=())  # what views add is for the parser
         features = FeatureSet.of(columns, (), FILTER_TEMPLATES)
         every = Candidates.all(words.lengths)
         table = KeyTable.of(count_keys(words, features, every, (), heads))

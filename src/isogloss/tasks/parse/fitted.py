@@ -21,9 +21,11 @@ from isogloss.tasks.parse.inference import MOST_ROUNDS, Shape
 from isogloss.tasks.parse.labelled import JointScorer, LabelScorer
 from isogloss.tasks.parse.labels import Labeller
 from isogloss.tasks.parse.scoring import FeatureSet, PartScorer
-from isogloss.tasks.parse.words import Columns, Words
+from isogloss.tasks.parse.views import View, seen_by, views_from
+from isogloss.tasks.parse.words import Columns, Words, encode
 
 if TYPE_CHECKING:
+    from isogloss.data.treebank import Treebank
     from isogloss.tasks.tag import Tagger
 
 __all__ = ["Fitted"]
@@ -42,6 +44,11 @@ class Fitted:
     joint: LabelScorer | None = None
     labeller: Labeller | None = None
     tagger: Tagger | None = None
+    views: tuple[View, ...] = ()
+
+    def encode(self, seen: Treebank, offsets: NDArray[np.int64] | None = None) -> Words:
+        """Sentences with the tags that the parser looks at, as codes."""
+        return encode(seen, self.columns, offsets, seen_by(self.views, seen) if self.views else None)
 
     @property
     def tree_scorer(self) -> Scorer:
@@ -69,6 +76,11 @@ class Fitted:
             parts = self.tagger.to_parts()
             arrays |= store.prefixed("tagger.", parts["arrays"])
             meta["tagger"] = {"options": parts["options"], "meta": parts["meta"]}
+        if self.views:
+            made = [view.to_parts() for view in self.views]
+            for number, (own, _) in enumerate(made):
+                arrays |= store.prefixed(f"view{number}.", own)
+            meta["views"] = [about for _, about in made]
         return arrays, meta
 
     @classmethod
@@ -79,7 +91,7 @@ class Fitted:
         columns = Columns.checked(meta["columns"])
         chosen = None
         if meta["filter"] is not None:
-            quick = FeatureSet.of(columns, (), FILTER_TEMPLATES)
+            quick = FeatureSet.of(columns._replace(more=()), (), FILTER_TEMPLATES)
             scorer = PartScorer.ready(quick, arrays["filter.table"], "filter.table")
             threshold = number(meta["filter"]["threshold"], "threshold", least=0.0, most=1.0)
             chosen = LinkFilter(scorer, replace(_shape(meta["filter"]["shape"]), families=()), threshold)
@@ -89,13 +101,23 @@ class Fitted:
 
             own = store.unprefixed("tagger.", arrays)
             tagger = Tagger.from_parts(meta["tagger"]["options"], own, meta["tagger"]["meta"])
+        views = views_from(arrays, meta.get("views", ()), _views())
+        if tuple(name for view in views for name in view.atoms) != columns.more:
+            raise ModelError("the saved parser looks at other codes of words than its views give. Train it again")
         shape = _shape(meta["shape"])
         features = FeatureSet.of(columns, shape.families, templates)
         return cls(
             columns, shape, PartScorer.ready(features, arrays["table"], "table"), filter=chosen,
             joint=LabelScorer.from_arrays(joint, columns) if joint else None,
-            labeller=Labeller.from_arrays(labels, columns) if labels else None, tagger=tagger,
+            labeller=Labeller.from_arrays(labels, columns) if labels else None, tagger=tagger, views=views,
         )  # fmt: skip
+
+
+def _views() -> Mapping[str, type[View]]:
+    """The views that a parser may have, by kind."""
+    from isogloss.tasks.parse.adapting import VIEWS
+
+    return VIEWS
 
 
 def _shape(given: Mapping[str, Any]) -> Shape:

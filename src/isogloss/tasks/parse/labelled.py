@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from isogloss.data.treebank import Treebank
 from isogloss.features import Templates
 from isogloss.features.gradients import Gradient
+from isogloss.learners.models import Share, spread
 from isogloss.structures.base import Array
 from isogloss.structures.batch import run_sentences
 from isogloss.structures.loopy import LoopyTrees
@@ -236,11 +237,11 @@ class LabelledTrees(TreeModel):
         weights: NDArray[Any],
         target: Any,
         items: NDArray[np.int64],
-        share: float = 1.0,
+        share: Share = 1.0,
         *,
         least: float = 0.0,
     ) -> tuple[float, Gradient]:
-        """share · Σ log p(known heads and labels), and its gradient."""
+        """Σ share · log p(known heads and labels), and its gradient."""
         batch = self.batch(weights, items)
         parts, chances = batch.layout, batch.chances
         links, right = self._known(items, parts)
@@ -261,7 +262,11 @@ class LabelledTrees(TreeModel):
         links, right = links[some], right[some]
         of_labels[links] -= asked[links, None] * chances[links]
         of_labels[links, right] += asked[links]
-        return share * float(gained.sum()), self._both(items, batch, share * values, share * of_labels, least)
+        value = float(np.sum(share * gained)) if np.ndim(share) else float(share) * float(gained.sum())
+        of_links, of_parts = spread(share, parts.link_offsets), spread(share, parts.offsets)
+        if np.ndim(share):
+            of_links = np.asarray(of_links)[:, None]
+        return value, self._both(items, batch, of_parts * values, of_links * of_labels, least)
 
     def _known(self, items: NDArray[np.int64], parts: TreeParts) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The links to words that have a label, and that label."""

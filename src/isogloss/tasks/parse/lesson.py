@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isogloss.data.formats import as_gold
 from isogloss.data.treebank import Treebank
+from isogloss.errors import ParameterError
 from isogloss.features import KeyTable
+from isogloss.learners.models import Scaled
 from isogloss.learners.passes import Course, Passed
 from isogloss.progress import Progress
 from isogloss.structures.tree_parts import Candidates
 from isogloss.tasks.parse.cutting import without_long
 from isogloss.tasks.parse.filtering import LinkFilter
 from isogloss.tasks.parse.fitted import Fitted
+from isogloss.tasks.parse.focus import Focus
 from isogloss.tasks.parse.held_out import HeldOut
 from isogloss.tasks.parse.inference import Shape
 from isogloss.tasks.parse.labelled import RATE as LABEL_RATE
@@ -25,13 +28,14 @@ from isogloss.tasks.parse.labelled import JointScorer, LabelledTrees, LabelScore
 from isogloss.tasks.parse.labels import Labeller
 from isogloss.tasks.parse.scoring import FeatureSet, PartScorer, count_keys
 from isogloss.tasks.parse.training import KnownHeads, TreeModel, known_sentences, tree_learner
+from isogloss.tasks.parse.views import View, joined, seen_by
 from isogloss.tasks.parse.words import Columns, Words, columns_of, encode
 
 if TYPE_CHECKING:
     from isogloss.tasks.parse.parser import DependencyParser
     from isogloss.tasks.tag import Tagger
 
-__all__ = ["Lesson", "checked"]
+__all__ = ["Further", "Lesson", "checked"]
 
 LABEL_PASSES = 5
 LEAST = 1e-3
@@ -47,6 +51,28 @@ def checked(treebank: Treebank, single_root: bool) -> Treebank:
         rooted = np.where(treebank.heads == 0, -1, treebank.heads)  # any number of roots is well
         treebank.with_columns(heads=rooted).check_trees()
     return without_long(treebank)
+
+
+class Further(NamedTuple):
+    """What learning is told beside a treebank; see `DependencyParser.fit`."""
+
+    target: Callable[[NDArray[np.int64]], Any] | None = None
+    focus: Focus | None = None
+    views: tuple[View, ...] = ()
+
+    def check(self, trainer: str) -> None:
+        """`ParameterError` for what says nothing with a trainer, or together."""
+        if self.focus is None:
+            return
+        if self.focus.words is not None and trainer not in ("risk", "mira"):
+            raise ParameterError(
+                f"DependencyParser: a focus on words is one of losses, which trainer {trainer!r} does not have. Take "
+                "trainer 'risk' or 'mira'"
+            )
+        if self.focus.sentences is not None and trainer == "perceptron":
+            raise ParameterError("DependencyParser: the perceptron counts all sentences alike; take another trainer")
+        if self.target is not None:
+            raise ParameterError("DependencyParser: give a target or a focus, not both")
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +91,8 @@ class Lesson:
         Other sentences, with the same kind of tags, on which the number of passes is chosen.
     tagger : Tagger, optional
         Where tags are predicted.
-    target : callable, optional
-        What trees should be like, see `DependencyParser.fit`.
+    more : Further
+        What else learning is told, see `DependencyParser.fit`.
     """
 
     parser: DependencyParser
@@ -74,20 +100,15 @@ class Lesson:
     seen: Treebank
     held_out: Treebank | None
     tagger: Tagger | None
-    target: Callable[[NDArray[np.int64]], Any] | None = None
+    more: Further
 
     @classmethod
     def of(
-        cls,
-        parser: DependencyParser,
-        treebank: Treebank,
-        dev: Treebank | None,
-        progress: Progress,
-        target: Callable[[NDArray[np.int64]], Any] | None = None,
-    ) -> Lesson:
+        cls, parser: DependencyParser, treebank: Treebank, dev: Treebank | None, progress: Progress, more: Further
+    ) -> Lesson:  # fmt: skip
         """With tags as they are given, or as they are predicted for sentences that a tagger has not seen."""
         if parser.tags == "gold":
-            return cls(parser, treebank, treebank, dev, None, target)
+            return cls(parser, treebank, treebank, dev, None, more)
         from isogloss.tasks.tag import Tagger, jackknife
 
         found = columns_of(treebank)
@@ -96,7 +117,7 @@ class Lesson:
         folds = min(5, max(2, len(treebank)))
         seen = jackknife(treebank, tagger, folds, progress=progress, threads=parser.threads)
         tagger.fit(treebank, None, progress)
-        return cls(parser, treebank, seen, None if dev is None else tagger.predict(dev), tagger, target)
+        return cls(parser, treebank, seen, None if dev is None else tagger.predict(dev), tagger, more)
 
     def learn(self, shape: Shape, course: Course) -> tuple[Fitted, Passed, float]:
         """Relations of a second stage, which links to look at, and weights of parts; in this order.
@@ -112,9 +133,13 @@ class Lesson:
         n : float
             Words that have a head.
         """
-        parser, progress = self.parser, course.progress
+        parser, progress, views = self.parser, course.progress, self.more.views
         columns = columns_of(self.seen, lemma=self.tagger is None)
-        words, heads = encode(self.seen, columns), _usable(self.treebank, shape.projective)
+        sight = None
+        if views:
+            columns = columns._replace(more=tuple(name for view in views for name in view.atoms))
+            sight = joined([view.learn(self.seen, progress) for view in views], self.seen.n_words)
+        words, heads = encode(self.seen, columns, None, sight), _usable(self.treebank, shape.projective)
         labeller, chosen = self._labeller(words, columns, progress), None
         if parser.prune:
             chosen = LinkFilter.fit(
@@ -122,12 +147,26 @@ class Lesson:
             )  # fmt: skip
         model, known = self._model(words, columns, heads, shape, chosen, progress)
         rates = ((model.n_parts_weights, LABEL_RATE),) if isinstance(model, LabelledTrees) else ()
-        learner = tree_learner(model, known, parser.pass_settings, progress.within, rates)
-        passed = course.run(learner, "Learning links", self._uas(model, columns, chosen), "UAS {:.2f} on dev")
-        scorer, joint = _scorers(model, passed.weights)
+        scales, focus = self._scales(model), self.more.focus
+        counts = None if focus is None or focus.sentences is None else np.asarray(focus.sentences)[model.sentences]
+        learnt_on = model if scales is None else Scaled(model, scales)
+        learner = tree_learner(learnt_on, known, parser.pass_settings, progress.within, rates, counts)
+        uas = self._uas(model, columns, chosen, scales)
+        passed = course.run(learner, "Learning links", uas, "UAS {:.2f} on dev")
+        scorer, joint = _scorers(model, passed.weights if scales is None else passed.weights * scales)
         packed = PartScorer.packed(scorer.features, scorer.table.keys, scorer.weights)
         joint = None if joint is None else joint.compact(LEAST)
-        return Fitted(columns, shape, packed, chosen, joint, labeller, self.tagger), passed, known.n_known
+        fitted = Fitted(columns, shape, packed, chosen, joint, labeller, self.tagger, views)
+        return fitted, passed, known.n_known
+
+    def _scales(self, model: TreeModel) -> NDArray[np.float32] | None:
+        """What features are multiplied by; those of labels by 1."""
+        if self.more.focus is None or self.more.focus.features is None:
+            return None
+        scales = np.ones(model.n_weights, np.float32)
+        keys = model.scorer.table.keys
+        scales[: len(keys)] = self.more.focus.features(keys)
+        return scales
 
     def _labeller(self, words: Words, columns: Columns, progress: Progress) -> Labeller | None:
         """Relations of gold links; they do not depend on weights of trees."""
@@ -153,26 +192,31 @@ class Lesson:
         found = count_keys(
             words, features, candidates, shape.families, heads, min_count=parser.min_count, support=parser.support
         )  # fmt: skip
+        focus = self.more.focus
+        if focus is not None and focus.features is not None:
+            found = found[focus.features(found) != 0]
         table = KeyTable.of(found)
         scorer = PartScorer(features, table, np.zeros(0, np.float32))  # the learner has the weights
         sentences = known_sentences(heads, words.lengths)
         model = TreeModel(scorer, words, candidates, shape, sentences)
-        known = KnownHeads(heads, candidates.offsets, sentences) if self.target is None else self.target(sentences)
+        target = self.more.target
+        known = KnownHeads(heads, candidates.offsets, sentences, focus) if target is None else target(sentences)
         if parser.labelling == "joint":
             model = LabelledTrees.of(model, self.treebank, columns, heads) or model
         return model, known
 
     def _uas(
-        self, model: TreeModel, columns: Columns, chosen: LinkFilter | None
+        self, model: TreeModel, columns: Columns, chosen: LinkFilter | None, scales: NDArray[np.float32] | None
     ) -> Callable[[NDArray[Any]], float] | None:
         """UAS on held-out sentences, if there are any."""
         if self.held_out is None:
             return None
-        unseen = encode(self.held_out, columns)
+        views = self.more.views
+        unseen = encode(self.held_out, columns, None, seen_by(views, self.held_out) if views else None)
         other = HeldOut(unseen, _candidates(chosen, unseen), self.held_out.heads)
 
         def uas(weights: NDArray[np.float32]) -> float:
-            parts, labels = _scorers(model, weights)
+            parts, labels = _scorers(model, weights if scales is None else weights * scales)
             scorer = parts if labels is None else JointScorer(parts, labels)
             return other.uas(scorer, model.shape, self.parser.decoder)
 

@@ -24,16 +24,19 @@ from isogloss.structures.batch import Stack
 from isogloss.structures.loopy import LoopyTrees
 from isogloss.structures.tree_parts import FAMILIES
 from isogloss.tasks.parse.completing import complete
-from isogloss.tasks.parse.cutting import cut, joined
+from isogloss.tasks.parse.cutting import LONGEST, cut, joined
 from isogloss.tasks.parse.explaining import explain
 from isogloss.tasks.parse.features import LINK_ROLES, LINK_TEMPLATES, templates_for
 from isogloss.tasks.parse.fitted import Fitted
+from isogloss.tasks.parse.focus import Focus
 from isogloss.tasks.parse.held_out import all_trees
 from isogloss.tasks.parse.inference import Shape, best_trees, chances_of
+from isogloss.tasks.parse.lesson import Further, Lesson, checked
 from isogloss.tasks.parse.judging import blinded, log_prob, relations
 from isogloss.tasks.parse.lesson import Lesson, checked
 from isogloss.tasks.parse.options import DependencyOptions
-from isogloss.tasks.parse.words import Words, encode
+from isogloss.tasks.parse.views import View, checked_views
+from isogloss.tasks.parse.words import Words
 
 __all__ = ["DependencyParser"]
 
@@ -170,6 +173,8 @@ class DependencyParser(DependencyOptions, LearntInPasses[Fitted]):
         checkpoint: str | PathLike[str] | None = None,
         resume: bool = False,
         target: Callable[[NDArray[np.int64]], Any] | None = None,
+        focus: Focus | None = None,
+        views: Sequence[View] = (),
     ) -> Self:
         """Learn the trees of a treebank.
 
@@ -187,8 +192,19 @@ class DependencyParser(DependencyOptions, LearntInPasses[Fitted]):
         target : callable, optional
             What trees should be like, where that is not to have the known heads: given the numbers of sentences, a
             target of likelihood over `TreeModel`. Heads of the treebank then only say which features there are.
+        focus : Focus, optional
+            Sentences, words and features that count more than others.
+        views : sequence of View
+            What is seen beside words and tags (`isogloss.tasks.parse.views`); kept with the parser.
         """
         self.check_params()
+        treebank = as_gold(treebank)
+        more = Further(target, None if focus is None else focus.checked(treebank), checked_views(views))
+        more.check(self.trainer)
+        if checkpoint is not None and (focus is not None or views):
+            raise ParameterError("DependencyParser: with a focus or views there are no checkpoints; leave it out")
+        if focus is not None:
+            more = more._replace(focus=focus.take(treebank, treebank.lengths <= LONGEST))
         treebank = checked(treebank, self.single_root)
         held_out = None if dev is None else checked(dev, self.single_root)
         with self._course(progress, checkpoint, resume, [treebank, held_out]) as course:
@@ -196,7 +212,7 @@ class DependencyParser(DependencyOptions, LearntInPasses[Fitted]):
                 raise TreebankError(
                     f"{treebank.name}: no word has a head, so there is nothing to learn. Is it the right file?"
                 )
-            lesson = Lesson.of(self, treebank, held_out, course.progress, target)  # taggers have threads of their own
+            lesson = Lesson.of(self, treebank, held_out, course.progress, more)  # taggers have threads of their own
             with using_threads(self.threads):
                 fitted, passed, n = lesson.learn(self._shape(treebank), course)
             self._take(fitted, passed.losses(n), passed.scores)
@@ -224,7 +240,7 @@ class DependencyParser(DependencyOptions, LearntInPasses[Fitted]):
         """
         learnt, seen = self._given(treebank)
         offsets = cut(seen.offsets)
-        words = encode(seen, learnt.columns, offsets)
+        words = learnt.encode(seen, offsets)
         heads, chances = [np.zeros(0, np.int32)], [np.zeros(0)]
         with using_threads(self.threads):
             for trees in self._trees(words):
@@ -353,8 +369,8 @@ class DependencyParser(DependencyOptions, LearntInPasses[Fitted]):
         if not 0 <= sentence < len(seen) or not 0 <= word < seen.lengths[sentence]:
             raise ParameterError(f"explain: there is no word {word} in sentence {sentence}; both count from 0")
         alone = seen.part(sentence, sentence + 1)
-        (trees,) = self._trees(encode(alone, learnt.columns))
-        return explain(learnt.scorer, alone, learnt.columns, trees, word, rival, self.decoder)
+        (trees,) = self._trees(learnt.encode(alone))
+        return explain(learnt, alone, trees, word, rival, self.decoder)
 
     def with_inference(
         self, *, constraint: str | None = None, rounds: int | None = None, decoder: str | None = None
@@ -375,7 +391,7 @@ class DependencyParser(DependencyOptions, LearntInPasses[Fitted]):
     def _seen(self, text: Treebank | Text) -> tuple[Fitted, Treebank, Words]:
         """What was learnt, the sentences with the tags that the parser looks at, and their codes."""
         learnt, treebank = self._given(text)
-        return learnt, treebank, encode(treebank, learnt.columns)
+        return learnt, treebank, learnt.encode(treebank)
 
     def _given(self, text: Treebank | Text) -> tuple[Fitted, Treebank]:
         """What was learnt, and the sentences with the tags that the parser looks at."""

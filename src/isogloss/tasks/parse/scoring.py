@@ -30,9 +30,10 @@ from isogloss.tasks.parse.features import (
     templates_for,
 )
 from isogloss.tasks.parse.options import SUPPORTS
-from isogloss.tasks.parse.words import Columns, Words
+from isogloss.tasks.parse.views import templates_of_atoms
+from isogloss.tasks.parse.words import ATOMS, Columns, Words
 
-__all__ = ["SUPPORTS", "FeatureSet", "PartScorer", "count_keys"]
+__all__ = ["SUPPORTS", "FeatureSet", "PartScorer", "count_keys", "counted_keys"]
 
 LEAST = 1e-3
 """Weights up to this size are not kept."""
@@ -49,29 +50,35 @@ class FeatureSet:
     links : Templates
     parts : mapping of str to Templates
         By `FAMILIES`; families that are not there are empty.
+    atoms : tuple of str
+        The columns of codes that templates look at.
     """
 
     links: Templates
     parts: Mapping[str, Templates]
+    atoms: tuple[str, ...] = ATOMS
 
     @classmethod
     def of(cls, columns: Columns, families: Sequence[str] = (), links: Sequence[str] = LINK_TEMPLATES) -> FeatureSet:
-        """The templates that say something with these columns."""
+        """The templates that say something with these columns, with those of atoms that views add."""
+        more = templates_of_atoms(columns.more)
         parts = {
             name: templates_for(
-                PART_TEMPLATES[name] if name in families else (), columns, kind=name, roles=PART_ROLES[name]
+                (*PART_TEMPLATES[name], *more.get(name, ())) if name in families else (), columns, kind=name,
+                roles=PART_ROLES[name],
             )
             for name in FAMILIES
-        }
-        return cls(templates_for(links, columns, roles=LINK_ROLES), parts)
+        }  # fmt: skip
+        own = dict.fromkeys((*links, *more["links"]))  # who names templates may name those of views, too
+        return cls(templates_for(tuple(own), columns, roles=LINK_ROLES), parts, columns.atoms)
 
     def numbers(self) -> tuple[Any, Any]:
         """Templates as kernels take them."""
         families = []
         for name in FAMILIES:
             roles = np.array([ROLES.index(role) for role in PART_ROLES[name]], np.int64)
-            families.append((*numbered(self.parts[name]), roles))
-        return (*numbered(self.links), starts_of(DYNAMIC), factors_of(4)), tuple(families)
+            families.append((*numbered(self.parts[name], self.atoms), roles))
+        return (*numbered(self.links, self.atoms), starts_of(DYNAMIC), factors_of(4)), tuple(families)
 
     @property
     def lexical(self) -> tuple[NDArray[np.bool_], ...]:
@@ -96,6 +103,20 @@ def count_keys(
     support: str = "gold",
 ) -> NDArray[np.uint64]:
     """uint64[n]: keys of the features that fire at least `min_count` times, on gold parts or more; see `SUPPORTS`."""
+    keys, counts = counted_keys(words, features, candidates, families, heads, support=support)
+    return np.asarray(keys[counts >= min_count])
+
+
+def counted_keys(
+    words: Words,
+    features: FeatureSet,
+    candidates: Candidates,
+    families: Sequence[str],
+    heads: NDArray[np.int32],
+    *,
+    support: str = "gold",
+) -> tuple[NDArray[np.uint64], NDArray[np.int32]]:
+    """Keys of the features that fire on gold parts or more, and how often; with support "all" heads may be −1."""
     from isogloss.tasks.parse._numba.parts import collect_parts
 
     slots, counts, used = np.zeros(1 << 12, np.uint64), np.zeros(1 << 12, np.int32), 0
@@ -106,7 +127,8 @@ def count_keys(
         here = heads[candidates.offsets[start] : candidates.offsets[sentences[-1] + 1]]
         gold, kind = parts.indicate(here), SUPPORTS.index(support)
         slots, counts, used = collect_parts(sentences, *given, parts.layout, gold, kind, slots, counts, used)
-    return np.asarray(slots[np.flatnonzero(counts >= min_count)])
+    held = np.flatnonzero(counts > 0)
+    return slots[held], counts[held]
 
 
 class PartScorer:

@@ -21,6 +21,7 @@ from isogloss.pass_options import PassSettings
 from isogloss.structures.base import Array, kept
 from isogloss.structures.loopy import LoopyTrees
 from isogloss.structures.tree_parts import Candidates, TreeParts
+from isogloss.tasks.parse.focus import Focus
 from isogloss.tasks.parse.inference import Shape, best_trees
 from isogloss.tasks.parse.scoring import PartScorer
 from isogloss.tasks.parse.words import Words
@@ -99,18 +100,31 @@ class KnownHeads:
         −1 where not known.
     offsets : int64[n_sentences + 1]
     sentences : int64[n_items]
+    focus : Focus, optional
+        What wrong heads cost, in margins and risk, if not 1.
     """
 
-    def __init__(self, heads: NDArray[np.int32], offsets: NDArray[np.int64], sentences: Items) -> None:
+    def __init__(
+        self, heads: NDArray[np.int32], offsets: NDArray[np.int64], sentences: Items, focus: Focus | None = None
+    ) -> None:
         self.heads, self.offsets, self.sentences = heads, offsets, sentences
+        self._costs = None if focus is None else focus.losses(np.diff(offsets))
+        self._counts = None if focus is None or focus.sentences is None else np.asarray(focus.sentences, np.float64)
         first, last = offsets[sentences], offsets[sentences + 1]
         known = np.concatenate([[0], np.cumsum(heads >= 0)])
         self.n_known = float((known[last] - known[first]).sum())
 
     def of(self, items: Items) -> NDArray[np.int32]:
         """The heads of the words of some items, one after the other."""
+        return self._words(items, self.heads)
+
+    def _words(self, items: Items, values: NDArray[Any]) -> NDArray[Any]:
         ranges = ((self.offsets[s], self.offsets[s + 1]) for s in self.sentences[items].tolist())
-        return np.concatenate([np.zeros(0, np.int32), *(self.heads[a:b] for a, b in ranges)])
+        return np.concatenate([values[:0], *(values[a:b] for a, b in ranges)])
+
+    def _costs_of(self, items: Items, heads: NDArray[np.int32]) -> Array:
+        """float64[n_words]: what each wrong head costs; 0 where none is known."""
+        return (heads >= 0) * (1.0 if self._costs is None else self._words(items, self._costs))
 
     # --- likelihood
 
@@ -138,20 +152,23 @@ class KnownHeads:
     # --- risk
 
     def costs(self, items: Items, trees: Any) -> tuple[Array, Array]:
-        """Wrong heads: as many as are known, less those that a tree has."""
+        """Wrong heads: as many as are known, less those that a tree has, each for what it costs."""
         heads, parts = self.of(items), trees.layout
+        each = self._costs_of(items, heads)
         cost, right = np.zeros(parts.n_parts), parts.indicate(heads)
-        cost[parts.link_places] = -right[parts.link_places]
-        return cost, _by_sentence(heads >= 0, parts)
+        cost[parts.link_places] = -right[parts.link_places] * each[parts.link_words]
+        return cost, _by_sentence(each, parts)
 
     # --- margins
 
     def rivals(self, items: Items, trees: Any, augmentation: float) -> Rivals:
         """The best trees when every wrong head earns `augmentation`, beside the best trees with the known heads."""
         heads, parts, harder = self.of(items), trees.layout, trees
+        each = self._costs_of(items, heads)
         if augmentation:
             known, scores = heads[parts.link_words], trees.scores.values.copy()
-            scores[parts.link_places[(known >= 0) & (known != parts.head)]] += augmentation
+            wrong = (known >= 0) & (known != parts.head)
+            scores[parts.link_places[wrong]] += augmentation * each[parts.link_words[wrong]]
             harder = trees.with_scores(trees.scores.like(kept(scores)))
         found, wanted = best_trees(harder, "map"), heads
         if heads.min(initial=0) < 0:
@@ -159,8 +176,9 @@ class KnownHeads:
             wanted = np.where(heads >= 0, heads, found).astype(np.int32)
             if (clamped.partitions_and_beliefs()[0] > -np.inf).all():
                 wanted = best_trees(clamped, "map")
-        losses = _by_sentence((found != heads) & (heads >= 0), parts)
-        return Rivals(parts.indicate(wanted) - parts.indicate(found), losses)
+        counts = None if self._counts is None else self._counts[self.sentences[items]]
+        losses = _by_sentence((found != heads) * each, parts)
+        return Rivals(parts.indicate(wanted) - parts.indicate(found), losses, counts)
 
 
 def _by_sentence(words: NDArray[Any], parts: TreeParts) -> Array:
@@ -188,9 +206,12 @@ def tree_learner(
     settings: PassSettings,
     within: Callable[[float], object] | None = None,
     rates: tuple[tuple[int, float], ...] = (),
+    counts: Array | None = None,
 ) -> Any:
     """The learner that `settings.trainer` names (`isogloss.learners.passes.learner_of`).
 
-    `rates` are lengths of steps of weights from some number on, where they are others.
+    `rates` are lengths of steps of weights from some number on, where they are others; `counts`, float64[n_items], are
+    what items count in likelihood.
     """
-    return learner_of(model, known, settings, within, least=LEAST, rates=rates, damping=0.0, floor=FLOOR)
+    stepping: dict[str, Any] = {"rates": rates, "damping": 0.0, "floor": FLOOR}
+    return learner_of(model, known, settings, within, least=LEAST, counts=counts, **stepping)

@@ -6,7 +6,7 @@ Codes are hashes of strings, so that no list of words belongs to a model, and ne
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +16,8 @@ from isogloss.data.treebank import Treebank, features_of
 from isogloss.errors import ModelError
 from isogloss.features.mixing import AFTER, BEFORE
 from isogloss.layout import texts
+from isogloss.structures.batch import Stack
+from isogloss.tasks.parse.views import Sight
 
 __all__ = ["ATOMS", "PAD", "Columns", "Words", "code_of", "columns_of", "encode"]
 
@@ -42,7 +44,7 @@ MOST_XPOS = 150
 
 _MARKERS = {"ADP": 1, "SCONJ": 1, "PART": 1, "NOUN": 2, "PROPN": 2, "DET": 2, "ADJ": 2, "NUM": 2, "SYM": 2, "X": 2}
 _MARKERS |= {"ADV": 2, "PRON": 3, "AUX": 3, "VERB": 4, "PUNCT": 5, "CCONJ": 5, "INTJ": 5}
-_SALTS = {name: 0x1000 + 16 * i for i, name in enumerate((*ATOMS, "attribute", "edge"))}
+_SALTS = {name: 0x1000 + 16 * i for i, name in enumerate((*ATOMS, "attribute", "edge", "view"))}
 
 
 class Columns(NamedTuple):
@@ -54,15 +56,27 @@ class Columns(NamedTuple):
     """"xpos", "feats" or "", what is added to the tag."""
     lemma: bool
     attributes: tuple[str, ...]
+    more: tuple[str, ...] = ()
+    """Atoms that views add (`isogloss.tasks.parse.views`)."""
+
+    @property
+    def atoms(self) -> tuple[str, ...]:
+        """All that templates may look at."""
+        return (*ATOMS, *self.more)
 
     @classmethod
     def checked(cls, given: Mapping[str, Any]) -> Columns:
         """From what a saved model says."""
         made = cls(given["tag"], given["fine"], given["lemma"], texts(given["attributes"], "attributes"))
+        made = made._replace(more=texts(given.get("more", ()), "more"))
         known = made.tag in ("upos", "xpos") and made.fine in ("xpos", "feats", "") and isinstance(made.lemma, bool)
         if not known or len(made.attributes) > MOST_ATTRIBUTES:
             raise ModelError(f"the saved parser looks at columns that are not known here: {made}. Train it again")
         return made
+
+
+NO_ROWS = np.zeros(0, np.int64)
+NO_MARKS = np.zeros((0, 0), np.uint8)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,13 +85,17 @@ class Words:
 
     Parameters
     ----------
-    codes : uint64[n_rows, 7]
-        By `ATOMS`; not negative as int64, but for the codes of what lies before and after a sentence.
+    codes : uint64[n_rows, n_atoms]
+        By `ATOMS`, then those of views; not negative as int64, but for the codes of what lies before and after a
+        sentence.
     features : uint64[n_rows, n_attributes]
         Code of the value of each attribute, 0 where a word has none.
     kinds : int8[n_rows]
         What is counted between two words: 1 verbs, 2 punctuation, 3 conjunctions, 0 all else.
     starts, lengths : int64[n_sentences]
+    begins : int64[n_rows], or empty
+        Where the marks of links to each word begin, that of the root first.
+    marks : uint8[n_marks, n_views]
     """
 
     codes: NDArray[np.uint64]
@@ -85,14 +103,16 @@ class Words:
     kinds: NDArray[np.int8]
     starts: NDArray[np.int64]
     lengths: NDArray[np.int64]
+    begins: NDArray[np.int64] = field(default_factory=lambda: NO_ROWS)
+    marks: NDArray[np.uint8] = field(default_factory=lambda: NO_MARKS)
 
     @property
-    def arrays(self) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.int8]]:
+    def arrays(self) -> tuple[NDArray[Any], ...]:
         """As kernels take them."""
-        return self.codes, self.features, self.kinds
+        return self.codes, self.features, self.kinds, self.begins, self.marks
 
     def without_features(self) -> Words:
-        """The same words without attributes."""
+        """The same words without attributes and marks."""
         return Words(self.codes, np.zeros((len(self.codes), 0), np.uint64), self.kinds, self.starts, self.lengths)
 
     def __len__(self) -> int:
@@ -182,8 +202,13 @@ def _between(tag: str, form: str) -> str:
     return f"{tag}|{form.lower()}" if tag in ("PUNCT", "CCONJ", "SCONJ") else tag
 
 
-def encode(treebank: Treebank, columns: Columns, offsets: NDArray[np.int64] | None = None) -> Words:
-    """A treebank as codes; `offsets` say where sentences begin and end, if it is not as in the treebank."""
+def encode(
+    treebank: Treebank, columns: Columns, offsets: NDArray[np.int64] | None = None, sight: Sight | None = None
+) -> Words:  # fmt: skip
+    """A treebank as codes; `offsets` say where sentences begin and end, if it is not as in the treebank.
+
+    `sight` is what views see of the treebank; columns should name its atoms.
+    """
     from isogloss.tasks.parse._numba.codes import marker_codes
 
     offsets = treebank.offsets if offsets is None else offsets
@@ -193,7 +218,7 @@ def encode(treebank: Treebank, columns: Columns, offsets: NDArray[np.int64] | No
     at = np.arange(treebank.n_words) + np.repeat(starts + PAD + 1 - offsets[:-1], lengths)
     root, none = _codes(["root", "none"], "edge")
     before, after = np.array([BEFORE, AFTER]).astype(np.uint64)
-    codes = np.full((n_rows, len(ATOMS)), after, np.uint64)
+    codes = np.full((n_rows, len(columns.atoms)), after, np.uint64)
     features = np.zeros((n_rows, len(columns.attributes)), np.uint64)
     kinds, roles = np.zeros(n_rows, np.int8), np.full(n_rows, 5, np.int8)
     for shift in range(PAD):
@@ -203,6 +228,14 @@ def encode(treebank: Treebank, columns: Columns, offsets: NDArray[np.int64] | No
         if atom != "marker":
             codes[at, i] = _column(treebank, atom, *values_of(atom, columns))
     _fill_features(treebank, columns, at, features)
+    begins, marks = NO_ROWS, NO_MARKS
+    if sight is not None:
+        assert sight.names == columns.more, "views and columns do not belong together"
+        for i in range(len(sight.names)):
+            used, numbers = np.unique(sight.values[:, i], return_inverse=True)
+            codes[at, len(ATOMS) + i] = _codes([str(value) for value in used.tolist()], "view")[numbers]
+        if sight.marks:
+            begins, marks = _marks(sight.marks, treebank.offsets, offsets, starts, n_rows)
     tags = treebank.columns[columns.tag]
     counted = {"VERB": 1, "AUX": 1, "PUNCT": 2, "CCONJ": 3}
     kinds[at] = np.array([counted.get(tag, 0) for tag in tags.vocabulary], np.int8)[tags.ids]
@@ -210,7 +243,25 @@ def encode(treebank: Treebank, columns: Columns, offsets: NDArray[np.int64] | No
     lemmas, markers = np.ascontiguousarray(codes[:, 1]), codes[:, 5].copy()
     marker_codes(starts, lengths, roles, lemmas, none, markers)
     codes[:, 5] = markers
-    return Words(codes, features, kinds, starts, lengths)
+    return Words(codes, features, kinds, starts, lengths, begins, marks)
+
+
+def _marks(
+    stacks: Sequence[Stack],
+    sentences: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    n_rows: int,
+) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """Where the marks of each row begin, and marks by child; pieces of sentences that were cut have none."""
+    from isogloss.tasks.parse._numba.codes import lay_marks
+
+    begins = np.zeros(n_rows, np.int64)
+    lengths = np.diff(offsets)
+    marks = np.zeros((int((lengths * (lengths + 1)).sum()), len(stacks)), np.uint8)
+    given = np.stack([stack.values.astype(np.uint8) for stack in stacks], axis=1)
+    lay_marks(sentences, offsets, starts, stacks[0].offsets, given, begins, marks)
+    return begins, marks
 
 
 def _column(treebank: Treebank, atom: str, names: tuple[str, ...], form: Callable[..., str]) -> NDArray[np.uint64]:

@@ -7,7 +7,7 @@ from numba import njit
 
 from isogloss.features._numba.mixing import mix
 
-__all__ = ["marker_codes", "string_codes"]
+__all__ = ["lay_marks", "marker_codes", "string_codes"]
 
 _BASIS = np.uint64(0xCBF29CE484222325)
 _PRIME = np.uint64(0x100000001B3)
@@ -56,3 +56,21 @@ def marker_codes(starts, lengths, kinds, lemmas, none, markers):
                     break
             if markers[at] == none and i < lengths[s] and kinds[at + 1] == MARKER:
                 markers[at] = mix(lemmas[at + 1]) >> _ONE
+
+
+@njit(cache=True, nogil=True)
+def lay_marks(sentences, offsets, starts, cells, given, begins, marks):
+    """Marks of links, [n + 1, n + 1] of each sentence as (head, child), by child; pieces of a sentence have none."""
+    s, at = 0, 0
+    for piece in range(len(offsets) - 1):
+        n, first = offsets[piece + 1] - offsets[piece], starts[piece] + 2
+        while sentences[s + 1] <= offsets[piece] and s + 2 < len(sentences):
+            s += 1
+        whole = sentences[s] == offsets[piece] and sentences[s + 1] == offsets[piece + 1]
+        for c in range(1, n + 1):
+            begins[first + c] = at
+            for h in range(n + 1):
+                if whole:
+                    for k in range(given.shape[1]):
+                        marks[at, k] = given[cells[s] + h * (n + 1) + c, k]
+                at += 1

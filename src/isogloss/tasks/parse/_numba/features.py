@@ -17,7 +17,7 @@ __all__ = ["bin_of", "keys_of_link", "most_keys", "sides"]
 PAD = 2
 N_BINS = 7
 MOST_BETWEEN = 16
-N_DYNAMIC = 8
+MOST_MARKS = 4
 
 
 @njit(cache=True, nogil=True)
@@ -46,7 +46,7 @@ def sides(codes, first, n, starts, terms, factors, heads, children):
 @njit(cache=True, nogil=True)
 def _dynamic(p, c, first, n, words, dynamic, places, out, which, m):
     """Append what may fire more than once; the new number of codes."""
-    codes, features, kinds = words
+    codes, features, kinds, begins, opinions = words
     tag_p, tag_c = codes[first + p, 2], codes[first + c, 2]
     pair = tag_p * places[0] + tag_c * places[1]
     low, high = (p, c) if p < c else (c, p)
@@ -87,6 +87,13 @@ def _dynamic(p, c, first, n, words, dynamic, places, out, which, m):
         place = np.uint64(min(c, 4) * 8 + min(n - c, 4) + 1)
         out[m], which[m] = mix(dynamic[7] + tag_c * places[0] + place * places[1]), 7
         m += 1
+    for k in range(opinions.shape[1]):
+        mark = np.uint64(opinions[begins[first + c] + p, k])
+        if mark:
+            mark += np.uint64(256 * k)
+            out[m], which[m] = mix(dynamic[8] + mark * places[0]), 8
+            out[m + 1], which[m + 1] = mix(dynamic[9] + pair + mark * places[2]), 9
+            m += 2
     return m
 
 
@@ -102,4 +109,4 @@ def keys_of_link(p, c, first, n, words, heads, children, dynamic, places, out, w
 @njit(cache=True, nogil=True)
 def most_keys(n_templates, n_attributes):
     """Codes that one link can have."""
-    return n_templates + MOST_BETWEEN + 2 + 5 * n_attributes
+    return n_templates + MOST_BETWEEN + 2 + 5 * n_attributes + 2 * MOST_MARKS

@@ -68,10 +68,7 @@ def link_scores(beliefs: Stack, weight: float) -> Stack:
 
 def relations(parser: DependencyParser, tagged: Treebank, heads: NDArray[np.int32]) -> Column | None:
     """The relation of each word to its head; None where the treebank had none to learn from."""
-    from isogloss.tasks.parse.words import encode
-
     learnt = parser._learnt
     if learnt.labeller is None:
         return None
-    words = encode(tagged, learnt.columns)
-    return learnt.labeller.predict(words, heads, tagged.offsets)[0]
+    return learnt.labeller.predict(learnt.encode(tagged), heads, tagged.offsets)[0]
