@@ -163,7 +163,7 @@ def test_two_words_by_two_are_near_enumeration():
         error = np.abs(pairs.marginals().values - expected)
         assert pairs.log_partition()[0] == pytest.approx(value, abs=0.1)
         assert error[: parts.begins[0, 3]].max() < 0.02, "links of trees and words"
-        assert error.max() < 0.06
+        assert error.max() < 0.1
 
 
 def test_without_configurations_and_one_kind_of_fertility_all_is_exact():

@@ -1,5 +1,6 @@
 """Two languages at once: parsers of both sides and an aligner that listen to each other."""
 
+from isogloss.tasks.joint.bilingual import BilingualParser
 from isogloss.tasks.joint.pairs import JointParserAligner
 
-__all__ = ["JointParserAligner"]
+__all__ = ["BilingualParser", "JointParserAligner"]
