@@ -26,7 +26,7 @@ from isogloss.tasks.documents import PolylingualTopics
 from isogloss.tasks.documents.ranking import BilingualRanker
 from isogloss.tasks.documents.threads import Threads
 from isogloss.tasks.extract import EntityTagger, RelationExtractor, RoleLabeller
-from isogloss.tasks.joint import JointParserAligner
+from isogloss.tasks.joint import BilingualParser, JointParserAligner
 from isogloss.tasks.parse.constituency import ConstituencyParser
 from isogloss.tasks.parse.options import CONSTRAINTS as NAMED
 
@@ -41,6 +41,7 @@ USED: dict[str, tuple[type[Estimator], ...]] = {
     "constituency train": (ConstituencyParser,),
     "adapt train": (DocumentClassifier,),
     "joint train": (JointParserAligner,),
+    "joint train-bilingual": (BilingualParser,),
     "extract train": (EntityTagger, RelationExtractor, RoleLabeller),
     "topics train": (PolylingualTopics,),
     "transfer combine": (transfer.DelexicalisedParser,),

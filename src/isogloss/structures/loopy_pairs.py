@@ -186,6 +186,8 @@ class LoopyPairs(Batch[PairOfTrees]):
         self.marginals()
         if side == "target":
             return _trees(self.layout.target, self._run[3], self.constraint, self.single_root)
+        if self.layout.known:  # whatever it is like
+            return _trees(self.layout.source, self._run[4], "tree", False)
         return _trees(self.layout.source, self._run[4], self.source_constraint, self.single_root)
 
     def most_right(self, side: str) -> Sequence[Heads]:

@@ -43,6 +43,7 @@ from isogloss.tasks.joint.pairs import ALIGNERS, PIECE, Found, Models, _labelled
 from isogloss.tasks.parse import DependencyParser
 from isogloss.tasks.parse.inference import cells_of
 from isogloss.tasks.parse.scoring import FeatureSet, PartScorer, count_keys
+from isogloss.tasks.parse.training import FLOOR
 from isogloss.tasks.transfer.stages import Stages
 
 __all__ = ["BilingualParser"]
@@ -79,7 +80,7 @@ class BilingualParser(BilingualOptions, LearntInPasses[FittedPairs]):
     coupling : "all", "mono", "synch" or "none"
         Which configurations there are (`isogloss.structures.PairParts`). With "none" it is a parser of the target
         language alone.
-    source : "joint", "best" or "given"
+    source_trees : "joint", "best" or "given"
         Whether source trees are summed over, or known.
     weights : "learnt" or "fixed"
         Whether configurations have learnt weights; or a target parser that learnt alone is taken, and 1 for mono.
@@ -147,7 +148,7 @@ class BilingualParser(BilingualOptions, LearntInPasses[FittedPairs]):
         ----------
         pairs : TreePairs
             With trees of the target; those of the source are looked at where no parser is given, or with
-            ``source="given"``. Links are not looked at.
+            ``source_trees="given"``. Links are not looked at.
         dev : TreePairs, optional
             Other pairs; the number of passes is that of the best UAS on them.
         progress : Progress, optional
@@ -210,14 +211,14 @@ class BilingualParser(BilingualOptions, LearntInPasses[FittedPairs]):
         self, pairs: TreePairs, given: DependencyParser | None, models: Models, stages: Stages, progress: Progress
     ) -> SourceView:
         """What a parser thinks of the source sentences that has not learnt from them."""
-        if given is not None or self.source == "given":
-            return source_view(models.source, pairs.source, self.source, self.heads)
+        if given is not None or self.source_trees == "given":
+            return source_view(models.source, pairs.source, self.source_trees, self.heads)
         parts, every = [], np.arange(len(pairs))
         for number, rows in enumerate(fold_rows(len(pairs), self.folds)):
             others = pairs.take(np.setdiff1d(every, rows))
             parser = self._learnt_source(others, f"without-{number}", stages, progress)
             # tags are seen as the parser that is kept sees them, so that features mean the same
-            own = source_view(parser, pairs.source.take(rows), self.source, self.heads)
+            own = source_view(parser, pairs.source.take(rows), self.source_trees, self.heads)
             words = models.source._seen(pairs.source.take(rows))[2]
             parts.append(own._replace(words=words))
         return SourceView.joined(parts)
@@ -246,13 +247,14 @@ class BilingualParser(BilingualOptions, LearntInPasses[FittedPairs]):
         index = templates.index(PairModel.features_of(looked, demands), min_count=self.min_count)
         model = PairModel(looked, demands, scorer, templates, index)
         settings = PassSettings("likelihood", self.iterations, self.rate, float(self.l2), self.batch, self.seed)
-        learner = learner_of(model, KnownTrees(heads, pairs.target.offsets), settings, progress.within, least=LEAST)
+        known = KnownTrees(heads, pairs.target.offsets)
+        learner = learner_of(model, known, settings, progress.within, least=LEAST, damping=0.0, floor=FLOOR)
         course = Course(self.iterations, progress, Keeping(**stages.keeping("weights")))
         score = None if dev is None else self._uas(dev, models, features, table, index)
         passed = course.run(learner, "Learning trees of pairs", score, "UAS {:.2f} on dev")
         fitted = self._packed(models, features, table, index, passed.weights)
-        known = float(np.count_nonzero(pairs.target.heads >= 0))
-        self._take(fitted, passed.losses(known), passed.scores)
+        words = float(np.count_nonzero(pairs.target.heads >= 0))
+        self._take(fitted, passed.losses(words), passed.scores)
 
     def _packed(
         self, models: Models, features: FeatureSet, table: KeyTable, index: Index, weights: NDArray[np.float32]
@@ -263,7 +265,7 @@ class BilingualParser(BilingualOptions, LearntInPasses[FittedPairs]):
 
     def _uas(self, dev: TreePairs, models: Models, features: FeatureSet, table: KeyTable, index: Index) -> Any:
         """UAS of target trees of held-out pairs."""
-        view = source_view(models.source, dev.source, self.source, self.heads)
+        view = source_view(models.source, dev.source, self.source_trees, self.heads)
         looked, known = self._look(dev, models, view), dev.target.heads >= 0
 
         def uas(weights: NDArray[np.float32]) -> float:
@@ -286,7 +288,7 @@ class BilingualParser(BilingualOptions, LearntInPasses[FittedPairs]):
     ) -> Looked:
         posteriors = models.aligner.predict_proba(pairs.bitext())
         least = float(self.prune_links)
-        return look(pairs, view, models.target, posteriors, least, known=self.source != "joint", heads=heads)
+        return look(pairs, view, models.target, posteriors, least, known=self.source_trees != "joint", heads=heads)
 
     # --- predicting
 
@@ -302,7 +304,7 @@ class BilingualParser(BilingualOptions, LearntInPasses[FittedPairs]):
         fitted = self._learnt
         for start in range(0, len(pairs), PIECE):
             some = pairs.take(np.arange(start, min(start + PIECE, len(pairs))))
-            view = source_view(fitted.models.source, some.source, self.source, self.heads)
+            view = source_view(fitted.models.source, some.source, self.source_trees, self.heads)
             yield self._beliefs(fitted, self._look(some, fitted.models, view))
 
     def predict(self, pairs: TreePairs) -> TreePairs:

@@ -86,7 +86,7 @@ class BilingualOptions(PassOptions):
         help="What links of the two trees have to do with each other: all configurations, those in the same direction "
         "alone (mono), a hard constraint that linked words have linked heads (synch), or nothing (none).",
     )  # fmt: skip
-    source: str = option(
+    source_trees: str = option(
         default="joint", choices=("joint", "best", "given"),
         help="Source trees: summed over, found together with those of the target (joint); the best one of the source "
         "parser (best); or those of the treebank (given).",
@@ -101,7 +101,7 @@ class BilingualOptions(PassOptions):
         help="What configurations are seen by: their order alone (coarse), tags of the words with it (fine), or both.",
     )  # fmt: skip
     heads: int = option(
-        default=10, least=1, most=1000, needs={"source": ("joint",)},
+        default=10, least=1, most=1000, needs={"source_trees": ("joint",)},
         help="The most probable heads of each source word that are looked at.",
     )  # fmt: skip
     prune_links: float = option(
@@ -116,7 +116,7 @@ class BilingualOptions(PassOptions):
         help="Whether parsers take tags as they are given, or predict them.",
     )  # fmt: skip
     folds: int = option(
-        default=5, least=2, most=100,
+        default=5, least=2, most=100, needs={"source_trees": ("joint", "best")},
         help="Parts of the training text, if a source parser is learnt from it; each is parsed by one that learnt from "
         "the others.",
     )  # fmt: skip

@@ -416,6 +416,12 @@ def _paired_parser(**options: Any) -> Any:
     return JointParserAligner(order=1, passes=1, folds=2, iterations=2, **options).fit(tree_pairs())
 
 
+def _bilingual(**options: Any) -> Any:
+    from isogloss.tasks.joint import BilingualParser
+
+    return BilingualParser(order=1, passes=1, folds=2, **{"iterations": 2, **options}).fit(tree_pairs())
+
+
 def _classifier(three: bool = False, **options: Any) -> Any:
     from isogloss.tasks.adapt import DocumentClassifier
 
@@ -499,6 +505,8 @@ MODELS: dict[str, Callable[[], Any]] = {
     "parse.induced/extended": partial(_induced, model="extended"),
     "parse.delexicalised": _delexicalised,
     "parse.delexicalised/target": partial(_delexicalised, target=True),
+    "joint.bilingual": _bilingual,
+    "joint.bilingual/best": partial(_bilingual, source_trees="best", coupling="mono", grain="coarse", tags="predicted"),
     "joint.pairs": partial(_paired_parser, grain="coarse"),
     "joint.pairs/itg": partial(_paired_parser, linking="itg", tags="predicted", objective="bound"),
     "parse.joint": partial(_joint, dictionary="train"),
