@@ -138,6 +138,7 @@ class BilingualParser(BilingualOptions, LearntInPasses[FittedPairs]):
         progress: Progress | None = None,
         *,
         source_parser: DependencyParser | None = None,
+        target_parser: DependencyParser | None = None,
         aligner: Any = None,
         checkpoint: str | PathLike[str] | None = None,
         resume: bool = False,
@@ -154,6 +155,9 @@ class BilingualParser(BilingualOptions, LearntInPasses[FittedPairs]):
         progress : Progress, optional
         source_parser : DependencyParser, optional
             One that learnt from other text.
+        target_parser : DependencyParser, optional
+            One that learnt from the same target trees, which gives tags, relations and candidates of links; with
+            ``weights="fixed"`` it should have no larger parts than valences. Otherwise one learns.
         aligner : HMMAligner, Model1Aligner or Model2Aligner, optional
             One that has learnt; otherwise an `HMMAligner` learns from these sentences.
         checkpoint : path, optional
@@ -168,14 +172,14 @@ class BilingualParser(BilingualOptions, LearntInPasses[FittedPairs]):
             raise ParameterError(f"BilingualParser: the aligner should be an HMMAligner, not {aligner!r}")
         fingerprint: dict[str, Any] = {}
         if checkpoint is not None:
-            given = [str(one is not None) for one in (source_parser, aligner)]
+            given = [str(one is not None) for one in (source_parser, target_parser, aligner)]
             texts = [pairs.to_bytes(), b"" if dev is None else dev.to_bytes()]
             fingerprint = {"options": self.options_, "texts": store.data_hash(*texts, *given)}
         stages = Stages(checkpoint, resume, fingerprint)
         progress = progress or QuietProgress()
         try:
             with using_threads(self.threads):
-                models = self._models(pairs, Models(source_parser, None, aligner), stages, progress)  # type: ignore[arg-type]
+                models = self._models(pairs, Models(source_parser, target_parser, aligner), stages, progress)  # type: ignore[arg-type]
                 view = self._source(pairs, source_parser, models, stages, progress)
                 self._learn(pairs, dev, models, view, stages, progress)
         finally:
@@ -190,8 +194,15 @@ class BilingualParser(BilingualOptions, LearntInPasses[FittedPairs]):
 
     def _models(self, pairs: TreePairs, given: Models, stages: Stages, progress: Progress) -> Models:
         """The separate models: those that were given, and such as learn from these pairs."""
-        target, source, aligner = self._parser(order=2, factors=FAMILIES, labels="second"), given.source, given.aligner
-        target = stages.model("target", lambda: target.fit(pairs.target, None, progress, **stages.keeping("target")))
+        source, target, aligner = given
+        if target is None:
+            alone = self._parser(order=2, factors=FAMILIES, labels="second")
+            target = stages.model("target", lambda: alone.fit(pairs.target, None, progress, **stages.keeping("target")))
+        if self.weights == "fixed" and (target.families_ != FAMILIES or target.labelling != "second"):
+            raise ParameterError(
+                "BilingualParser: with weights 'fixed', the target parser should score links and valences alone. Train "
+                "it with order=2, factors=['valence'] and labels='second', or leave it out"
+            )
         if source is None:
             source = self._learnt_source(pairs, "source", stages, progress)
         if aligner is None:
