@@ -26,6 +26,7 @@ from isogloss.tasks.documents import PolylingualTopics
 from isogloss.tasks.documents.ranking import BilingualRanker
 from isogloss.tasks.documents.threads import Threads
 from isogloss.tasks.extract import EntityTagger, RelationExtractor, RoleLabeller
+from isogloss.tasks.joint import BilingualParser, JointParserAligner
 from isogloss.tasks.joint import JointParserAligner, Multiview
 from isogloss.tasks.parse.constituency import ConstituencyParser
 from isogloss.tasks.parse.options import CONSTRAINTS as NAMED
@@ -41,6 +42,7 @@ USED: dict[str, tuple[type[Estimator], ...]] = {
     "constituency train": (ConstituencyParser,),
     "adapt train": (DocumentClassifier,),
     "joint train": (JointParserAligner,),
+    "joint train-bilingual": (BilingualParser,),
     "multiview train": (Multiview,),
     "extract train": (EntityTagger, RelationExtractor, RoleLabeller),
     "topics train": (PolylingualTopics,),

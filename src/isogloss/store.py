@@ -54,6 +54,7 @@ KINDS = {
     "extract.entities": "isogloss.tasks.extract:EntityTagger",
     "extract.relations": "isogloss.tasks.extract:RelationExtractor",
     "extract.roles": "isogloss.tasks.extract:RoleLabeller",
+    "joint.bilingual": "isogloss.tasks.joint:BilingualParser",
     "joint.multiview": "isogloss.tasks.joint:Multiview",
     "joint.pairs": "isogloss.tasks.joint:JointParserAligner",
     "parse.delexicalised": "isogloss.tasks.transfer:DelexicalisedParser",

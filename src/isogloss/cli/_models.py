@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from isogloss.tasks.documents import PolylingualTopics
     from isogloss.tasks.documents.ranking import BilingualRanker
     from isogloss.tasks.documents.threads import Threads
+    from isogloss.tasks.joint import BilingualParser, JointParserAligner
     from isogloss.tasks.joint import JointParserAligner, Multiview
     from isogloss.tasks.parse import DependencyParser, GrammarInducer, JointMorphologyParser, StyleAdapter
     from isogloss.tasks.parse.constituency import ConstituencyParser
@@ -129,6 +130,9 @@ def load_extractor(path: str, threads: int | None = None) -> Any:
     return extractor
 
 
+def load_joint(path: str, threads: int | None = None) -> JointParserAligner | BilingualParser:
+    """A saved parser of both sides of a bitext and aligner of their words, or of one with the help of the other."""
+    joint: JointParserAligner | BilingualParser = _load(path, "joint")
 def load_joint(path: str, threads: int | None = None) -> JointParserAligner:
     """A saved parser of both sides of a bitext and aligner of their words."""
     from isogloss.tasks.joint import JointParserAligner

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from isogloss.cli._bilingual import train_bilingual
 from isogloss.cli._common import (
     Encoding,
     Errors,
@@ -119,7 +120,10 @@ def train(
 
 def apply(
     model: Annotated[
-        str, typer.Argument(metavar="MODEL", show_default=False, help="A folder by `isogloss joint train`.")
+        str,
+        typer.Argument(
+            metavar="MODEL", show_default=False, help="A folder by `isogloss joint train` or `train-bilingual`."
+        ),
     ],
     source: SourceTrees,
     target: TargetTrees,
@@ -260,5 +264,5 @@ def _read(source: str, target: str, links: str | None, encoding: str, errors: st
     return TreePairs(trees[0], trees[1], read_links(links, bitext=pairs.bitext(), encoding=encoding))
 
 
-COMMANDS = {"train": train, "apply": apply, "score": score, "view": view}
+COMMANDS = {"train": train, "train-bilingual": train_bilingual, "apply": apply, "score": score, "view": view}
 """The commands of this group: ``isogloss joint train`` and so on."""

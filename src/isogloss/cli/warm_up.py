@@ -128,6 +128,10 @@ LINES = (
     "joint train en-de.en.conllu en-de.de.conllu --order 1 --passes 2 --folds 2 --iterations 2 --save joint",
     "joint train en-de.en.conllu en-de.de.conllu --order 1 --passes 2 --folds 2 --iterations 2 --objective bound "
     "--linking itg --save joint-itg",
+    "joint train-bilingual en-de.en.conllu en-de.de.conllu --passes 2 --folds 2 --iterations 2 --save bilingual",
+    "joint train-bilingual en-de.en.conllu en-de.de.conllu --coupling synch --source-trees best --passes 1 --order 1 "
+    "--iterations 1 --save synchronous",
+    "joint apply bilingual en-de.en.conllu en-de.de.conllu --out-target bilingual.de",
     "joint apply joint en-de.en.conllu en-de.de.conllu --out-source joint.en --out-target joint.de --out-links joint.l",
     "joint score joint.en joint.de en-de.en.conllu en-de.de.conllu -o joint.score",
     "joint view joint.en joint.de joint.l -o joint.html",

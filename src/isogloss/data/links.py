@@ -143,6 +143,27 @@ class Links(Rows[Alignment], Sequence[Alignment]):
             np.array(possible, bool) if some_possible else None,
         )
 
+    @classmethod
+    def above(cls, posteriors: Iterable[ArrayLike], threshold: float, bitext: Bitext | None = None) -> Links:
+        """The links of each pair whose posterior, float[n_source, n_target], is above a threshold; they keep it.
+
+        Examples
+        --------
+        >>> str(Links.above([[[0.9, 0.2], [0.1, 0.6]]], 0.5)[0])
+        '0-0 1-1'
+        """
+        grids = [np.asarray(one, np.float32) for one in posteriors]
+        cells = [np.argwhere(one > threshold) for one in grids]
+        chances = [one[rows[:, 0], rows[:, 1]] for one, rows in zip(grids, cells, strict=True)]
+        rows = np.concatenate([np.zeros((0, 2), np.int64), *cells]).astype(np.int32)
+        return cls(
+            np.concatenate([[0], np.cumsum([len(own) for own in cells])]).astype(np.int64),
+            np.ascontiguousarray(rows[:, 0]),
+            np.ascontiguousarray(rows[:, 1]),
+            np.concatenate([np.zeros(0, np.float32), *chances]),
+            bitext=bitext,
+        )
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 

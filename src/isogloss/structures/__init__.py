@@ -24,7 +24,9 @@ from isogloss.structures.itg_parts import Blocks, Terminal
 from isogloss.structures.lattice import FactoredLattices, Lattice, Lattices
 from isogloss.structures.lattice_parts import LatticeParts
 from isogloss.structures.loopy import LoopyTrees
+from isogloss.structures.loopy_pairs import LoopyPairs, PairOfTrees
 from isogloss.structures.matching import Fertility, Matching, Matchings, Pairs, neighbour_pairs
+from isogloss.structures.pair_parts import PairCandidates, PairParts
 from isogloss.structures.projective import ProjectiveTree
 from isogloss.structures.projective_batch import ProjectiveTrees
 from isogloss.structures.semimarkov import SemiMarkov, SemiMarkovs
@@ -68,9 +70,13 @@ __all__ = [
     "Lattice",
     "LatticeParts",
     "Lattices",
+    "LoopyPairs",
     "LoopyTrees",
     "Matching",
     "Matchings",
+    "PairCandidates",
+    "PairOfTrees",
+    "PairParts",
     "Pairs",
     "PathDpp",
     "PathGraph",

@@ -22,6 +22,7 @@ __all__ = [
     "pair_beliefs",
     "pairs",
     "plus",
+    "retell",
     "table_beliefs",
     "tables",
     "worst_by_owner",
@@ -103,6 +104,24 @@ def cavities(cell, messages, finite, below, above, out):
         else:
             rest -= m
         out[e] = -np.inf if low > 0 else (np.inf if high > 0 else rest)
+
+
+@njit(cache=True, nogil=True)
+def retell(cell, old, new, finite, below, above):
+    """Move sums at cells from old messages to new ones; returns a cell of which both −∞ and +∞ were said, or −1."""
+    wrong = -1
+    for e in range(len(cell)):
+        c = cell[e]
+        for m, sign in ((old[e], -1), (new[e], 1)):
+            if m == -np.inf:
+                below[c] += sign
+            elif m == np.inf:
+                above[c] += sign
+            else:
+                finite[c] += sign * m
+        if below[c] > 0 and above[c] > 0:
+            wrong = c
+    return wrong
 
 
 @njit(cache=True, nogil=True)

@@ -8,7 +8,7 @@ from numbers import Integral
 from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from isogloss.errors import ParameterError
 from isogloss.structures.base import Array, InfeasibleError, checked_scores, kept
@@ -17,6 +17,7 @@ from isogloss.structures.factorgraph.family import Family, Unary
 from isogloss.structures.factorgraph.local import OneOf, Pair, Table
 from isogloss.structures.factorgraph.passing import Options, Wiring
 from isogloss.structures.factorgraph.sequences import ChainFactor, ChildSequence, Valence, links_grid
+from isogloss.structures.factorgraph.several import Conjunction, Indicator, Number
 from isogloss.structures.factorgraph.trees import NoCross, Tree
 from isogloss.structures.factorgraph.variables import Factors, Variables
 from isogloss.structures.spans import n_words
@@ -109,6 +110,15 @@ class Builder:
             raise ParameterError("FactorGraph.pairwise: Booleans are needed; for variables with k values, use table")
         return self._add(Pair(self._own(first), self._own(second)), scores)
 
+    def conjunction(self, *variables: Variables, scores: ArrayLike) -> Factors:
+        """Scores float64[shape] of a few Booleans all being true: ``conjunction(a, b, c, d, scores=...)`` (MONO)."""
+        return self._add(Conjunction(*(self._own(v) for v in variables)), scores)
+
+    def number(self, rows: Variables | Iterable[Variables], scores: ArrayLike) -> Factors:
+        """Scores float64[n_rows, bins] of how many Booleans of each row are true, the last bin open (fertilities)."""
+        bins = np.shape(scores)[-1] if np.ndim(scores) else 0
+        return self._add(Number(*self._rows(rows, "number"), bins), scores)
+
     def table(self, variables: Sequence[Variables], scores: ArrayLike) -> Factors:
         """Factors with a score for every combination of values: float64[shape, v₁, v₂, …], where a Boolean has two."""
         return self._add(Table([self._own(v) for v in variables]), scores)
@@ -180,6 +190,13 @@ class Builder:
         """Of every row at most one is true (ATMOST1)."""
         return self._one_of(rows, "at_most_one", True)
 
+    def indicator(self, first: Variables, second: Variables, offsets: ArrayLike, whole: Variables) -> Factors:
+        """Each Boolean of `whole` is true where both of one of its pairs are: pairs of group g are
+        ``offsets[g] … offsets[g + 1] - 1`` of two rows of Booleans, no two of which are true (grandparents, siblings).
+        """
+        starts = np.ascontiguousarray(offsets, np.int64)
+        return self._add(Indicator(self._own(first), self._own(second), self._own(whole), starts), np.zeros(0))
+
     def tree(self, links: Variables, *, projective: bool = True, single_root: bool = False) -> Factors:
         """The true links, Boolean[n + 1, n + 1], are a dependency tree: projective (PTREE) or not (TREE)."""
         return self._add(Tree(self._own(links), bool(projective), bool(single_root)), np.zeros(0))
@@ -220,6 +237,10 @@ class Builder:
         return handle
 
     def _one_of(self, rows: Variables | Iterable[Variables], place: str, at_most: bool) -> Factors:
+        return self._add(OneOf(*self._rows(rows, place), at_most), np.zeros(0))
+
+    def _rows(self, rows: Variables | Iterable[Variables], place: str) -> tuple[Variables, NDArray[np.int64]]:
+        """Rows of Booleans one after the other, and where each begins."""
         groups = [self._own(row) for row in ([rows] if isinstance(rows, Variables) else rows)]
         if any(row.k or not row.shape for row in groups):
             raise ParameterError(f"FactorGraph.{place}: arrays of Booleans are needed, not {groups!r}")
@@ -230,7 +251,7 @@ class Builder:
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
         numbers = np.concatenate([np.zeros(0, np.int64), *(row.numbers.ravel() for row in groups)])
         name = groups[0].name if groups else ""
-        return self._add(OneOf(Variables(numbers, 0, name, self._mark), offsets, at_most), np.zeros(0))
+        return Variables(numbers, 0, name, self._mark), offsets
 
     def _observe(self, told: Array, variables: Variables) -> None:
         cells = self._wiring.cells(variables)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FactorGraph"]
 
-SCHEDULES = ("synchronous", "residual")
+SCHEDULES = ("synchronous", "grouped", "residual")
 
 
 class FactorGraph(Builder, Distribution[NDArray[np.int64]]):
@@ -44,8 +44,9 @@ class FactorGraph(Builder, Distribution[NDArray[np.int64]]):
         Messages that change by less have converged; 0 asks for all rounds, whether they converge or not.
     damping : float
         The share of its old message that a factor keeps, from 0 to below 1.
-    schedule : "synchronous" or "residual"
-        All factors speak at once, or those with the most news.
+    schedule : "synchronous", "grouped" or "residual"
+        All factors speak at once; factors that were added together do, one group after the other, each hearing what
+        those before it said in the same round; or those with the most news.
 
     Notes
     -----

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple, NoReturn
@@ -165,19 +165,26 @@ class Wiring:
         flat = np.empty(len(messages))
         cavities(self.cell, messages, *evidence, flat)
         heard: Incoming = []
-        for view in self.views:
-            arrays = []
-            for where, shape, k in view:
-                array = flat[where].reshape(shape)
-                if k and array.size:
-                    top = array.max(axis=-1, keepdims=True)
-                    if (top == -np.inf).any():
-                        at = int(np.flatnonzero(top.ravel() == -np.inf)[0])
-                        return heard, flat, int(self.cell[where][at * k])
-                    array -= top
-                arrays.append(array)
-            heard.append(tuple(arrays))
+        for number in range(len(self.views)):
+            arrays, bad = self.shaped(number, flat, 0)
+            if bad >= 0:
+                return heard, flat, bad
+            heard.append(arrays)
         return heard, flat, -1
+
+    def shaped(self, number: int, flat: Array, first: int) -> tuple[tuple[Array, ...], int]:
+        """What one family hears, of a vector that begins with message `first`; and a hopeless cell, or −1."""
+        arrays = []
+        for where, shape, k in self.views[number]:
+            array = flat[where.start - first : where.stop - first].reshape(shape)
+            if k and array.size:
+                top = array.max(axis=-1, keepdims=True)
+                if (top == -np.inf).any():
+                    at = int(np.flatnonzero(top.ravel() == -np.inf)[0])
+                    return (), int(self.cell[where][at * k])
+                array -= top
+            arrays.append(array)
+        return tuple(arrays), -1
 
     def totals(self, evidence: Evidence) -> Array:
         """float64[n_cells]: log-odds and log weights with infinities in their place."""
@@ -225,7 +232,10 @@ class _Passing:
             self.wiring.raise_contradiction(bad, self.names)
         return heard, flat
 
-    def speak(self, heard: Incoming, out: Array, who: Sequence[int] | None = None) -> None:
+    def speak(
+        self, heard: Sequence[tuple[Array, ...]] | Mapping[int, tuple[Array, ...]], out: Array,
+        who: Sequence[int] | None = None,
+    ) -> None:  # fmt: skip
         """Write new messages of all families, or of some, into `out`, damped."""
         for at in range(len(self.wiring.speakers)) if who is None else who:
             number = self.wiring.speakers[at]
@@ -265,6 +275,43 @@ class _Passing:
             trace.append(self.change(new, change))
             self.messages = new
         return trace, len(trace) * self.wiring.n_factors
+
+    def grouped(self, limit: int) -> tuple[list[float], int]:
+        """Families speak one after the other, in the order of addition; each hears what was said just before.
+
+        Sums at variables are taken anew in every round, and moved by each family's news within it.
+        """
+        from isogloss.structures._numba.messages import cavities, retell
+
+        wiring = self.wiring
+        trace: list[float] = []
+        change = np.empty(len(self.messages))
+        while len(trace) < limit and not (trace and trace[-1] <= self.options.tolerance):
+            evidence, bad = wiring.gather(self.prior, self.told, self.messages)
+            before = self.messages.copy()
+            for at, view in enumerate(wiring.views):
+                if bad >= 0:
+                    wiring.raise_contradiction(bad, self.names)
+                own = slice(view[0][0].start, view[-1][0].stop)
+                cell, said = wiring.cell[own], self.messages[own]
+                flat = np.empty(len(said))
+                cavities(cell, said, *evidence, flat)
+                heard, bad = wiring.shaped(at, flat, own.start)
+                if bad >= 0:
+                    wiring.raise_contradiction(bad, self.names)
+                new = self.messages.copy() if self.options.damping else self.messages
+                old = said.copy()
+                self.speak({at: heard}, new, [at])
+                if np.isnan(new[own]).any():
+                    self.change(new, change)
+                self.messages = new
+                bad = int(retell(cell, old, new[own], *evidence))
+            if bad >= 0:
+                wiring.raise_contradiction(bad, self.names)
+            self.messages, new = before, self.messages
+            trace.append(self.change(new, change))
+            self.messages = new
+        return trace, len(trace) * wiring.n_factors
 
     def residual(self, limit: int) -> tuple[list[float], int]:
         """Those factors speak that have heard the most news since they last spoke."""
@@ -329,7 +376,7 @@ def pass_messages(
     if wiring.n_factors == 0:
         run.listen()
         return kept(messages), ConvergenceReport(0, (), True, 0, exact)
-    trace, updates = (run.synchronous if options.schedule == "synchronous" else run.residual)(limit)
+    trace, updates = getattr(run, options.schedule)(limit)
     converged = bool(trace) and trace[-1] <= tolerance
     largest = float(np.abs(run.messages[np.isfinite(run.messages)]).max(initial=0.0))
     return kept(run.messages), ConvergenceReport(len(trace), tuple(trace), converged, updates, exact, largest)

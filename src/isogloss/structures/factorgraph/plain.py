@@ -14,6 +14,7 @@ from isogloss.structures.factorgraph.constituents import Bracketing, Epu
 from isogloss.structures.factorgraph.family import Family, Unary
 from isogloss.structures.factorgraph.local import OneOf, Pair, Table
 from isogloss.structures.factorgraph.sequences import ChainFactor, ChildSequence, Valence
+from isogloss.structures.factorgraph.several import Conjunction, Indicator, Number
 from isogloss.structures.factorgraph.trees import NoCross, Tree
 from isogloss.structures.factorgraph.variables import Variables
 
@@ -82,9 +83,16 @@ def _family(graph: FactorGraph, entry: Mapping[str, Any], arrays: Mapping[str, N
         return Table(slots[:-1], slots[-1]) if options["gated"] else Table(slots)
     if kind == "one_of":
         return OneOf(slots[0], np.asarray(arrays[f"factors{at}.offsets"], np.int64), options["at_most"])
+    if kind in ("number", "indicator"):
+        offsets = np.asarray(arrays[f"factors{at}.offsets"], np.int64)
+        if kind == "number":
+            return Number(slots[0], offsets, options["bins"])
+        first, second, whole = slots
+        return Indicator(first, second, whole, offsets)
     simple: dict[str, type[Any]] = {
         "unary": Unary,
         "pair": Pair,
+        "conjunction": Conjunction,
         "chain": ChainFactor,
         "child_sequence": ChildSequence,
         "valence": Valence,

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import ClassVar
 
 from isogloss.estimator import THREADS, Estimator, option
+from isogloss.pass_options import PassOptions
 
-__all__ = ["COUPLINGS", "GRAINS", "LINKINGS", "JointPairOptions"]
+__all__ = ["COUPLINGS", "GRAINS", "LINKINGS", "BilingualOptions", "JointPairOptions"]
 
 LINKINGS = ("any", "itg")
 """What sets of links may be."""
@@ -73,3 +74,62 @@ class JointPairOptions(Estimator):
     threshold: float = option(default=0.5, least=0, below=1, help="Links with a higher probability are written.")
     seed: int = option(default=0, least=0, help="Seed of the order of sentences in learning parsers.")
     threads: int | None = option(default=None, kind=int, least=1, kept=False, effect=False, help=THREADS)
+
+
+class BilingualOptions(PassOptions):
+    """Options of `BilingualParser`."""
+
+    _title: ClassVar[str] = "BilingualParser"
+
+    coupling: str = option(
+        default="all", choices=("all", "mono", "synch", "none"),
+        help="What links of the two trees have to do with each other: all configurations, those in the same direction "
+        "alone (mono), a hard constraint that linked words have linked heads (synch), or nothing (none).",
+    )  # fmt: skip
+    source_trees: str = option(
+        default="joint", choices=("joint", "best", "given"),
+        help="Source trees: summed over, found together with those of the target (joint); the best one of the source "
+        "parser (best); or those of the treebank (given).",
+    )  # fmt: skip
+    weights: str = option(
+        default="learnt", choices=("learnt", "fixed"), needs={"coupling": ("mono", "synch", "none")},
+        help="Learn how much configurations count together with the target parser, or take a parser that was learnt "
+        "alone, and 1 for mono (fixed).",
+    )  # fmt: skip
+    grain: str = option(
+        default="both", choices=GRAINS, needs={"coupling": ("all", "mono"), "weights": ("learnt",)},
+        help="What configurations are seen by: their order alone (coarse), tags of the words with it (fine), or both.",
+    )  # fmt: skip
+    heads: int = option(
+        default=10, least=1, most=1000, needs={"source_trees": ("joint",)},
+        help="The most probable heads of each source word that are looked at.",
+    )  # fmt: skip
+    prune_links: float = option(
+        default=0.05, least=0, below=1, help="Word links that the aligner finds less probable are not looked at."
+    )
+    rounds: int = option(default=10, least=1, most=1000, help="Maximum number of rounds of belief propagation.")
+    order: int = option(
+        default=2, choices=(1, 2), help="Order of the source parser, if one is learnt: links alone (1), or more (2)."
+    )
+    tags: str = option(
+        default="gold", choices=("gold", "predicted"),
+        help="Whether parsers take tags as they are given, or predict them.",
+    )  # fmt: skip
+    folds: int = option(
+        default=5, least=2, most=100, needs={"source_trees": ("joint", "best")},
+        help="Parts of the training text, if a source parser is learnt from it; each is parsed by one that learnt from "
+        "the others.",
+    )  # fmt: skip
+    passes: int = option(default=6, least=1, most=1000, help="Passes of the separate parsers over their treebanks.")
+    iterations: int = option(
+        default=10, least=1, needs={"weights": ("learnt",)},
+        help="Passes over the pairs; with dev, the best number up to this.",
+    )  # fmt: skip
+    rate: float = option(default=0.05, above=0, needs={"weights": ("learnt",)}, help="Length of steps.")
+    l2: float = option(default=0.1, least=0, needs={"weights": ("learnt",)}, help="Penalty on the squares of weights.")
+    batch: int = option(default=8, least=1, needs={"weights": ("learnt",)}, help="Pairs of a step.")
+    min_count: int = option(
+        default=3, least=1, needs={"weights": ("learnt",)},
+        help="Features of configurations and word links that fire less often are left out.",
+    )  # fmt: skip
+    threshold: float = option(default=0.5, least=0, below=1, help="Links with a higher probability are written.")

@@ -275,7 +275,7 @@ class JointParserAligner(JointPairOptions):
                 links += _link_posteriors(found.components[0])
         sides = zip((pairs.source, pairs.target), heads, (learnt.models.source, learnt.models.target), strict=True)
         trees = [_labelled(parser, treebank, own) for treebank, own, parser in sides]
-        return TreePairs(trees[0], trees[1], self._chosen(links, TreePairs(trees[0], trees[1])))
+        return TreePairs(trees[0], trees[1], Links.above(links, self.threshold, TreePairs(trees[0], trees[1]).bitext()))
 
     def predict_proba(self, pairs: TreePairs) -> Found:
         """Posteriors of heads of both sides and of links, by the factors of mean field."""
@@ -322,17 +322,6 @@ class JointParserAligner(JointPairOptions):
             agreement = Agreement(components, opinions, _numbers(learnt.tags), self.coupling)
             worth = agreement.features(templates, learnt.keys).scores(learnt.weights)
             yield mean_field(components, agreement.coupling, worth, sweeps=self.sweeps, tolerance=self.tolerance)
-
-    def _chosen(self, posteriors: list[NDArray[np.float32]], pairs: TreePairs) -> Links:
-        """Links whose posterior is above the threshold."""
-        chosen = [np.argwhere(one > self.threshold) for one in posteriors]
-        cells = np.concatenate([np.zeros((0, 2), np.int64), *chosen])
-        chance = [one[rows[:, 0], rows[:, 1]] for one, rows in zip(posteriors, chosen, strict=True)]
-        offsets = np.concatenate([[0], np.cumsum([len(rows) for rows in chosen])]).astype(np.int64)
-        return Links(
-            offsets, cells[:, 0].astype(np.int32), cells[:, 1].astype(np.int32),
-            np.concatenate([np.zeros(0, np.float32), *chance]), bitext=pairs.bitext(),
-        )  # fmt: skip
 
     @property
     def _learnt(self) -> Fitted:

@@ -171,6 +171,11 @@ class PartScorer:
         return other
 
     @property
+    def is_packed(self) -> bool:
+        """Whether the table holds the weights itself, so that nothing is learnt."""
+        return self._packed
+
+    @property
     def n_features(self) -> int:
         """How many features have weights."""
         return int(np.count_nonzero(self.table.slots[::2]))

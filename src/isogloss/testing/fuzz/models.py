@@ -417,6 +417,10 @@ def _paired_parser(**options: Any) -> Any:
     return JointParserAligner(order=1, passes=1, folds=2, iterations=2, **options).fit(tree_pairs())
 
 
+def _bilingual(**options: Any) -> Any:
+    from isogloss.tasks.joint import BilingualParser
+
+    return BilingualParser(order=1, passes=1, folds=2, **{"iterations": 2, **options}).fit(tree_pairs())
 @cache
 def sentence_pairs(task: str = "entities") -> Any:
     """Pairs to learn from: with names, or with tags and trees, and links."""
@@ -538,6 +542,8 @@ MODELS: dict[str, Callable[[], Any]] = {
     "parse.induced/extended": partial(_induced, model="extended"),
     "parse.delexicalised": _delexicalised,
     "parse.delexicalised/target": partial(_delexicalised, target=True),
+    "joint.bilingual": _bilingual,
+    "joint.bilingual/best": partial(_bilingual, source_trees="best", coupling="mono", grain="coarse", tags="predicted"),
     "joint.multiview": partial(_multiview, "entities"),
     "joint.multiview/tag": partial(_multiview, "tag", decoder="nodes"),
     "joint.multiview/parse": partial(_multiview, "parse", decoder="nodes"),
