@@ -20,8 +20,7 @@ from isogloss.tasks.adapt import DocumentClassifier
 from isogloss.tasks.align import HMMAligner, ItgAligner, MatchingAligner, Model1Aligner, Model2Aligner, QuadraticAligner
 from isogloss.tasks.documents import PolylingualTopics
 from isogloss.tasks.documents.ranking import BilingualRanker
-from isogloss.tasks.joint import BilingualParser, JointParserAligner
-from isogloss.tasks.joint import JointParserAligner, Multiview
+from isogloss.tasks.joint import BilingualParser, JointParserAligner, Multiview
 from isogloss.tasks.parse import DependencyParser, JointMorphologyParser, StyleAdapter
 from isogloss.tasks.parse.styles import convert
 from isogloss.tasks.tag import CrfTagger, DictionaryTagger, GraphTagger, ProjectedTagger, Tagger
@@ -294,6 +293,9 @@ def test_bilingual_parsers(options: dict[str, Any]) -> None:
         partial(BilingualParser, order=1, passes=2, folds=2, iterations=2, **options), lambda e: e.fit(pairs),
         pairs.take([1, 3]), empty=pairs.take([]), other_fit=lambda e: e.fit(pairs.take(range(6))),
         score=lambda e: e.score(pairs),
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize("task", ["entities", "tag", "parse"])
 def test_models_that_teach_each_other(task: str) -> None:
     pairs, models = sentence_pairs(task), monolingual(task)

@@ -26,8 +26,7 @@ from isogloss.tasks.documents import PolylingualTopics
 from isogloss.tasks.documents.ranking import BilingualRanker
 from isogloss.tasks.documents.threads import Threads
 from isogloss.tasks.extract import EntityTagger, RelationExtractor, RoleLabeller
-from isogloss.tasks.joint import BilingualParser, JointParserAligner
-from isogloss.tasks.joint import JointParserAligner, Multiview
+from isogloss.tasks.joint import BilingualParser, JointParserAligner, Multiview
 from isogloss.tasks.parse.constituency import ConstituencyParser
 from isogloss.tasks.parse.options import CONSTRAINTS as NAMED
 

@@ -250,6 +250,7 @@ CASES: dict[str, Case] = {
             "folds": [3],
             "seed": [],
         },
+    ),
     "joint.multiview": Case(
         {"candidates": 4, "rounds": 3},
         lambda e: e.fit(unlinked(e.task), *monolingual(e.task)),

@@ -88,8 +88,7 @@ if TYPE_CHECKING:
     from isogloss.tasks.documents.ranking import BilingualRanker
     from isogloss.tasks.documents.threads import Threads
     from isogloss.tasks.extract import EntityTagger, RelationExtractor, RoleLabeller
-    from isogloss.tasks.joint import BilingualParser, JointParserAligner
-    from isogloss.tasks.joint import JointParserAligner, Multiview
+    from isogloss.tasks.joint import BilingualParser, JointParserAligner, Multiview
     from isogloss.tasks.parse import DependencyParser, GrammarInducer, JointMorphologyParser, StyleAdapter
     from isogloss.tasks.parse.constituency import ConstituencyParser
     from isogloss.tasks.parse.joint import AnalysisDictionary
@@ -127,8 +126,7 @@ _NAMES = {
     "isogloss.tasks.documents.ranking": "BilingualRanker",
     "isogloss.tasks.documents.threads": "Threads",
     "isogloss.tasks.extract": "EntityTagger RelationExtractor RoleLabeller",
-    "isogloss.tasks.joint": "BilingualParser JointParserAligner",
-    "isogloss.tasks.joint": "JointParserAligner Multiview",
+    "isogloss.tasks.joint": "BilingualParser JointParserAligner Multiview",
     "isogloss.tasks.parse": "DependencyParser GrammarInducer JointMorphologyParser StyleAdapter",
     "isogloss.tasks.parse.constituency": "ConstituencyParser",
     "isogloss.tasks.parse.joint": "AnalysisDictionary",
@@ -143,42 +141,17 @@ __all__ = [
     "ConstituencyParser", "ConstituentTree", "Constituents", "Contractions", "Correspondence", "CrfTagger",
     "DelexicalisedParser", "DependencyParser", "DictionaryTagger", "DocumentClassifier", "Documents", "EntityTagger",
     "GrammarInducer", "GraphTagger", "Groups", "HMMAligner", "IsoglossError", "ItgAligner", "JointMorphologyParser",
-    "JointParserAligner", "LabelledDocuments", "Lexicon", "Links", "MatchingAligner", "Mentions", "Model1Aligner",
-    "Model2Aligner", "PolylingualTopics", "ProjectedTagger", "Propositions", "QuadraticAligner", "Ragged",
-    "RelationExtractor", "RoleLabeller", "Sentence", "StyleAdapter", "TagDictionary", "Tagger", "Text", "Threads",
-    "TransferredParser", "TreePairs", "Treebank", "Vocabulary", "__version__", "as_bitext", "breakdown_brackets",
-    "breakdown_trees", "choose_aligner", "compare", "compare_brackets", "compare_entities", "compare_rankings",
-    "compare_relations", "compare_roles", "compare_trees", "confusion", "cross_validate", "errors", "extract_phrases",
-    "features_of", "jackknife", "learning_curve", "lexicon_from_links", "load", "metrics", "read_bitext", "read_links",
-    "samples", "score_brackets", "score_documents", "score_entities", "score_links", "score_ranking", "score_relations",
-    "score_roles", "score_tags", "score_trees", "show", "split_bitext", "split_text", "stream_bitext", "suggest",
-    "transfer_markup", "write_bitext", "write_links",
-    "Alignment", "AnalysisDictionary", "BilingualRanker", "Bitext", "BitextLike", "ConstituencyParser",
-    "ConstituentTree", "Constituents", "Contractions", "Correspondence", "CrfTagger", "DelexicalisedParser",
-    "DependencyParser", "DictionaryTagger", "DocumentClassifier", "Documents", "EntityTagger", "GrammarInducer",
-    "GraphTagger", "Groups", "HMMAligner", "IsoglossError", "ItgAligner", "JointMorphologyParser", "JointParserAligner",
-    "LabelledDocuments",
-    "Lexicon", "Links", "MatchingAligner", "Mentions", "Model1Aligner", "Model2Aligner", "Multiview",
-    "PolylingualTopics",
-    "ProjectedTagger", "Propositions", "QuadraticAligner", "Ragged", "RelationExtractor", "RoleLabeller", "Sentence", "SentencePairs",
-    "StyleAdapter", "TagDictionary", "Tagger", "Text", "Threads", "TransferredParser", "TreePairs",
-    "Treebank", "Vocabulary", "__version__", "as_bitext", "breakdown_brackets", "breakdown_trees", "choose_aligner",
-    "compare", "compare_brackets", "compare_entities", "compare_rankings", "compare_relations", "compare_roles",
-    "compare_trees", "confusion", "cross_validate", "errors", "extract_phrases", "features_of", "jackknife",
-    "learning_curve", "lexicon_from_links", "load", "metrics", "read_bitext", "read_links", "samples", "score_brackets",
-    "score_documents", "score_entities", "score_links", "score_ranking", "score_relations", "score_roles", "score_tags",
-    "GraphTagger", "Groups", "HMMAligner", "IsoglossError", "ItgAligner", "JointMorphologyParser",
     "JointParserAligner", "LabelledDocuments", "LanguageModel", "Lexicon", "Links", "MatchingAligner", "Mentions",
-    "Model1Aligner", "Model2Aligner", "PolylingualTopics", "ProjectedTagger", "Propositions", "QuadraticAligner",
-    "Ragged", "RelationExtractor", "RoleLabeller", "Sentence", "StyleAdapter", "TagDictionary", "Tagger", "Text",
-    "Threads", "TransferredParser", "Translator", "TreePairs", "Treebank", "Vocabulary", "__version__", "as_bitext",
-    "breakdown_brackets", "breakdown_trees", "choose_aligner", "compare", "compare_brackets", "compare_entities",
-    "compare_rankings", "compare_relations", "compare_roles", "compare_translations", "compare_trees", "confusion",
-    "cross_validate", "errors", "extract_phrases", "features_of", "jackknife", "learning_curve", "lexicon_from_links",
-    "load", "metrics", "read_bitext", "read_links", "samples", "score_brackets", "score_documents", "score_entities",
-    "score_links", "score_ranking", "score_relations", "score_roles", "score_tags", "score_translations",
-    "score_trees", "show", "split_bitext", "split_text", "stream_bitext", "suggest", "transfer_markup", "write_bitext",
-    "write_links",
+    "Model1Aligner", "Model2Aligner", "Multiview", "PolylingualTopics", "ProjectedTagger", "Propositions",
+    "QuadraticAligner", "Ragged", "RelationExtractor", "RoleLabeller", "Sentence", "SentencePairs", "StyleAdapter",
+    "TagDictionary", "Tagger", "Text", "Threads", "TransferredParser", "Translator", "TreePairs", "Treebank",
+    "Vocabulary", "__version__", "as_bitext", "breakdown_brackets", "breakdown_trees", "choose_aligner", "compare",
+    "compare_brackets", "compare_entities", "compare_rankings", "compare_relations", "compare_roles",
+    "compare_translations", "compare_trees", "confusion", "cross_validate", "errors", "extract_phrases", "features_of",
+    "jackknife", "learning_curve", "lexicon_from_links", "load", "metrics", "read_bitext", "read_links", "samples",
+    "score_brackets", "score_documents", "score_entities", "score_links", "score_ranking", "score_relations",
+    "score_roles", "score_tags", "score_translations", "score_trees", "show", "split_bitext", "split_text",
+    "stream_bitext", "suggest", "transfer_markup", "write_bitext", "write_links",
 ]  # fmt: skip
 
 

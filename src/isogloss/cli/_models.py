@@ -11,8 +11,7 @@ if TYPE_CHECKING:
     from isogloss.tasks.documents import PolylingualTopics
     from isogloss.tasks.documents.ranking import BilingualRanker
     from isogloss.tasks.documents.threads import Threads
-    from isogloss.tasks.joint import BilingualParser, JointParserAligner
-    from isogloss.tasks.joint import JointParserAligner, Multiview
+    from isogloss.tasks.joint import BilingualParser, JointParserAligner, Multiview
     from isogloss.tasks.parse import DependencyParser, GrammarInducer, JointMorphologyParser, StyleAdapter
     from isogloss.tasks.parse.constituency import ConstituencyParser
     from isogloss.tasks.tag import CrfTagger, Tagger
@@ -31,10 +30,7 @@ if TYPE_CHECKING:
 __all__ = [
     "USES", "Use", "check_dependency_parser", "header_of", "load_aligner", "load_classifier",
     "load_constituency_parser", "load_crf_tagger", "load_dependency_parser", "load_extractor", "load_joint",
-    "load_multiview", "load_parser",
-    "load_ranker", "load_tagger", "load_threads", "load_topics",
-    "load_parser",
-    "load_ranker", "load_tagger", "load_threads", "load_topics", "load_translator",
+    "load_multiview", "load_parser", "load_ranker", "load_tagger", "load_threads", "load_topics", "load_translator",
 ]  # fmt: skip
 
 
@@ -132,16 +128,13 @@ def load_extractor(path: str, threads: int | None = None) -> Any:
 
 def load_joint(path: str, threads: int | None = None) -> JointParserAligner | BilingualParser:
     """A saved parser of both sides of a bitext and aligner of their words, or of one with the help of the other."""
-    joint: JointParserAligner | BilingualParser = _load(path, "joint")
-def load_joint(path: str, threads: int | None = None) -> JointParserAligner:
-    """A saved parser of both sides of a bitext and aligner of their words."""
-    from isogloss.tasks.joint import JointParserAligner
+    from isogloss.tasks.joint import BilingualParser, JointParserAligner
 
     joint = _load(path, "joint")
-    if not isinstance(joint, JointParserAligner):
+    if not isinstance(joint, JointParserAligner | BilingualParser):
         raise UsageError(
-            f"{path}: these are models of two languages that annotate a bitext. Use `isogloss multiview apply`, or give a "
-            "model by `isogloss joint train`"
+            f"{path}: these are models of two languages that annotate a bitext. Use `isogloss multiview apply`, or "
+            "give a model by `isogloss joint train`"
         )
     for one in (joint, *joint.models_):
         one.threads = threads
@@ -155,8 +148,8 @@ def load_multiview(path: str, threads: int | None = None) -> Multiview:
     both = _load(path, "joint")
     if not isinstance(both, Multiview):
         raise UsageError(
-            f"{path}: this parses and aligns a bitext. Use `isogloss joint apply`, or give a model by `isogloss multiview "
-            "train`"
+            f"{path}: this parses and aligns a bitext. Use `isogloss joint apply`, or give a model by "
+            "`isogloss multiview train`"
         )
     for one in (both, *both.models_):
         one.threads = threads

@@ -217,7 +217,9 @@ def _lines(both: Multiview, pairs: SentencePairs, again: tuple[Any, Any] | None,
         f"ones find {low} (source) and {high} (target) in 100"
     ]
     if again is not None:
-        lines.append(f"retrained models of one language each in {save.rstrip('/')}/source and {save.rstrip('/')}/target")
+        lines.append(
+            f"retrained models of one language each in {save.rstrip('/')}/source and {save.rstrip('/')}/target"
+        )
     return lines
 
 
@@ -242,7 +244,9 @@ def apply(
     ] = False,
     links: Annotated[
         str | None,
-        typer.Option("--links", metavar="FILE", help="Links between words, a line a pair; by the model's aligner if not given."),
+        typer.Option(
+            "--links", metavar="FILE", help="Links between words, a line a pair; by the model's aligner if not given."
+        ),
     ] = None,
     threads: Threads = None,
     quiet: Quiet = False,

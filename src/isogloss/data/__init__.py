@@ -9,8 +9,8 @@ from isogloss.data.links import Alignment, Links
 from isogloss.data.mentions import Mentioned, Mentions
 from isogloss.data.propositions import Proposed, Propositions
 from isogloss.data.ragged import Ragged
-from isogloss.data.sentence_pairs import SentencePairs
 from isogloss.data.segmentation import Segmentation
+from isogloss.data.sentence_pairs import SentencePairs
 from isogloss.data.tag_dictionary import TagDictionary
 from isogloss.data.tree_pairs import TreePairs
 from isogloss.data.treebank import Column, Sentence, Treebank, bundle_of, features_of

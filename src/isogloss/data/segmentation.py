@@ -230,4 +230,3 @@ def surface_pieces(words: Sequence[str], morphemes: Sequence[Morphemes]) -> list
         pieces = ["".join(letters[row][a:b]) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
         found[i] = tuple(pieces) or (words[i],)
     return found
-

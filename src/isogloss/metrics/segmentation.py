@@ -125,7 +125,9 @@ def score_segmentation(
     counts = _counts(predicted, gold)
     sample = Sample(counts, _rates, bootstrap, seed)
     totals = counts.sum(axis=0).tolist()
-    signature = sample.signed("morphemes:lcs", "boundaries:inner", "average:micro", f"n:{len(gold)}", f"gold:{totals[2]}")
+    signature = sample.signed(
+        "morphemes:lcs", "boundaries:inner", "average:micro", f"n:{len(gold)}", f"gold:{totals[2]}"
+    )
     return SegmentationScore(
         **sample.percent(), found=totals[1], gold=totals[2], words=totals[10], n=len(gold), signature=signature,
         sample=sample,
@@ -211,7 +213,9 @@ def _matched(predicted: Segmentation, gold: Segmentation) -> Integers:
     each: list[dict[tuple[int, int], int]] = []
     for (ours, theirs), many in zip(pairs.tolist(), often.tolist(), strict=True):
         sides = (predicted.analyses[ours], gold.analyses[theirs])
-        here = [Counter(table.setdefault(m, len(table)) for m in side) for table, side in zip(numbers, sides, strict=True)]
+        here = [
+            Counter(table.setdefault(m, len(table)) for m in side) for table, side in zip(numbers, sides, strict=True)
+        ]
         together = {(a, b): min(m, n) for a, m in here[0].items() for b, n in here[1].items()}
         each.append(together)
         for key, least in together.items():

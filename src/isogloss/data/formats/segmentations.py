@@ -38,7 +38,9 @@ def parse_segmentation(data: bytes, name: str = "<memory>") -> Segmentation:
     sentences: list[list[str]] = []
     found: list[Morphemes] = []
     strange: list[int] = []
-    for number, line in enumerate(data.decode("utf-8", "surrogatepass").removesuffix("\n").split("\n") if data else (), 1):
+    for number, line in enumerate(
+        data.decode("utf-8", "surrogatepass").removesuffix("\n").split("\n") if data else (), 1
+    ):
         row = line.removesuffix("\r")
         if not row.strip():
             sentences.append([])

@@ -50,7 +50,10 @@ def text_hash(pairs: SentencePairs) -> str:
 def _agreement(view: View, model: Any, text: Any, own: Analyses) -> float:
     """How good the best candidates of the weak model are, if those of the full model are right."""
     best = [
-        [ranked[int(np.argmax(getattr(candidates, name)))] for ranked, candidates in zip(own.ranked, own.candidates, strict=True)]
+        [
+            ranked[int(np.argmax(getattr(candidates, name)))]
+            for ranked, candidates in zip(own.ranked, own.candidates, strict=True)
+        ]
         for name in ("weak", "full")
     ]
     found, gold = (view.annotated(model, text, each) for each in best)
@@ -360,7 +363,10 @@ class Multiview(MultiviewOptions):
         stages = self._stages(pairs, [source_text, target_text, mixture], checkpoint, resume)
         found = self.predict(pairs)
         made = []
-        sides = (("source", models.source, source_text, found.source), ("target", models.target, target_text, found.target))
+        sides = (
+            ("source", models.source, source_text, found.source),
+            ("target", models.target, target_text, found.target),
+        )
         for name, model, text, added in sides:
             given = {"mixture": mixture, **stages.keeping(name)}
             made.append(stages.model(name, partial(retrained, model, text, added, progress, **given)))
@@ -417,7 +423,9 @@ class Multiview(MultiviewOptions):
             made, meta = cls.of_options(saved.options), saved.meta
             view = VIEWS[made.task]
             held = [
-                store.held(name, saved.arrays, meta["models"][name], *(ALIGNERS if name == "aligner" else view.classes()))
+                store.held(
+                    name, saved.arrays, meta["models"][name], *(ALIGNERS if name == "aligner" else view.classes())
+                )
                 for name in Models._fields
             ]
             models = Models(*held)

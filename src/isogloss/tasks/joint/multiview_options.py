@@ -44,9 +44,7 @@ class MultiviewOptions(Estimator):
         help="What is learnt from on the source side: the best analysis of the full model, or, of its best five, the "
         "one with the most names or links (most), for models that miss much.",
     )  # fmt: skip
-    target_choice: str = option(
-        default="best", choices=CHOICES, help="The same of the target side."
-    )
+    target_choice: str = option(default="best", choices=CHOICES, help="The same of the target side.")
     threshold: float = option(
         default=0.5, least=0, below=1, help="Word links with a higher probability also count as links, one each."
     )

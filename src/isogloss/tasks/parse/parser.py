@@ -31,9 +31,8 @@ from isogloss.tasks.parse.fitted import Fitted
 from isogloss.tasks.parse.focus import Focus
 from isogloss.tasks.parse.held_out import all_trees
 from isogloss.tasks.parse.inference import Shape, best_trees, chances_of
-from isogloss.tasks.parse.lesson import Further, Lesson, checked
 from isogloss.tasks.parse.judging import blinded, log_prob, relations
-from isogloss.tasks.parse.lesson import Lesson, checked
+from isogloss.tasks.parse.lesson import Further, Lesson, checked
 from isogloss.tasks.parse.options import DependencyOptions
 from isogloss.tasks.parse.views import View, checked_views
 from isogloss.tasks.parse.words import Words

@@ -421,6 +421,8 @@ def _bilingual(**options: Any) -> Any:
     from isogloss.tasks.joint import BilingualParser
 
     return BilingualParser(order=1, passes=1, folds=2, **{"iterations": 2, **options}).fit(tree_pairs())
+
+
 @cache
 def sentence_pairs(task: str = "entities") -> Any:
     """Pairs to learn from: with names, or with tags and trees, and links."""

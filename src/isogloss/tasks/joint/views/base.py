@@ -79,7 +79,9 @@ class View(ABC):
     def check(self, model: Any, what: str) -> None:
         """`ParameterError` for a model of another task."""
         if not isinstance(model, self.classes()):
-            known = " or ".join(f"{'an' if one.__name__[0] in 'AEIOU' else 'a'} {one.__name__}" for one in self.classes())
+            known = " or ".join(
+                f"{'an' if one.__name__[0] in 'AEIOU' else 'a'} {one.__name__}" for one in self.classes()
+            )
             raise ParameterError(f"Multiview: the {what} should be {known} for task {self.task!r}, not {model!r:.60}")
 
     @abstractmethod
