@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -75,7 +76,9 @@ def train(
     aligner: Annotated[
         str | None,
         typer.Option(
-            "--aligner", metavar="MODEL", help="An aligner by `isogloss align --save`, of more text; otherwise one learns from SRC and TGT."
+            "--aligner",
+            metavar="MODEL",
+            help="An aligner by `isogloss align --save`, of more text; otherwise one learns from SRC and TGT.",
         ),
     ] = None,
     retrain: Annotated[
@@ -152,8 +155,8 @@ def train(
             if given is not None:
                 weak.append(load_model(task, given, threads))
             elif text is not None:
-                keeping = stages.keeping(name)
-                weak.append(stages.model(name, lambda: learn_weaker(model, text, progress, **keeping)))
+                learn = partial(learn_weaker, model, text, progress, **stages.keeping(name))
+                weak.append(stages.model(name, learn))
             else:
                 weak.append(None)
         both = stages.model(
@@ -185,8 +188,8 @@ def _check(
     for side, text, model in zip(("source", "target"), train, weak, strict=True):
         if text is not None and model is not None and not retrain:
             raise UsageError(
-                f"--{side}-train is for weak and retrained models, and the weak one is given (--{side}-weak). Leave one "
-                "out, or give --retrain"
+                f"--{side}-train is for weak and retrained models, and the weak one is given (--{side}-weak). Leave "
+                "one out, or give --retrain"
             )
 
 

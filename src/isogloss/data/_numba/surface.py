@@ -41,7 +41,7 @@ def surface_cuts(letters, word_offsets, canonical, morph_offsets, first_morph, o
         border = np.zeros(m + 1, np.int64)  # how many morphemes end there
         for i in range(first, last):
             border[morph_offsets[i + 1] - begin] += 1
-        # cost[i, j, f]: i letters of morphemes and j of the word are done; f: the morpheme that ends or goes on has some
+        # cost[i, j, f]: i letters of morphemes and j of the word are done; f: the current morpheme has some
         far = 1 << 40
         cost = np.full((m + 1, n + 1, 2), far, np.int64)
         back = np.full((m + 1, n + 1, 2), -1, np.int8)

@@ -205,5 +205,6 @@ def remembering_all(
         here = slice(offsets[s], offsets[s + 1])
         values[s] = remembering(
             sr, scores[here], words[word_offsets[s] : word_offsets[s + 1]], longest, ks[s],
-            classes[class_offsets[s] : class_offsets[s + 1]], n_classes, paired, grad[here], u[starts[s] : starts[s + 1]],
+            classes[class_offsets[s] : class_offsets[s + 1]], n_classes, paired, grad[here],
+            u[starts[s] : starts[s + 1]],
         )  # fmt: skip

@@ -1,9 +1,9 @@
 """Log Z and marginals of `semimarkov2` in probabilities: several times faster than in logarithms, and as exact.
 
 Every position t gets a potential, the score of the best way there if labels could be chosen freely:
-:math:`C_t = \\max_b (C_b + \\max segments[b, t] + c)`, with c the largest score of a step (and of a pair). The weight of
-a segment is :math:`\\exp(s + C_b - C_t + c)`, so that sums over all that ends at a position stay near 1. What could go
-wrong is underflow, and it is ruled out as in `isogloss.structures._numba.chain_scaled`: every weight of a part, and
+:math:`C_t = \\max_b (C_b + \\max segments[b, t] + c)`, with c the largest score of a step (and of a pair). The weight
+of a segment is :math:`\\exp(s + C_b - C_t + c)`, so that sums over all that ends at a position stay near 1. What could
+go wrong is underflow, and it is ruled out as in `isogloss.structures._numba.chain_scaled`: every weight of a part, and
 every forward sum, that is not exactly 0 has to be at least `LEAST`, so that a product of three is a normal number.
 Where the bound is broken the result is not a number, and the kernel in logarithms takes over for the sequence.
 """
@@ -101,7 +101,7 @@ def _weigh_segments(at, n, scores, toll, toll_pairs, own, level):
 
 @njit(cache=True, nogil=True)
 def _too_small(values, count):
-    for i in range(count):
+    for i in range(count):  # noqa: SIM110
         if 0.0 < values[i] < LEAST:
             return True
     return False

@@ -1,4 +1,4 @@
-"""`Multiview`: two models in two languages that learn from a bitext what becomes of one analysis in the other language."""
+"""`Multiview`: two models in two languages that learn from a bitext what an analysis becomes in the other language."""
 
 from __future__ import annotations
 

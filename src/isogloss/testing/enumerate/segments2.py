@@ -34,7 +34,10 @@ def brute_force_segments2(
     between = np.zeros((0, 1)) if pairs is None else np.asarray(pairs, np.float64)
     borders = [0, *itertools.accumulate(words)]
     spans = [
-        (i, j) for a, z in itertools.pairwise(borders) for i in range(a, z) for j in range(i + 1, min(z, i + longest) + 1)
+        (i, j)
+        for a, z in itertools.pairwise(borders)
+        for i in range(a, z)
+        for j in range(i + 1, min(z, i + longest) + 1)
     ]  # fmt: skip
     couples = [
         ((i, t), (t, j))

@@ -217,7 +217,7 @@ def expected_errors(source: Tried, target: Tried) -> float:
     """Errors of the target, in percent, as a parser expects them there: no trees of the target are needed."""
     if source.sure is None or target.sure is None:
         raise ParameterError("expected_errors: posteriors of heads are needed; make tests with Tried.by")
-    edges, n, rates = _binned(source)
+    edges, _, rates = _binned(source)
     if not len(target.sure):
         return 100 * float(source.wrong[source.scored].mean())
     return 100 * float(rates[np.searchsorted(edges, target.sure, side="left")].mean())
