@@ -90,7 +90,8 @@ def read_pairs(files: tuple[str, str], models: tuple[Any, Any], places: tuple[st
             f"line {int(empty[0]) + 1} of {files[0]} or {files[1]} is empty, which has no place in CoNLL-U"
             f" (one of {len(empty)}). Leave these pairs out, as `isogloss filter` does"
         )
-    return SentencePairs(*(side if isinstance(side, Treebank) else Treebank.from_text(side) for side in sides))
+    source, target = (side if isinstance(side, Treebank) else Treebank.from_text(side) for side in sides)
+    return SentencePairs(source, target)
 
 
 def _read(path: str, form: dict[str, Any], how: Reading) -> Any:

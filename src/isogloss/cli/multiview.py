@@ -140,7 +140,7 @@ def train(
         from isogloss.tasks.transfer.stages import Stages
 
         progress = progress_for(quiet)
-        models = tuple(load_model(task, path, threads) for path in paths)
+        models = [load_model(task, path, threads) for path in paths]
         pairs = read_pairs(bitext, (models[0], models[1]), paths, Reading(task, tokenise, encoding, errors))
         if links is not None:
             found = read_links(links, bitext=pairs.bitext(), encoding=encoding)
@@ -162,13 +162,13 @@ def train(
         both = stages.model(
             "both",
             lambda: Multiview(**options, threads=threads).fit(
-                pairs, *models, progress, source_weak=weak[0], target_weak=weak[1],
+                pairs, models[0], models[1], progress, source_weak=weak[0], target_weak=weak[1],
                 aligner=None if aligner is None else load_aligner(aligner, threads), **stages.keeping("both"),
             ),
         )  # fmt: skip
         again = None
         if retrain:
-            again = both.retrain(pairs, *known, progress, mixture=mixture, **stages.keeping("again"))
+            again = both.retrain(pairs, known[0], known[1], progress, mixture=mixture, **stages.keeping("again"))
     told = {
         "task": task, "pairs": len(pairs), "weights": both.feature_weights(), "trace": both.trace_,
         "retrained": again is not None,
@@ -272,6 +272,7 @@ def apply(
     for path in (out_source, out_target):
         check_output(path, [source, target, links])
     with compiling("multiview-apply", quiet):
+        from isogloss.data import Text
         from isogloss.data.formats import read_links
         from isogloss.data.rows import counted
         from isogloss.data.sentence_pairs import SentencePairs
@@ -285,6 +286,7 @@ def apply(
         made = loaded.separate(pairs) if separate else loaded.predict(pairs, rule=rule)
         for path, side in ((out_source, made.source), (out_target, made.target)):
             if path is not None:
+                assert not isinstance(side, Text)  # models annotate it
                 write_result(path, side.to_bytes())
     say(f"{counted(len(made), 'pair')}, {time.perf_counter() - began:.1f} s", quiet)
 

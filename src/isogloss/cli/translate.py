@@ -216,9 +216,10 @@ class _Parts:
             if self.lines <= skip:
                 continue
             text = text[max(0, skip - before) :]
-            known = self.translator.table_.source.encode(text.vocabulary) if len(text.vocabulary) else []
             self.words += text.n_words
-            self.unknown += sum(int(known[word] < 0) for word in text.ids.flat.tolist())
+            if text.n_words:
+                known = self.translator.table_.source.encode(text.vocabulary)
+                self.unknown += int((known[text.ids.flat] < 0).sum())
             yield text
         if self.lines < skip:
             raise BitextError(

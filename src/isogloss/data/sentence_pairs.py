@@ -86,7 +86,8 @@ class SentencePairs:
 
     def bitext(self) -> Bitext:
         """The words alone."""
-        return Bitext(*(side if isinstance(side, Text) else side.text() for side in (self.source, self.target)))
+        source, target = (side if isinstance(side, Text) else side.text() for side in (self.source, self.target))
+        return Bitext(source, target)
 
 
 def as_sentence_pairs(given: Any) -> SentencePairs:

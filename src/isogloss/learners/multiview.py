@@ -53,7 +53,7 @@ class Candidates:
         Log-probabilities under both models.
     """
 
-    nodes: Sequence[Sequence[int]]
+    nodes: Sequence[Sequence[int] | NDArray[np.int64]]
     full: Array
     weak: Array
 

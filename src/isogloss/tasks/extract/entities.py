@@ -265,7 +265,8 @@ class EntityTagger(EntityOptions, LearntInPasses[FittedNames]):
 
     def log_prob(self, text: Given, names: Sequence[Sequence[Iterable[Entity]]]) -> list[NDArray[np.float64]]:
         """The log-probabilities of sets of names, any number for each sentence; −∞ for what the model cannot make."""
-        mentions, learnt, found = as_mentions(text), self._learnt, []
+        mentions, learnt = as_mentions(text), self._learnt
+        found: list[NDArray[np.float64]] = []
         if len(names) != len(mentions):
             raise ParameterError(f"log_prob: names of {len(names)} sentences were given for {len(mentions)}")
         with using_threads(self.threads):

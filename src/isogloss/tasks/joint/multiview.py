@@ -43,8 +43,10 @@ Selector = Callable[[Candidates], int]
 def text_hash(pairs: SentencePairs) -> str:
     """What pairs of sentences are told apart by: their words and links."""
     text, links = pairs.bitext(), pairs.links
-    words = [part for side in (text.source, text.target) for part in (side.ids, side.vocabulary.types)]
-    return store.data_hash(*words, *([] if links is None else [links.offsets, links.source, links.target]))
+    parts: list[Any] = [part for side in (text.source, text.target) for part in (side.ids, side.vocabulary.types)]
+    if links is not None:
+        parts += [links.offsets, links.source, links.target]
+    return store.data_hash(*parts)
 
 
 def _agreement(view: View, model: Any, text: Any, own: Analyses) -> float:
@@ -217,7 +219,8 @@ class Multiview(MultiviewOptions):
         progress = progress or QuietProgress()
         try:
             with using_threads(self.threads):
-                ready = self._models(pairs, Models(*models, aligner), stages, progress)
+                given = Models(source_model, target_model, source_weak, target_weak, aligner)
+                ready = self._models(pairs, given, stages, progress)
                 self._learn(pairs, ready, view, target_selector, progress)
         finally:
             progress.finish()
@@ -241,12 +244,13 @@ class Multiview(MultiviewOptions):
 
     def _models(self, pairs: SentencePairs, given: Models, stages: Stages, progress: Progress) -> Models:
         """All models, those that were not given made now."""
-        weak = [own or without_words(full) for own, full in zip(given[2:4], given[:2], strict=True)]
+        source_weak = given.source_weak or without_words(given.source)
+        target_weak = given.target_weak or without_words(given.target)
         aligner = given.aligner
         if aligner is None:
             fresh = HMMAligner(threads=self.threads)
             aligner = stages.model("aligner", lambda: fresh.fit(pairs.bitext(), progress=progress))
-        return Models(*given[:2], *weak, aligner)
+        return Models(given.source, given.target, source_weak, target_weak, aligner)
 
     def _learn(
         self, pairs: SentencePairs, models: Models, view: View, selector: Selector | None, progress: Progress
@@ -265,8 +269,8 @@ class Multiview(MultiviewOptions):
         self.agreement_ = np.array([_agreement(view, model, text, own) for model, text, own in sides_])
 
     def _features(self, models: Models) -> PairFeatures:
-        labels = [VIEWS[self.task].labels(model) for model in models[:2]]
-        return PairFeatures(*labels, float(self.threshold), self.task == "parse", LEAST[self.task])
+        source, target = (VIEWS[self.task].labels(model) for model in models[:2])
+        return PairFeatures(source, target, float(self.threshold), self.task == "parse", LEAST[self.task])
 
     def _judged(
         self, pairs: SentencePairs, models: Models, features: PairFeatures, progress: Progress | None = None

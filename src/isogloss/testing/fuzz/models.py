@@ -434,7 +434,7 @@ def sentence_pairs(task: str = "entities") -> Any:
     sides = [samples.mentions("en-de", side).part(0, 50) for side in ("source", "target")]
     rows = [2, 6, 14, 19, 20, 34, 38, 43, 0]
     named = [Mentions.of((side.words(s), side.entities(s)) for s in rows) for side in sides]
-    return SentencePairs(*named, links=samples.gold("en-de").take(rows))
+    return SentencePairs(named[0], named[1], links=samples.gold("en-de").take(rows))
 
 
 @cache

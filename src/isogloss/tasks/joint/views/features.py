@@ -110,7 +110,7 @@ class PairFeatures:
         shape = soft[0].shape
         same = self._same()[one[:, 2][:, None], two[:, 2][None, :]]
         wide = (one[:, 1] - one[:, 0])[:, None] - (two[:, 1] - two[:, 0])[None, :]
-        columns = [*soft, *hard, np.ones(shape), same, np.abs(wide).astype(np.float64)]
+        columns: list[Array] = [*soft, *hard, np.ones(shape), same, np.abs(wide).astype(np.float64)]
         kept = soft[0] >= self.least
         n_values, pairs = len(self.values), len(self.source) * len(self.target)
         label = np.where(
@@ -128,7 +128,7 @@ class PairFeatures:
         numbers = [np.broadcast_to(np.int64(k), shape) for k in range(n_values)] + indicators
         columns += [(each > 0).astype(np.float64) for each in indicators]
         flat = [np.stack([each.ravel() for each in some], axis=1) for some in (numbers, columns)]
-        return kept.ravel(), flat[0].astype(np.int64), flat[1]
+        return kept.ravel(), flat[0].astype(np.int64), flat[1].astype(np.float64)
 
     def _same(self) -> Array:
         """float64[n_source + 1, n_target + 1]: whether labels are the same; the last ones stand for unknown labels."""
