@@ -110,8 +110,8 @@ def decompose_loss(source: Side, target: Side, names: Sequence[str]) -> Decompos
     >>> here = Side(np.array([0, 0, 1, 1]), np.array([False, False, True, False]))
     >>> there = Side(np.array([0, 1, 1, 1]), np.array([False, True, True, False]))
     >>> found = decompose_loss(here, there, ["known", "unknown"])
-    >>> found.loss, [(kind.name, kind.loss, round(kind.adds, 6)) for kind in found.kinds]
-    (25.0, [('unknown', 16.666666666666664, 18.75), ('known', 0.0, 6.25)])
+    >>> found.loss, [(kind.name, round(kind.loss, 6), round(kind.adds, 6)) for kind in found.kinds]
+    (25.0, [('unknown', 16.666667, 18.75), ('known', 0.0, 6.25)])
     """
     n = len(names)
     here, there = (np.bincount(side.kinds, minlength=n).astype(float) for side in (source, target))

@@ -306,9 +306,9 @@ class Lattice(Distribution[Labels]):
     Examples
     --------
     >>> parts = LatticeParts.of([[[0], [1, 2]], [[3, 5], [0], [3, 5]]])
-    >>> dist = Lattices(parts, np.arange(parts.n_parts, dtype=float))[1]
+    >>> dist = Lattices(parts, np.arange(parts.n_parts, dtype=float) ** 2)[1]
     >>> dist.argmax().tolist(), [(score, y.tolist()) for score, y in dist.k_best(2)]
-    ([5, 0, 5], [(46.0, [5, 0, 5]), (44.0, [3, 0, 5])])
+    ([5, 0, 5], [(456.0, [5, 0, 5]), (424.0, [3, 0, 5])])
     """
 
     def __init__(self, batch: _OverLists) -> None:

@@ -70,7 +70,7 @@ class LoopyPairs(Batch[PairOfTrees]):
     >>> scores[parts.places("configurations")] = 2.0
     >>> pairs = LoopyPairs(parts, scores)
     >>> pairs.beliefs_of_links()[0].round(2).tolist()
-    [[0.57, 0.57], [0.57, 0.57]]
+    [[0.78, 0.78], [0.78, 0.78]]
     """
 
     def __init__(
