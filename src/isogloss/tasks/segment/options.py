@@ -1,0 +1,51 @@
+"""Options of segmenters: names, defaults, limits and meanings, for Python and for the command line.
+
+Help is made of them, so this module imports nothing that is heavy.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from isogloss.estimator import THREADS, Estimator, option
+
+__all__ = ["MODELS", "SegmenterOptions"]
+
+MODELS = ("up", "hmmp-basic", "hmmp", "full")
+"""What is modelled of words that nobody has cut; see `isogloss.tasks.segment.morphemes`."""
+
+
+class SegmenterOptions(Estimator):
+    """Options of `Segmenter`."""
+
+    _title: ClassVar[str] = "Segmenter"
+
+    model: str = option(
+        default="full", choices=MODELS, kw_only=False,
+        help="What is learnt from words that nobody has cut: morphemes alone (up), prefixes, stems and suffixes "
+        "(hmmp-basic), which of them follow each other (hmmp), and how words end (full).",
+    )  # fmt: skip
+    length_penalty: float = option(
+        default=1.5, least=1, most=3,
+        help="A morpheme of n letters weighs exp(-n^length_penalty): more gives more and shorter morphemes.",
+    )  # fmt: skip
+    rounds: int = option(default=10, least=1, help="Iterations of EM over words that nobody has cut.")
+    frequencies: str = option(
+        default="types", choices=("types", "log", "tokens"),
+        help="How much a word of the text counts that occurs n times: once, 1 + log2 n times, n times.",
+    )  # fmt: skip
+    longest: int = option(default=12, least=1, most=64, help="The most letters of a piece of a word.")
+    l2: float | None = option(
+        default=None, kind=float, least=0,
+        help="Penalty on the squares of weights learnt from words that are cut; as suits their number if not given.",
+    )  # fmt: skip
+    iterations: int = option(default=100, least=1, help="The most steps of L-BFGS over words that are cut.")
+    min_count: int = option(
+        default=1, least=1, help="Attributes of letters and pieces that are met less often are left out."
+    )
+    rewrites: int = option(
+        default=200, least=0, most=10000,
+        help="The most rules by which pieces of words become morphemes that are spelt otherwise, such as happi and "
+        "happy; 0 leaves pieces as they are.",
+    )  # fmt: skip
+    threads: int | None = option(default=None, kind=int, least=1, kept=False, effect=False, help=THREADS)
