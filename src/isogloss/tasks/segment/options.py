@@ -9,10 +9,12 @@ from typing import ClassVar
 
 from isogloss.estimator import THREADS, Estimator, option
 
-__all__ = ["MODELS", "SegmenterOptions"]
+__all__ = ["MODELS", "OF_GOLD", "SegmenterOptions"]
 
 MODELS = ("up", "hmmp-basic", "hmmp", "full")
 """What is modelled of words that nobody has cut; see `isogloss.tasks.segment.morphemes`."""
+OF_GOLD = ("l2", "iterations", "min_count", "rewrites")
+"""Options that say something with gold alone."""
 
 
 class SegmenterOptions(Estimator):
