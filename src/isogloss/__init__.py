@@ -120,8 +120,8 @@ _NAMES = {
     "isogloss.errors": "IsoglossError",
     "isogloss.metrics": "breakdown_brackets breakdown_trees compare compare_brackets compare_entities "
     "compare_rankings compare_relations compare_roles compare_segmentations compare_trees confusion score_brackets "
-    "score_documents score_entities score_links score_ranking score_relations score_roles score_segmentation score_tags "
-    "score_translations score_trees compare_translations",
+    "score_documents score_entities score_links score_ranking score_relations score_roles score_segmentation "
+    "score_tags score_translations score_trees compare_translations",
     "isogloss.store": "load",
     "isogloss.tasks.adapt": "DocumentClassifier",
     "isogloss.tasks.align": "HMMAligner ItgAligner MatchingAligner Model1Aligner Model2Aligner QuadraticAligner",

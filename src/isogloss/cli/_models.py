@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 __all__ = [
     "USES", "Use", "check_dependency_parser", "header_of", "load_aligner", "load_classifier",
     "load_constituency_parser", "load_crf_tagger", "load_dependency_parser", "load_extractor", "load_joint",
-    "load_multiview", "load_parser", "load_ranker", "load_segmenter", "load_tagger", "load_threads", "load_topics", "load_translator",
+    "load_multiview", "load_parser", "load_ranker", "load_segmenter", "load_tagger", "load_threads", "load_topics",
+    "load_translator",
 ]  # fmt: skip
 
 

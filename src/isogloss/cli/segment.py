@@ -235,12 +235,10 @@ def score(
     lines = [*table_lines(("", "precision", "recall", "f1"), rows, 1), f"words right {told['words_right']:.2f}"]
     lines += [told["signature"]]
     if "against" in told:
-        difference = told["against"]
-        low, high = difference["interval"]
+        theirs = told["against"]
+        low, high = theirs["interval"]
         spread = f"({low:+.2f} to {high:+.2f})"
-        lines.append(
-            f"f1 {difference['delta']:+.2f} {spread} against {difference['second']:.2f}, p = {difference['p_value']:.4f}"
-        )
+        lines.append(f"f1 {theirs['delta']:+.2f} {spread} against {theirs['second']:.2f}, p = {theirs['p_value']:.4f}")
     write_result(output, "\n".join([*lines, ""]))
 
 

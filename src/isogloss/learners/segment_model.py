@@ -13,7 +13,7 @@ from isogloss.data.rows import gathered
 from isogloss.errors import ParameterError
 from isogloss.features.gradients import Gradient
 from isogloss.learners.chain_model import NodeFeatures
-from isogloss.learners.models import Gold, Model, Share, Wanted, item_sums, shared, spread
+from isogloss.learners.models import Gold, Model, Share, Wanted, item_sums, pieces, shared, spread
 from isogloss.structures.base import kept
 from isogloss.structures.batch import Batch, Stack, run_sentences
 from isogloss.structures.semimarkov import SemiMarkov, SemiMarkovs, n_segment_parts
@@ -210,6 +210,26 @@ class SegmentModel(Model):
         residual = spread(share, batch.scores.offsets) * (wanted.parts - batch.marginals().values)
         residual[np.abs(residual) <= least] = 0.0
         return value, Gradient.of([self._listed(items, *self._spread(items, residual))])
+
+    def add_likelihood(
+        self, weights: Array, target: Any, out: Array, items: Integers | None, share: float
+    ) -> float:  # fmt: skip
+        """`likelihood` of some items, or of all; the gradient is added to `out` without a list of its weights."""
+        total, at = 0.0, self._borders
+        for some in pieces(len(self), items):
+            batch = self.batch(weights, some)
+            wanted = target.wanted(some, batch)
+            found = item_sums(batch, wanted.parts) if wanted.values is None else wanted.values
+            total += shared(share, found, batch.log_partition())
+            nodes, spans, steps = self._spread(some, wanted.parts - batch.marginals().values)
+            for features, offsets, values, start in (
+                (self.nodes, self._positions, nodes, at[0]), (self.spans, self._rows, spans, at[1])
+            ):  # fmt: skip
+                _, rows = gathered(offsets, some)
+                if len(rows):
+                    features.add_totals(values, out[start : start + features.n_weights], rows, share)
+            out[at[2] :] += share * steps.sum(axis=0)
+        return total
 
     def support(self, items: Integers) -> Integers:
         """The weights of attributes in these sentences, and all that they share."""

@@ -30,7 +30,7 @@ def read_segmentation(path: PathOrName, *, encoding: str = "utf-8", errors: str 
 
 
 def read_words(path: PathOrName, *, encoding: str = "utf-8", errors: str = "strict") -> Text:
-    """Read words or sentences a line; of files with morphemes, the words alone: what stands behind a tab is left out."""
+    """Read words or sentences a line; what stands behind a tab, such as morphemes, is left out."""
     return parse_words(read_bytes(path, encoding=encoding, errors=errors), name_of(path))
 
 
