@@ -26,6 +26,7 @@ from isogloss.metrics.segmentation import SegmentationScore, score_segmentation
 from isogloss.progress import Progress, QuietProgress
 from isogloss.structures.semimarkov import Segments
 from isogloss.tasks.segment.cuts import FittedCuts, border_posteriors, joined, segments_of
+from isogloss.tasks.segment.keeping import model_from_saved, model_to_saved
 from isogloss.tasks.segment.morphemes import LABELS, STEM, MorphemeModel, MorphemeSettings, marks_of, structures
 from isogloss.tasks.segment.options import SegmenterOptions
 from isogloss.tasks.segment.rewrites import FittedRewrites
@@ -147,7 +148,7 @@ class Segmenter(SegmenterOptions):
             raise SegmentationError(f"{text.name}: there are no words to learn from")
         if gold is not None and not gold.n_words:
             raise SegmentationError(f"{gold.name}: there are no words with morphemes. Leave it out, or give others")
-        keeping = Keeping.of(checkpoint, resume, self.options_, [text, gold])
+        keeping = Keeping.of(checkpoint, resume, self.options_, [_uncut(text), gold])
         try:
             with using_threads(self.threads):
                 learnt = self._of_text(text, gold, progress, Keeping() if gold is not None else keeping)
@@ -349,7 +350,7 @@ class Segmenter(SegmenterOptions):
 
     def _to_saved(self) -> store.Saved:
         learnt = self._learnt
-        arrays, own = learnt.morphemes.to_saved()
+        arrays, own = model_to_saved(learnt.morphemes)
         found = store.prefixed("morphemes.", arrays)
         for name, part in (("text", learnt.text), ("cuts", learnt.cuts), ("rewrites", learnt.rewrites)):
             if part is not None:
@@ -366,7 +367,7 @@ class Segmenter(SegmenterOptions):
         with store.reading(cls._saved_as):
             made = cls.of_options(saved.options)
             learnt = Learnt(
-                MorphemeModel.from_saved(store.unprefixed("morphemes.", saved.arrays), meta["morphemes"])
+                model_from_saved(store.unprefixed("morphemes.", saved.arrays), meta["morphemes"])
             )  # fmt: skip
             if learnt.morphemes.settings.longest != made.longest:
                 raise ValueError("pieces and morphemes differ in how long they may be")
@@ -397,6 +398,11 @@ def _typed(model: MorphemeModel, words: list[str], cuts: Sequence[Segments]) -> 
     if model.settings.n_labels == 1:
         return [tuple((begin, end, STEM) for begin, end, _ in y) for y in cuts]
     return list(found)
+
+
+def _uncut(text: Text) -> Segmentation:
+    """Words as they are, to tell one text from another by."""
+    return Segmentation.at(text, [(word,) for s in range(len(text)) for word in text.tokens(s)])
 
 
 def _types(*texts: Text) -> list[str]:
