@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,32 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from isogloss.errors import ParameterError
 
-__all__ = ["BackOff", "Level", "interpolated"]
+__all__ = ["BackOff", "Level"]
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
-
-
-def interpolated(counts: ArrayLike, totals: ArrayLike, lower: ArrayLike, alpha: float) -> Array:
-    r"""Relative frequencies with a lower distribution as pseudo-counts.
-
-    .. math:: \frac{c(v) + \alpha\, p(v)}{c + \alpha}
-
-    Infinite α gives the lower distribution, as do counts of 0; α = 0 gives relative frequencies.
-
-    Examples
-    --------
-    >>> [interpolated([3.0, 1.0], 4.0, [0.5, 0.5], alpha).tolist() for alpha in (0.0, 4.0, np.inf)]
-    [[0.75, 0.25], [0.625, 0.375], [0.5, 0.5]]
-    """
-    own, whole, base = (np.asarray(one, np.float64) for one in (counts, totals, lower))
-    if not alpha >= 0:
-        raise ParameterError(f"back-off: alpha should be 0 or more, not {alpha!r}")
-    if alpha == np.inf:
-        return np.array(np.broadcast_to(base, np.broadcast_shapes(own.shape, whole.shape, base.shape)))
-    weight = whole + alpha
-    some = weight > 0
-    return np.where(some, (own + alpha * base) / np.where(some, weight, 1.0), base)
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,12 +28,18 @@ class Level:
         The event one level further down, of which this is the same outcome in a more specific context; at the lowest
         level its number in the base distribution.
     alpha : float
-        How much the level below counts.
+        How much the level below counts: 0 leaves relative frequencies, infinity the level below alone.
     """
 
     contexts: Integers
     parents: Integers
     alpha: float
+
+    def __post_init__(self) -> None:
+        if not self.alpha >= 0:
+            raise ParameterError(f"back-off: alpha should be 0 or more, not {self.alpha!r}")
+        if self.contexts.shape != self.parents.shape:
+            raise ParameterError(f"back-off: {len(self.contexts)} contexts and {len(self.parents)} parents of events")
 
     @property
     def n_contexts(self) -> int:
@@ -94,8 +78,6 @@ class BackOff:
         self.levels = tuple(levels)
         sizes = [len(level.contexts) for level in self.levels]
         for at, level in enumerate(self.levels):
-            if level.contexts.shape != level.parents.shape:
-                raise ParameterError(f"BackOff: level {at} has {sizes[at]} contexts and {len(level.parents)} parents")
             if at and level.parents.size and not 0 <= level.parents.min() <= level.parents.max() < sizes[at - 1]:
                 raise ParameterError(f"BackOff: parents of level {at} should be events of level {at - 1}")
 
@@ -109,28 +91,55 @@ class BackOff:
             found.append(np.bincount(level.parents, found[-1], len(below.contexts)))
         return found[::-1]
 
-    def probabilities(self, counts: ArrayLike, base: ArrayLike) -> Array:
-        """float64[n_events]: those of the most specific level."""
+    def probabilities(self, counts: ArrayLike, base: ArrayLike, removed: Sequence[ArrayLike] | None = None) -> Array:
+        """float64[n_events]: those of the most specific level.
+
+        Parameters
+        ----------
+        counts : float64[n_events]
+            Of the most specific level.
+        base : float64[n_outcomes]
+        removed : sequence of float64[n_events], optional
+            For each level, what is taken from the count of each event and given to the level below, as in absolute
+            discounting; never more than the count.
+        """
         lower = np.asarray(base, np.float64)
-        for level, own in zip(self.levels, self.counts(counts), strict=True):
-            totals = np.bincount(level.contexts, own, level.n_contexts)
-            lower = interpolated(own, totals[level.contexts], lower[level.parents], level.alpha)
+        for level, own, whole, freed in self._each(counts, removed):
+            share = _share(freed, whole, level.alpha)[level.contexts] * lower[level.parents]
+            if level.alpha == np.inf:
+                lower = share
+                continue
+            weight = (whole + level.alpha)[level.contexts]
+            some = weight > 0
+            lower = np.where(some, own / np.where(some, weight, 1.0), 0.0) + share
         return lower
 
-    def remainders(self, counts: ArrayLike) -> Array:
+    def remainders(self, counts: ArrayLike, removed: Sequence[ArrayLike] | None = None) -> Array:
         """float64[n_contexts]: what an outcome that no level has seen gets, times its base probability.
 
-        The product of :math:`\\alpha_l / (n(c) + \\alpha_l)` over all levels.
+        It is the product, over all levels, of what they leave to the level below.
         """
-        everything = self.counts(counts)
         above: Array = np.ones(1)
-        context_below: Integers = np.zeros(self.levels[0].n_contexts, np.int64)
-        for at, (level, own) in enumerate(zip(self.levels, everything, strict=True)):
-            totals = np.bincount(level.contexts, own, level.n_contexts)
+        for at, (level, _, whole, freed) in enumerate(self._each(counts, removed)):
+            below = np.zeros(level.n_contexts, np.int64)
             if at:
-                context_below = np.zeros(level.n_contexts, np.int64)
-                context_below[level.contexts] = self.levels[at - 1].contexts[level.parents]
-            above = above[context_below] * interpolated(
-                np.zeros(len(totals)), totals, np.ones(len(totals)), level.alpha
-            )
+                below[level.contexts] = self.levels[at - 1].contexts[level.parents]
+            above = above[below] * _share(freed, whole, level.alpha)
         return above
+
+    def _each(
+        self, counts: ArrayLike, removed: Sequence[ArrayLike] | None
+    ) -> Iterator[tuple[Level, Array, Array, Array]]:
+        """Each level, the counts of its events that stay, those of its contexts, and what is taken from these."""
+        for at, (level, own) in enumerate(zip(self.levels, self.counts(counts), strict=True)):
+            whole = np.bincount(level.contexts, own, level.n_contexts)
+            stay = own if removed is None else np.maximum(own - np.asarray(removed[at], np.float64), 0.0)
+            yield level, stay, whole, np.bincount(level.contexts, own - stay, level.n_contexts)
+
+
+def _share(freed: Array, whole: Array, alpha: float) -> Array:
+    """What contexts leave to the level below."""
+    if alpha == np.inf:
+        return np.ones(len(whole))
+    some = whole + alpha > 0
+    return np.where(some, (freed + alpha) / np.where(some, whole + alpha, 1.0), 1.0)

@@ -2,129 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isogloss import layout
 from isogloss.data.ragged import Ragged
 from isogloss.errors import ParameterError
-from isogloss.learners.backoff import BackOff, Level
 from isogloss.learners.em import EM
-from isogloss.learners.multinomials import LogLinearMultinomial
 from isogloss.learners.runner import run
 from isogloss.progress import Progress
+from isogloss.store import pack_strings
 from isogloss.structures.base import kept
 from isogloss.structures.batch import Stack, run_sentences
 from isogloss.structures.semimarkov import Segments
 from isogloss.structures.semimarkov2 import SemiMarkovs2, n_word_spans
+from isogloss.tasks.segment.affixes import Affixes, mine_affixes
+from isogloss.tasks.segment.submodels import (
+    LABELS,
+    MODELS,
+    STEM,
+    Emissions,
+    Ends,
+    MorphemeSettings,
+    Spelling,
+    Transitions,
+    settings_of,
+)
 from isogloss.tasks.segment.types import Substrings, WordTypes, span_starts
 
-__all__ = ["LABELS", "MODELS", "MorphemeModel", "MorphemeSettings", "WordPosteriors"]
+__all__ = ["LABELS", "MODELS", "STEM", "MorphemeModel", "MorphemeSettings", "WordPosteriors", "marks_of", "structures"]
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-PREFIX, STEM, SUFFIX = 0, 1, 2
-LABELS = ("prefix", "stem", "suffix")
-MODELS = ("up", "hmmp-basic", "hmmp", "full")
-"""What is modelled: morphemes alone; their types with uniform transitions; learnt transitions; ends of words as well."""
-ANYWHERE = 3
-"""The row of transitions that leave a border of words."""
 BATCH = 1 << 22
 """Scores of words that are worked on together."""
 NEGLIGIBLE = 1e-6
-"""Expected counts below this are forgotten when training is over."""
-
-
-@dataclass(frozen=True)
-class MorphemeSettings:
-    """What a morpheme model is and how it is learnt.
-
-    Parameters
-    ----------
-    model : str
-        One of `MODELS`.
-    length_penalty : float
-        A morpheme of l letters has weight exp(−l^length_penalty).
-    iterations : int
-        Of EM; before it, with "full", 5 of "hmmp-basic".
-    longest : int
-        The most letters of a morpheme.
-    base_weight, shared_weight, boundary_weight : float
-        Pseudo-counts of the spelling model below morphemes, of morphemes below those of a type, and of ends of words.
-    variance : float
-        Of the prior on weights of transitions.
-    prefix_may_end : bool
-        Whether a prefix may end a word.
-    exact : bool
-        Smooth in a single level, as a maximum a posteriori estimate, so that the objective never falls.
-    """
-
-    model: str = "full"
-    length_penalty: float = 1.5
-    iterations: int = 10
-    longest: int = 12
-    base_weight: float = 1.0
-    shared_weight: float = 1.0
-    boundary_weight: float = 1.0
-    variance: float = 10.0
-    prefix_may_end: bool = False
-    exact: bool = False
-
-    @property
-    def n_labels(self) -> int:
-        """One where morphemes have no types."""
-        return 1 if self.model == "up" else len(LABELS)
-
-    @property
-    def learns_steps(self) -> bool:
-        return self.model in ("hmmp", "full")
-
-    @property
-    def learns_ends(self) -> bool:
-        return self.model == "full"
-
-    def penalty(self) -> Array:
-        """float64[longest + 1]: log weights of lengths."""
-        return -(np.arange(self.longest + 1, dtype=np.float64) ** self.length_penalty)
-
-
-class Spelling(NamedTuple):
-    """A model of letters: morphemes are drawn letter by letter, and stop after each with the same probability."""
-
-    letters: Array
-    """float64[n_letters + 1]: log probability of each letter, and of one that is not known, of a morpheme that goes on
-    to it."""
-    stop: float
-    """Log probability of stopping, less that of going on, which the first letter has too much."""
-
-    @classmethod
-    def of(cls, types: WordTypes) -> Spelling:
-        """Relative frequencies of letters, one more for those not seen; as many stops as there are words."""
-        lengths = types.letters.lengths
-        weights = np.repeat(types.weights, lengths)
-        counts = np.bincount(types.letters.flat, weights, len(types.alphabet) + 1)[: len(types.alphabet) + 1] + 1.0
-        total = float(types.weights @ lengths)
-        stop = float(types.weights.sum()) / total if total else 0.5
-        stop = min(stop, 0.5)
-        going = np.log1p(-stop)
-        return cls(np.log(counts / counts.sum()) + going, float(np.log(stop) - going))
-
-    def of_strings(self, substrings: Substrings) -> Array:
-        """float64[n]: log probabilities of strings."""
-        return _along(substrings, self.letters[substrings.letters]) + self.stop
-
-
-def _along(substrings: Substrings, own: Array) -> Array:
-    """Sums over all that strings begin with, themselves included."""
-    found, lengths = own.copy(), substrings.lengths
-    for depth in range(2, int(lengths.max(initial=0)) + 1):
-        here = np.flatnonzero(lengths == depth)
-        found[here] += found[substrings.parents[here]]
-    return found
+"""Morphemes that are expected less often are forgotten when training is over."""
+LITTLE = 1e-3
+"""What a posterior of types counts beside that of boundaries in decoding: it decides between equals."""
+THRESHOLDS = np.linspace(0.02, 0.98, 97)
+"""Among which the best threshold for boundaries is looked for."""
 
 
 class Morphemes(NamedTuple):
@@ -133,13 +55,15 @@ class Morphemes(NamedTuple):
     table: Array
     """float64[n_substrings, k]: log P(morpheme | type)."""
     unseen: Array
-    """float64[k]: what other strings have of their spelling."""
+    """float64[k]: what other strings have beside their spelling."""
     ends: Array
     """float64[2, 3, k]: log P(the word goes on, or ends | place, type); 0 where that is not modelled."""
     steps: Array
     """float64[2, k + 1, k + 1]: as `SemiMarkov2` has them."""
     weights: Array
     """float64[n_weights]: of transitions."""
+    done: Array
+    """float64[1]: iterations so far."""
 
 
 class WordPosteriors(NamedTuple):
@@ -153,72 +77,36 @@ class WordPosteriors(NamedTuple):
     """float64[n_words]: log Z."""
 
 
-@dataclass(eq=False)
 class _Counts:
-    """Expected counts of the three sub-models."""
+    """Expected counts of the three sub-models, and the most that single words add to those of morphemes."""
 
-    table: Array
-    ends: Array
-    steps: Array
+    def __init__(self, n: int, k: int) -> None:
+        self.table, self.largest, self.largest_typed = np.zeros((n, k)), np.zeros(n), np.zeros((n, k))
+        self.ends, self.steps = np.zeros((2, 3, k)), np.zeros((2, k + 1, k + 1))
 
-    def __iadd__(self, other: _Counts) -> _Counts:
-        raise NotImplementedError
+    def __iadd__(self, batch: _Batch) -> _Counts:
+        from isogloss.tasks.segment._numba.spans import count_spans
 
-
-def allowed_steps(settings: MorphemeSettings) -> NDArray[np.bool_]:
-    """bool[2, k + 1, k + 1]: steps that words may have, the last row and column as in `SemiMarkov2`."""
-    k = settings.n_labels
-    allowed = np.ones((2, k + 1, k + 1), np.bool_)
-    if k > 1:
-        allowed[0, PREFIX, SUFFIX] = False
-        allowed[1, :k, SUFFIX] = allowed[1, k, SUFFIX] = False
-        if not settings.prefix_may_end:
-            allowed[1, PREFIX, :] = False
-    return allowed
+        learning, words, marginals = batch.learning, batch.words, batch.q.marginals()
+        types, starts = learning.types.part(words.start, words.stop), learning.starts[words.start : words.stop + 1]
+        count_spans(
+            types.letters.offsets, learning.settings.longest, learning.spans[starts[0] : starts[-1]],
+            starts - starts[0], types.weights, marginals.values, marginals.offsets, self.table.shape[1],
+            self.table, self.largest, self.largest_typed, self.ends, self.steps.reshape(-1),
+        )  # fmt: skip
+        return self
 
 
-class Transitions:
-    """Steps between types of morphemes: log-linear, with a feature for each pair of types and each first type."""
+class _Batch(NamedTuple):
+    """A batch of words with their posteriors, to be counted."""
 
-    def __init__(self, settings: MorphemeSettings) -> None:
-        from scipy.sparse import identity
-
-        self.settings, self.k = settings, settings.n_labels
-        allowed = allowed_steps(settings)
-        self.mask = np.concatenate([allowed[0, : self.k, : self.k], allowed[1, self.k :, : self.k]])
-        n = self.mask.size
-        self._model = LogLinearMultinomial(
-            identity(n, format="csr"), self.k + 1, l2=1.0 / settings.variance, allowed=self.mask.ravel()
-        )
-
-    @property
-    def n_weights(self) -> int:
-        return self._model.n_weights
-
-    def steps(self, weights: Array) -> Array:
-        """float64[2, k + 1, k + 1]: log scores; those that are not allowed are −∞, and the last step is free."""
-        k = self.k
-        rows = self._model.log_probs(weights).reshape(k + 1, k)
-        out = np.full((2, k + 1, k + 1), -np.inf)
-        out[0, :k, :k] = rows[:k]
-        out[1, k, :k] = rows[k]
-        out[1, :k, :k] = rows[k]
-        out[1, :k, k] = 0.0
-        return np.where(allowed_steps(self.settings), out, -np.inf)
-
-    def fit(self, counts: Array, start: Array) -> Array:
-        """Weights for expected counts of steps."""
-        k = self.k
-        across = counts[1, :, :k].sum(axis=0)[np.newaxis]
-        wanted = np.concatenate([counts[0, :k, :k], across]) * self.mask
-        return self._model.fit(wanted, start).weights
-
-    def log_prior(self, weights: Array) -> float:
-        return self._model.log_prior(weights)
+    learning: _Learning
+    words: range
+    q: SemiMarkovs2
 
 
 class _Learning:
-    """The model of all words as `EM` asks for it."""
+    """The model of all words as `EM` asks for it; an item of a batch is a range of words."""
 
     def __init__(
         self,
@@ -226,79 +114,61 @@ class _Learning:
         substrings: Substrings,
         spans: NDArray[np.int32],
         settings: MorphemeSettings,
+        affixes: Affixes,
         marks: NDArray[np.int8],
-        allowed: NDArray[np.bool_] | None,
     ) -> None:
         self.types, self.substrings, self.settings, self.marks = types, substrings, settings, marks
         self.spans, self.starts = spans, span_starts(types.letters, settings.longest)
-        self.k = settings.n_labels
-        self.spelling = Spelling.of(types)
-        self.base = np.exp(self.spelling.of_strings(substrings))
-        self.allowed = np.ones((len(substrings), self.k), np.bool_) if allowed is None else allowed
-        self.transitions = Transitions(settings)
-        n, k = len(substrings), self.k
-        one = Level(np.zeros(n, np.int64), np.arange(n), settings.base_weight)
-        events = np.arange(n * k)
-        typed = Level(events % k, events // k, settings.shared_weight)
-        direct = Level(events % k, events // k, settings.base_weight)
-        self.morphemes = BackOff([direct] if settings.exact else [one, typed] if k > 1 else [one])
-        ends = np.arange(6 * k)  # [2, 3, k]
-        either = Level(np.zeros(2, np.int64), np.arange(2), settings.boundary_weight)
-        by_type = Level(np.arange(2 * k) % k, np.arange(2 * k) // k, settings.boundary_weight)
-        by_place = Level(ends % (3 * k), ends // (3 * k) * k + ends % k, settings.boundary_weight)
-        direct = Level(ends % (3 * k), ends // (3 * k), settings.boundary_weight)
-        self.ends = BackOff([direct] if settings.exact else [either, by_type, by_place])
+        self.spelling = Spelling.of(types, settings.base_power)
+        self.emissions = Emissions(settings, substrings, self.spelling, affixes)
+        self.ends, self.transitions = Ends(settings), Transitions(settings)
 
-    # --- EM
-
-    def zero_counts(self) -> _Sum:
-        return _Sum(
-            np.zeros((len(self.substrings), self.k)), np.zeros((2, 3, self.k)), np.zeros((2, self.k + 1, self.k + 1))
-        )
+    def zero_counts(self) -> _Counts:
+        return _Counts(len(self.substrings), self.settings.n_labels)
 
     def distributions(self, params: Morphemes, batch: range) -> SemiMarkovs2:
-        types = self.types.part(batch.start, batch.stop)
-        spans = self.spans[self.starts[batch.start] : self.starts[batch.stop]]
-        marks = self.marks
+        first, marks = self.types.letters.offsets, self.marks
         if len(marks):
-            first = self.types.letters.offsets
-            marks = marks[first[batch.start] : first[batch.stop]]
-        return structures(types, spans, params, self.spelling, self.settings, marks)
+            marks = marks[first[batch.start] - first[0] : first[batch.stop] - first[0]]
+        spans = self.spans[self.starts[batch.start] : self.starts[batch.stop]]
+        return structures(self.types.part(batch.start, batch.stop), spans, params, self.spelling, self.settings, marks)
 
     def weights(self, batch: range) -> Array:
         return self.types.weights[batch.start : batch.stop]
 
-    def expected_counts(self, batch: range, q: SemiMarkovs2) -> Any:
+    def expected_counts(self, batch: range, q: SemiMarkovs2) -> _Batch:
         return _Batch(self, batch, q)
 
-    def maximise(self, counts: _Sum) -> Morphemes:
-        return self.improve(self.start(), counts)
+    def improve(self, params: Morphemes, counts: _Counts) -> Morphemes:
+        settings, done = self.settings, float(params.done[0]) + 1.0
+        table, unseen = self.emissions.fit(counts.table, counts.largest, counts.largest_typed)
+        ends, steps, weights = params.ends, params.steps, params.weights
+        if done >= settings.warming:
+            if settings.model == "full":
+                ends = self.ends.fit(counts.ends)
+            if settings.model in ("hmmp", "full"):
+                weights = self.transitions.fit(counts.steps, weights)
+                steps = self.transitions.steps(weights)
+        return Morphemes(table, unseen, ends, steps, weights, np.array([done]))
 
-    def improve(self, params: Morphemes, counts: _Sum) -> Morphemes:
-        settings, k = self.settings, self.k
-        own = self.morphemes.probabilities(counts.table.ravel(), self.base).reshape(-1, k)
-        with np.errstate(divide="ignore"):
-            table = np.where(self.allowed, np.log(own), -np.inf)
-            unseen = np.log(self.morphemes.remainders(counts.table.ravel()))
-        ends = params.ends
-        if settings.learns_ends:
-            ends = np.log(self.ends.probabilities(counts.ends.ravel(), np.array([0.5, 0.5]))).reshape(2, 3, k)
-        steps, weights = params.steps, params.weights
-        if settings.learns_steps:
-            weights = self.transitions.fit(counts.steps, weights)
-            steps = self.transitions.steps(weights)
-        return Morphemes(table, unseen, ends, steps, weights)
+    def log_prior(self, params: Morphemes) -> float:
+        """0 unless the estimate is exact: back-off has no prior of which it is the mode."""
+        if not self.settings.exact:
+            return 0.0
+        value = self.emissions.log_prior(params.table, params.unseen)
+        if self.settings.model == "full":
+            value += self.ends.log_prior(params.ends)
+        return value + self.transitions.log_prior(params.weights)
 
     def start(self) -> Morphemes:
-        """Morphemes as their spelling says, all types alike."""
-        weights = np.zeros(self.transitions.n_weights)
-        table = np.repeat(np.log(self.base)[:, np.newaxis], self.k, axis=1)
-        table = np.where(self.allowed, table, -np.inf)
-        return Morphemes(table, np.zeros(self.k), np.zeros((2, 3, self.k)), self.transitions.steps(weights), weights)
+        """Morphemes as their spelling says, uniform steps, ends of words left out."""
+        k, weights = self.settings.n_labels, np.zeros(self.transitions.n_weights)
+        steps = self.transitions.steps(weights) if self.settings.typed else self.transitions.free()
+        return Morphemes(*self.emissions.start(), np.zeros((2, 3, k)), steps, weights, np.zeros(1))
 
     def batches(self) -> list[range]:
         """Words in runs whose scores fit into memory together."""
-        sizes = n_word_spans(self.types.letters.lengths, self.settings.longest) * 3 * self.k
+        sizes = n_word_spans(self.types.letters.lengths, self.settings.longest) * 3 * self.settings.n_labels
         number = (np.cumsum(sizes) - sizes) // BATCH
         borders = np.flatnonzero(np.diff(number, prepend=-1, append=-2))
         return [range(a, b) for a, b in zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True)]
@@ -310,33 +180,6 @@ class _Learning:
         return Morphemes(**arrays)
 
 
-class _Batch(NamedTuple):
-    """A batch of words with their posteriors, to be counted."""
-
-    learning: _Learning
-    words: range
-    q: SemiMarkovs2
-
-
-@dataclass(eq=False)
-class _Sum(_Counts):
-    """Counts that batches add to in place."""
-
-    def __iadd__(self, other: Any) -> _Sum:
-        from isogloss.tasks.segment._numba.spans import count_spans
-
-        learning, words, q = other
-        types = learning.types.part(words.start, words.stop)
-        starts = learning.starts[words.start : words.stop + 1]
-        spans = learning.spans[starts[0] : starts[-1]]
-        marginals = q.marginals()
-        count_spans(
-            types.letters.offsets, learning.settings.longest, spans, starts - starts[0], types.weights,
-            marginals.values, marginals.offsets, learning.k, self.table, self.ends, self.steps.reshape(-1),
-        )  # fmt: skip
-        return self
-
-
 def structures(
     types: WordTypes,
     spans: NDArray[np.int32],
@@ -345,7 +188,18 @@ def structures(
     settings: MorphemeSettings,
     marks: NDArray[np.int8],
 ) -> SemiMarkovs2:
-    """The distribution over the ways to cut each word."""
+    """The distribution over the ways to cut each word.
+
+    Parameters
+    ----------
+    types : WordTypes
+    spans : int32[n_spans]
+        What `Substrings.spans` says of them.
+    params, spelling, settings
+        What has been learnt.
+    marks : int8[n_letters]
+        Boundaries that are known, as `marks_of` has them; may be empty.
+    """
     from isogloss.tasks.segment._numba.spans import lay_out
 
     k, longest = settings.n_labels, settings.longest
@@ -360,14 +214,17 @@ def structures(
         spelling.letters, spelling.stop, settings.penalty(), params.ends, steps, marks, scores, offsets,
     )  # fmt: skip
     n = np.arange(len(types) + 1, dtype=np.int64)
-    words = Ragged(lengths, n)
     classes = Ragged(np.tile(np.arange(k, dtype=np.int64), len(types)), n * k)
-    return SemiMarkovs2(Stack(kept(scores), offsets, sizes[:, np.newaxis]), words, longest, classes, 0)
+    stack = Stack(kept(scores), offsets, sizes[:, np.newaxis])
+    return SemiMarkovs2(stack, Ragged(lengths, n), longest, classes, 0)
 
 
 @dataclass(frozen=True, eq=False)
 class MorphemeModel:
-    """A model of morphemes; `fit` learns one.
+    r"""A model of morphemes with types; `fit` learns one.
+
+    .. math:: p(\mu, \tau) \propto \prod_i P(\mu_i \mid \tau_i)\, P(\tau_i \mid \tau_{i-1}, b_{i-1})\,
+        P(b_i \mid \tau_i, b_{i-1}, b_{i-2})\, e^{-|\mu_i|^{lp}}
 
     Parameters
     ----------
@@ -377,15 +234,24 @@ class MorphemeModel:
         Those that are morphemes at times.
     params : Morphemes
     spelling : Spelling
+    threshold : float
+        A boundary should be more probable than this: where F1 of boundaries is largest, as far as the posteriors of the
+        words learnt from are right.
     trace : float64[n_iterations]
-        The objective at the beginning of each iteration.
+        The objective at the beginning of each iteration: log Z of all words, and with `exact` the log prior.
+
+    References
+    ----------
+    Naradowsky and Toutanova, Unsupervised bilingual morpheme segmentation and alignment with context-rich hidden
+    semi-Markov models, ACL 2011. We differ, unless told otherwise: counts leave out what the own word gives
+    (`leave_out`), the spelling model is tempered (`base_power`), stems and affixes have usual lengths.
 
     Examples
     --------
     >>> words = WordTypes.of([stem + ending for stem in ("walk", "talk", "jump", "call") for ending in ("", "s", "ed")])
-    >>> model = MorphemeModel.fit(words, MorphemeSettings("up", 1.6))
-    >>> model.best(WordTypes.of(["calls"], alphabet=model.alphabet))[0]
-    ((0, 4, 1), (4, 5, 1))
+    >>> model = MorphemeModel.fit(words, MorphemeSettings())
+    >>> model.best(model.encode(["calls", "barked"]))
+    [((0, 4, 1), (4, 5, 2)), ((0, 4, 1), (4, 6, 2))]
     """
 
     settings: MorphemeSettings
@@ -393,6 +259,7 @@ class MorphemeModel:
     substrings: Substrings
     params: Morphemes
     spelling: Spelling
+    threshold: float = 0.5
     trace: Array = field(default_factory=lambda: np.zeros(0))
 
     @classmethod
@@ -403,7 +270,7 @@ class MorphemeModel:
         *,
         known: Sequence[Sequence[int] | None] | None = None,
         progress: Progress | None = None,
-        keeping: Any = None,
+        keeping: Mapping[str, Any] | None = None,
     ) -> MorphemeModel:
         """Learn from words.
 
@@ -417,36 +284,65 @@ class MorphemeModel:
         keeping : mapping, optional
             Further arguments of `isogloss.learners.runner.run`, such as those of checkpoints.
         """
-        if settings.model not in MODELS:
-            raise ParameterError(f"model should be one of {', '.join(MODELS)}, not {settings.model!r}")
+        marks = marks_of(types, known)
         substrings, spans = Substrings.grown(types.letters, max(1, len(types.alphabet)), settings.longest)
-        learning = _Learning(types, substrings, spans, settings, marks_of(types, known), None)
+        affixes = Affixes((), ())
+        if settings.listed:
+            most = min(settings.longest_affix, settings.longest)
+            affixes = mine_affixes(types, settings.n_prefixes, settings.n_suffixes, longest=most)
+        learning = _Learning(types, substrings, spans, settings, affixes, marks)
         em = EM(learning, learning.batches())
         fitted = run(
-            em, em.init(learning.start()), iterations=settings.iterations, progress=progress, **dict(keeping or {})
-        )
+            em, em.init(learning.start()), iterations=settings.warming + settings.iterations, progress=progress,
+            name="Learning morphemes", **dict(keeping or {}),
+        )  # fmt: skip
         params = fitted.state.params
-        return cls(settings, tuple(types.alphabet), substrings, params, learning.spelling, fitted.trace)
+        model = cls(settings, tuple(types.alphabet), substrings, params, learning.spelling, 0.5, fitted.trace)
+        model = model._small(types)
+        return replace(model, threshold=model._best_threshold(types))
+
+    def _small(self, types: WordTypes) -> MorphemeModel:
+        """Without strings that say no more than their spelling."""
+        spelt = self.spelling.of_strings(self.substrings)[:, np.newaxis] + self.params.unseen
+        with np.errstate(invalid="ignore"):
+            more = np.exp(self.params.table) - np.exp(spelt)
+        substrings, old = self.substrings.kept((np.abs(more) > NEGLIGIBLE / max(1.0, types.weights.sum())).any(axis=1))
+        params = self.params._replace(table=np.ascontiguousarray(self.params.table[old]))
+        return replace(self, substrings=substrings, params=params)
+
+    def _best_threshold(self, types: WordTypes) -> float:
+        """Where boundaries of these words have the largest F1 if their posteriors are right."""
+        some = types if len(types) <= SOME else types.take(np.linspace(0, len(types) - 1, SOME).astype(np.int64))
+        found = self.posteriors(some).boundaries
+        weights = np.repeat(some.weights, found.lengths)
+        expected = float(weights @ found.flat)
+        scores = [
+            2.0 * float(weights[above] @ found.flat[above]) / max(float(weights[above].sum()) + expected, 1e-300)
+            for above in (found.flat > one for one in THRESHOLDS)
+        ]
+        return float(THRESHOLDS[int(np.argmax(scores))])
 
     def encode(self, words: Sequence[str]) -> WordTypes:
         """Words in the letters of the model."""
         return WordTypes.of(words, alphabet=self.alphabet)
 
-    def distributions(self, types: WordTypes) -> SemiMarkovs2:
-        """The distribution over the ways to cut each word."""
+    def distributions(self, types: WordTypes, marks: NDArray[np.int8] | None = None) -> SemiMarkovs2:
+        """The distribution over the ways to cut each word, of which boundaries may be known (`marks_of`)."""
+        known = np.zeros(0, np.int8) if marks is None else marks
         return structures(
-            types, self.substrings.spans(types.letters), self.params, self.spelling, self.settings, np.zeros(0, np.int8)
-        )
+            types, self.substrings.spans(types.letters), self.params, self.spelling, self.settings, known
+        )  # fmt: skip
 
     def posteriors(self, types: WordTypes) -> WordPosteriors:
         """What is believed of words: boundaries, spans with their types, and log Z."""
+        return self._believed(types, self.distributions(types))
+
+    def _believed(self, types: WordTypes, q: SemiMarkovs2) -> WordPosteriors:
         from isogloss.tasks.segment._numba.spans import boundary_posteriors, span_posteriors
 
-        q, k = self.distributions(types), self.settings.n_labels
-        longest, offsets = self.settings.longest, types.letters.offsets
-        starts = span_starts(types.letters, longest)
+        longest, offsets, k = self.settings.longest, types.letters.offsets, self.settings.n_labels
+        starts, marginals = span_starts(types.letters, longest), q.marginals()
         spans = np.zeros((int(starts[-1]), k))
-        marginals = q.marginals()
         run_sentences(
             span_posteriors, len(types), offsets, longest, starts, marginals.values, marginals.offsets, k, spans
         )
@@ -455,9 +351,32 @@ class MorphemeModel:
         run_sentences(boundary_posteriors, len(types), offsets, longest, starts, spans, inner, found)
         return WordPosteriors(Ragged(found, inner), Ragged(spans, starts), q.log_partition())
 
-    def best(self, types: WordTypes) -> list[Segments]:
-        """The most probable way to cut each word: begin, end and type of its morphemes."""
+    def best(self, types: WordTypes, *, threshold: float | None = None) -> list[Segments]:
+        """How each word should be cut: begin, end and type of its morphemes.
+
+        Boundaries are those whose probabilities, less the threshold, add up to the most, among all ways to cut a word
+        that are allowed; types are the most probable ones of these pieces.
+        """
+        from isogloss.tasks.segment._numba.spans import gains
+
+        q = self.distributions(types)
+        believed = self._believed(types, q)
+        scores, longest = q.scores.values.copy(), self.settings.longest
+        run_sentences(
+            gains, len(types), types.letters.offsets, longest, believed.spans.offsets, believed.spans.values,
+            believed.boundaries.offsets, believed.boundaries.values,
+            self.threshold if threshold is None else threshold, LITTLE, scores, q.scores.offsets,
+        )  # fmt: skip
+        return self._typed(list(q.with_scores(q.scores.like(kept(scores))).argmax()))
+
+    def most_probable(self, types: WordTypes) -> list[Segments]:
+        """The most probable way to cut each word, with its types (Viterbi)."""
         return self._typed(list(self.distributions(types).argmax()))
+
+    def confidence(self, types: WordTypes, ways: Sequence[Segments]) -> Array:
+        """float64[n_words]: how probable it is that a word is cut so, whatever the types of its pieces."""
+        known = marks_of(types, [[end for _, end, _ in y[:-1]] for y in ways])
+        return np.exp(self.distributions(types, known).log_partition() - self.distributions(types).log_partition())
 
     def k_best(self, types: WordTypes, k: int) -> list[list[tuple[float, Segments]]]:
         """The k most probable ways to cut each word, with their probabilities."""
@@ -470,13 +389,73 @@ class MorphemeModel:
 
     def _typed(self, each: list[Segments]) -> list[Segments]:
         """With the numbers of `LABELS`: all are stems where the model has no types."""
-        if self.settings.n_labels > 1:
+        if self.settings.typed:
             return each
         return [tuple((begin, end, STEM) for begin, end, _ in y) for y in each]
 
+    # --- keeping
+
+    def to_saved(self) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+        """Arrays and what goes into the header of a saved model."""
+        letters, offsets = pack_strings(list(self.alphabet))
+        arrays = {
+            "alphabet": letters, "alphabet_offsets": offsets, "parents": self.substrings.parents,
+            "letters": self.substrings.letters, "spelling": self.spelling.letters,
+            **{name: getattr(self.params, name) for name in ("table", "unseen", "ends", "steps", "weights", "done")},
+        }  # fmt: skip
+        meta = {
+            "settings": asdict(self.settings), "stop": self.spelling.stop, "threshold": self.threshold,
+            "trace": self.trace.tolist(),
+        }  # fmt: skip
+        return arrays, meta
+
+    @classmethod
+    def from_saved(cls, arrays: Mapping[str, NDArray[Any]], meta: Mapping[str, Any]) -> Self:
+        """The inverse; arrays may come from anywhere, and are checked."""
+        settings = settings_of(meta["settings"])
+        k = settings.n_labels
+        n_weights = Transitions(settings).n_weights
+        found = layout.check(arrays, _layout(k, n_weights), "the morphemes of this model")
+        substrings = Substrings(
+            found["parents"], found["letters"], max(1, len(found["alphabet"])), settings.longest
+        )  # fmt: skip
+        substrings.check()
+        params = Morphemes(*(found[name] for name in Morphemes._fields))
+        spelling = Spelling(found["spelling"], layout.number(meta["stop"], "stop", most=layout.LARGEST))
+        threshold = layout.number(meta["threshold"], "threshold", least=0, most=1)
+        return cls(
+            settings, tuple(found["alphabet"]), substrings, params, spelling, threshold,
+            layout.vector(meta["trace"], "trace"),
+        )  # fmt: skip
+
+
+SOME = 20_000
+"""Words from which the threshold is chosen."""
+
+
+def _layout(k: int, n_weights: int) -> layout.Layout:
+    """The arrays of a model with so many labels."""
+    numbers = layout.Numbers
+    return {
+        "alphabet": layout.Strings("a", distinct=True),
+        "parents": numbers("int32", "n", least=-1, below="n"),
+        "letters": numbers("int32", "n", least=0, below="a"),
+        "spelling": numbers("float64", "a + 1"),
+        "table": numbers("float64", ("n", k), logs=True),
+        "unseen": numbers("float64", k, logs=True),
+        "ends": numbers("float64", (2, 3, k), logs=True),
+        "steps": numbers("float64", (2, k + 1, k + 1), logs=True),
+        "weights": numbers("float64", n_weights),
+        "done": numbers("float64", 1),
+    }
+
 
 def marks_of(types: WordTypes, known: Sequence[Sequence[int] | None] | None) -> NDArray[np.int8]:
-    """int8[n_letters]: whether a word is known to be cut after each letter (1), known not to be (0), or not known."""
+    """int8[n_letters]: whether a word is known to be cut after each letter (1), known not to be (0), or not known (−1).
+
+    >>> marks_of(WordTypes.of(["tea", "at"]), [[1], None]).tolist()
+    [1, 0, 0, -1, -1]
+    """
     if known is None:
         return np.zeros(0, np.int8)
     if len(known) != len(types):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from isogloss.data.graphemes import graphemes
 from isogloss.data.ragged import Ragged
 from isogloss.data.rows import row_numbers
-from isogloss.errors import ParameterError
+from isogloss.errors import ModelError, ParameterError
+from isogloss.layout import REMEDY
 from isogloss.structures.batch import run_sentences
 from isogloss.structures.semimarkov2 import n_word_spans
 
@@ -122,8 +122,8 @@ class Substrings:
     --------
     >>> words = WordTypes.of(["ab", "abb"])
     >>> found, spans = Substrings.grown(words.letters, 2, 3)
-    >>> len(found), spans.tolist(), found.lengths.tolist()      # a ab b, a ab b bb b
-    (4, [0, 1, 2, 0, 1, 2, 3, 2], [1, 2, 1, 2])
+    >>> len(found), spans.tolist(), found.lengths.tolist()      # a ab b, a ab abb b bb b
+    (5, [0, 1, 2, 0, 1, 3, 2, 4, 2], [1, 2, 1, 3, 2])
     """
 
     parents: NDArray[np.int32]
@@ -194,6 +194,14 @@ class Substrings:
         )
         return found
 
+    def find(self, strings: Ragged) -> NDArray[np.int32]:
+        """int32[n]: the number of each string, −1 for those that are not here."""
+        starts = span_starts(strings, self.longest)[:-1]
+        short = (strings.lengths > 0) & (strings.lengths <= self.longest)
+        found = np.full(len(strings), -1, np.int32)
+        found[short] = self.spans(strings)[(starts + strings.lengths - 1)[short]]
+        return found
+
     def kept(self, wanted: NDArray[np.bool_]) -> tuple[Substrings, Integers]:
         """Some of the strings with all that they begin with, and the old numbers of these."""
         mask, lengths = wanted.copy(), self.lengths
@@ -211,9 +219,13 @@ class Substrings:
             found.append((found[parent] if parent >= 0 else "") + alphabet[letter])
         return found
 
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """For a saved model."""
-        return {"parents": self.parents, "letters": self.letters}
+    def check(self) -> None:
+        """Refuse what is no trie: parents come before their children, no string is there twice, none is too long."""
+        both = (self.parents.astype(np.int64) + 1) * self.n_letters + self.letters
+        if (self.parents >= np.arange(len(self))).any() or len(np.unique(both)) < len(both):
+            raise ModelError("the substrings of this model are not numbered as they should be. " + REMEDY)
+        if self.lengths.max(initial=0) > self.longest:
+            raise ModelError(f"this model has substrings of more than {self.longest} letters. " + REMEDY)
 
 
 def span_starts(words: Ragged, longest: int) -> Integers:

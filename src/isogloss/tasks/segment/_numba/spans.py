@@ -12,7 +12,7 @@ from numba import njit
 
 from isogloss.features._numba.mixing import mix
 
-__all__ = ["boundary_posteriors", "count_spans", "fill_table", "grow", "lay_out", "span_posteriors", "walk"]
+__all__ = ["boundary_posteriors", "count_spans", "fill_table", "gains", "grow", "lay_out", "span_posteriors", "walk"]
 
 
 @njit(cache=True, nogil=True)
@@ -91,7 +91,7 @@ def lay_out(
         Log scores of morphemes, and what those that have no node add to their spelling.
     spelling : float64[n_letters + 1]
         Of letters, the last for those that are not known; `stop` is added once a morpheme.
-    penalty : float64[longest + 1]
+    penalty : float64[k, longest + 1]
         Of lengths.
     boundary : float64[2, 3, k]
         Of a word that goes on (0) or ends (1) after a morpheme, by its place and label.
@@ -116,7 +116,7 @@ def lay_out(
                         score = -np.inf
                         if fits:
                             score = unseen[label] + spelt if node < 0 else table[node, label]
-                            score += penalty[width] + boundary[ends, place, label]
+                            score += penalty[label, width] + boundary[ends, place, label]
                         scores[out] = score
                         out += 1
                 row += 1
@@ -127,10 +127,13 @@ def lay_out(
 
 
 @njit(cache=True, nogil=True)
-def count_spans(offsets, longest, spans, starts, weights, marginals, score_offsets, k, counts, ends, steps):
+def count_spans(
+    offsets, longest, spans, starts, weights, marginals, score_offsets, k, counts, largest, largest_typed, ends, steps
+):  # fmt: skip
     """Add expected counts: counts[n_nodes, k] of morphemes, ends[2, 3, k] of boundaries after them, and of steps.
 
-    One word after the other, so that sums do not depend on threads.
+    largest[n_nodes] and largest_typed[n_nodes, k] become the most that a single span has given to a morpheme, of any
+    type and of each. One word after the other, so that sums do not depend on threads.
     """
     for word in range(len(offsets) - 1):
         first, last = offsets[word], offsets[word + 1]
@@ -138,14 +141,18 @@ def count_spans(offsets, longest, spans, starts, weights, marginals, score_offse
         for begin in range(first, last):
             low, high = (0, 1) if begin == first else (1, 3)
             for t in range(begin, min(last, begin + longest)):
-                node, last_one = spans[row], int(t == last - 1)
-                for place in range(low, high):
-                    for label in range(k):
-                        much = marginals[at + place * k + label]
-                        if much > 0.0:
-                            ends[last_one, place, label] += weight * much
-                            if node >= 0:
-                                counts[node, label] += weight * much
+                node, last_one, whole = spans[row], int(t == last - 1), 0.0
+                for label in range(k):
+                    much = 0.0
+                    for place in range(low, high):
+                        part = weight * marginals[at + place * k + label]
+                        ends[last_one, place, label] += part
+                        much += part
+                    if much > 0.0:
+                        counts[node, label] += much
+                        largest_typed[node, label] = max(largest_typed[node, label], much)
+                        whole += much
+                largest[node] = max(largest[node], whole)
                 at += 3 * k
                 row += 1
         for i in range(len(steps)):
@@ -185,3 +192,27 @@ def boundary_posteriors(block, blocks, offsets, longest, starts, posteriors, out
                 row += 1
             if begin:
                 out[out_offsets[word] + begin - 1] = min(much, 1.0)
+
+
+@njit(cache=True, nogil=True)
+def gains(block, blocks, offsets, longest, starts, posteriors, out_offsets, boundaries, threshold, little, scores,
+          score_offsets):  # fmt: skip
+    """Replace scores that are not −∞ by what is expected to be gained: p − threshold for the boundary that a span
+    begins with, and `little` times its posterior; 0 for steps."""
+    k = posteriors.shape[1]
+    for word in range(block, len(offsets) - 1, blocks):
+        n = offsets[word + 1] - offsets[word]
+        row, at = starts[word], score_offsets[word]
+        for begin in range(n):
+            gain = boundaries[out_offsets[word] + begin - 1] - threshold if begin else 0.0
+            for _ in range(min(longest, n - begin)):
+                for _ in range(3):
+                    for label in range(k):
+                        if scores[at] > -np.inf:
+                            scores[at] = gain + little * posteriors[row, label]
+                        at += 1
+                row += 1
+        while at < score_offsets[word + 1]:
+            if scores[at] > -np.inf:
+                scores[at] = 0.0
+            at += 1
