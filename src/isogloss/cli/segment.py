@@ -46,7 +46,8 @@ _LINES = "words or sentences a line; what stands behind a tab is left out"
 
 @with_options(
     SegmenterOptions,
-    "length_penalty", "rounds", "frequencies", "longest", "l2", "iterations", "min_count", "rewrites",
+    "length_penalty", "rounds", "frequencies", "base_power", "leave_out", "shortest_stem", "longest_affix", "prefixes",
+    "suffixes", "longest", "l2", "iterations", "min_count", "rewrites",
     panel="Learning", first=("model",),
 )  # fmt: skip
 def train(

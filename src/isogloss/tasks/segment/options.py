@@ -17,6 +17,9 @@ OF_GOLD = ("l2", "iterations", "min_count", "rewrites")
 """Options that say something with gold alone."""
 
 
+_TYPED = {"model": ("hmmp-basic", "hmmp", "full")}
+
+
 class SegmenterOptions(Estimator):
     """Options of `Segmenter`."""
 
@@ -28,14 +31,31 @@ class SegmenterOptions(Estimator):
         "(hmmp-basic), which of them follow each other (hmmp), and how words end (full).",
     )  # fmt: skip
     length_penalty: float = option(
-        default=1.5, least=1, most=3,
-        help="A morpheme of n letters weighs exp(-n^length_penalty): more gives more and shorter morphemes.",
+        default=1.35, least=0, most=3,
+        help="A morpheme of n letters weighs exp(-n^length_penalty): more gives more and shorter morphemes; 0 for no "
+        "such weight.",
     )  # fmt: skip
     rounds: int = option(default=10, least=1, help="Iterations of EM over words that nobody has cut.")
     frequencies: str = option(
         default="types", choices=("types", "log", "tokens"),
         help="How much a word of the text counts that occurs n times: once, 1 + log2 n times, n times.",
     )  # fmt: skip
+    base_power: float = option(
+        default=0.6, least=0, most=1,
+        help="Power of the probability of letters in morphemes that are new: below 1, new stems cost less.",
+    )  # fmt: skip
+    leave_out: bool = option(
+        default=True, help="Take from the count of a morpheme what the word that gives it most has given."
+    )
+    shortest_stem: int = option(default=3, least=1, most=64, needs=_TYPED, help="Stems of fewer letters are unusual.")
+    longest_affix: int = option(
+        default=4, least=1, most=64, needs=_TYPED, help="Prefixes and suffixes of more letters are unusual."
+    )
+    prefixes: int = option(
+        default=0, least=0, most=10_000,
+        help="Prefixes are those of a list of so many; with suffixes 0 too, there is no list, and all may be.",
+    )  # fmt: skip
+    suffixes: int = option(default=0, least=0, most=10_000, help="The same of suffixes.")
     longest: int = option(default=12, least=1, most=64, help="The most letters of a piece of a word.")
     l2: float | None = option(
         default=None, kind=float, least=0,

@@ -136,8 +136,8 @@ class TextKnowledge:
         from isogloss.store import pack_strings
 
         blob, offsets = pack_strings(self.alphabet)
-        known = {"alphabet": blob, "alphabet_offsets": offsets, **self.substrings.to_arrays()}
-        return known | {"table": self.table, "words": self.words}
+        known = {"alphabet": blob, "alphabet_offsets": offsets, "parents": self.substrings.parents}
+        return known | {"letters": self.substrings.letters, "table": self.table, "words": self.words}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], longest: int) -> TextKnowledge:
@@ -145,15 +145,14 @@ class TextKnowledge:
         layout: Layout = {
             "alphabet": Strings("alphabet", distinct=True),
             "parents": Numbers("int32", "strings", least=-1, below="strings"),
-            "letters": Numbers("int32", "strings", least=0),
+            "letters": Numbers("int32", "strings", least=0, below="alphabet"),
             "table": Numbers("uint16", (len(KNOWN), "strings")),
             "words": Numbers("int64", "words", order="rising"),
         }
         own = check(arrays, layout, "what the saved model knows of its text")
         alphabet = tuple(own["alphabet"])
-        if (own["parents"] >= np.arange(len(own["parents"]))).any() or (own["letters"] >= max(1, len(alphabet))).any():
-            raise ValueError("substrings are not in order, or have letters that are not there")
         strings = Substrings(own["parents"], own["letters"], max(1, len(alphabet)), longest)
+        strings.check()
         return cls(alphabet, strings, own["table"], own["words"])
 
 

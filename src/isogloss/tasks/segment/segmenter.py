@@ -26,11 +26,11 @@ from isogloss.metrics.segmentation import SegmentationScore, score_segmentation
 from isogloss.progress import Progress, QuietProgress
 from isogloss.structures.semimarkov import Segments
 from isogloss.tasks.segment.cuts import FittedCuts, border_posteriors, joined, segments_of
-from isogloss.tasks.segment.keeping import model_from_saved, model_to_saved
-from isogloss.tasks.segment.morphemes import LABELS, STEM, MorphemeModel, MorphemeSettings, marks_of, structures
+from isogloss.tasks.segment.morphemes import MorphemeModel, marks_of
 from isogloss.tasks.segment.options import SegmenterOptions
 from isogloss.tasks.segment.rewrites import FittedRewrites
 from isogloss.tasks.segment.seen import TextKnowledge, seen_words
+from isogloss.tasks.segment.submodels import LABELS, STEM, MorphemeSettings
 from isogloss.tasks.segment.types import WordTypes, letters_of
 
 __all__ = ["Segmenter"]
@@ -171,7 +171,9 @@ class Segmenter(SegmenterOptions):
                     counts["".join(letters_of(word))] += many
         types = WordTypes.of(counts, WordTypes.weighed(list(counts.values()), self.frequencies))
         settings = MorphemeSettings(
-            self.model, float(self.length_penalty), iterations=self.rounds, longest=self.longest
+            self.model, float(self.length_penalty), self.rounds, longest=self.longest,
+            base_power=float(self.base_power), leave_out=self.leave_out, shortest_stem=self.shortest_stem,
+            longest_affix=self.longest_affix, n_prefixes=self.prefixes, n_suffixes=self.suffixes,
         )  # fmt: skip
         return Learnt(MorphemeModel.fit(types, settings, progress=progress, keeping=keeping.arguments))
 
@@ -291,8 +293,14 @@ class Segmenter(SegmenterOptions):
 
     def _unsupervised(self, words: list[str], k: int) -> list[list[Analysis]]:
         model = self._learnt.morphemes
+        types = model.encode(words)
+        if k == 1:
+            best = model.best(types)
+            each = [[(p, y)] for p, y in zip(model.confidence(types, best).tolist(), best, strict=True)]
+        else:
+            each = model.k_best(types, k)
         found = []
-        for word, ways in zip(words, model.k_best(model.encode(words), k), strict=True):
+        for word, ways in zip(words, each, strict=True):
             letters = graphemes(word)
             found.append([
                 Analysis(
@@ -350,7 +358,7 @@ class Segmenter(SegmenterOptions):
 
     def _to_saved(self) -> store.Saved:
         learnt = self._learnt
-        arrays, own = model_to_saved(learnt.morphemes)
+        arrays, own = learnt.morphemes.to_saved()
         found = store.prefixed("morphemes.", arrays)
         for name, part in (("text", learnt.text), ("cuts", learnt.cuts), ("rewrites", learnt.rewrites)):
             if part is not None:
@@ -367,7 +375,7 @@ class Segmenter(SegmenterOptions):
         with store.reading(cls._saved_as):
             made = cls.of_options(saved.options)
             learnt = Learnt(
-                model_from_saved(store.unprefixed("morphemes.", saved.arrays), meta["morphemes"])
+                MorphemeModel.from_saved(store.unprefixed("morphemes.", saved.arrays), meta["morphemes"])
             )  # fmt: skip
             if learnt.morphemes.settings.longest != made.longest:
                 raise ValueError("pieces and morphemes differ in how long they may be")
@@ -393,11 +401,9 @@ def _typed(model: MorphemeModel, words: list[str], cuts: Sequence[Segments]) -> 
     """The types that a model of text finds most probable for pieces of words that are cut so."""
     types = model.encode(words)
     known = marks_of(types, [[end for _, end, _ in y[:-1]] for y in cuts])
-    spans = model.substrings.spans(types.letters)
-    found = structures(types, spans, model.params, model.spelling, model.settings, known).argmax()
-    if model.settings.n_labels == 1:
+    if not model.settings.typed:
         return [tuple((begin, end, STEM) for begin, end, _ in y) for y in cuts]
-    return list(found)
+    return list(model.distributions(types, known).argmax())
 
 
 def _uncut(text: Text) -> Segmentation:
