@@ -34,7 +34,10 @@ from isogloss.tasks.segment.submodels import (
 )
 from isogloss.tasks.segment.types import Substrings, WordTypes, span_starts
 
-__all__ = ["LABELS", "MODELS", "STEM", "MorphemeModel", "MorphemeSettings", "WordPosteriors", "marks_of", "structures"]
+__all__ = [
+    "LABELS", "MODELS", "PENALTIES", "STEM", "MorphemeModel", "MorphemeSettings", "WordPosteriors", "choose_penalty",
+    "marks_of", "structures",
+]  # fmt: skip
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -45,6 +48,10 @@ NEGLIGIBLE = 1e-6
 """Morphemes that are expected less often are forgotten when training is over."""
 LITTLE = 1e-3
 """What a posterior of types counts beside that of boundaries in decoding: it decides between equals."""
+SOME = 20_000
+"""Words by which a threshold or a penalty is chosen."""
+PENALTIES = (1.3, 1.2, 1.4, 1.1, 1.5, 1.6, 1.8)
+"""Among which the length penalty is looked for, the usual one first."""
 THRESHOLDS = np.linspace(0.02, 0.98, 97)
 """Among which the best threshold for boundaries is looked for."""
 
@@ -312,7 +319,7 @@ class MorphemeModel:
 
     def _best_threshold(self, types: WordTypes) -> float:
         """Where boundaries of these words have the largest F1 if their posteriors are right."""
-        some = types if len(types) <= SOME else types.take(np.linspace(0, len(types) - 1, SOME).astype(np.int64))
+        some = _some(types)
         found = self.posteriors(some).boundaries
         weights = np.repeat(some.weights, found.lengths)
         expected = float(weights @ found.flat)
@@ -429,8 +436,51 @@ class MorphemeModel:
         )  # fmt: skip
 
 
-SOME = 20_000
-"""Words from which the threshold is chosen."""
+def choose_penalty(
+    types: WordTypes,
+    settings: MorphemeSettings,
+    words: WordTypes,
+    cuts: Sequence[Sequence[int]],
+    penalties: Sequence[float] = PENALTIES,
+    progress: Progress | None = None,
+) -> float:
+    """The length penalty whose model of `types` finds most of the boundaries of a few words, by F1.
+
+    Parameters
+    ----------
+    types : WordTypes
+        What is learnt from; of many, some thousand.
+    settings : MorphemeSettings
+    words : WordTypes
+        In the alphabet of `types`.
+    cuts : sequence of sequence of int
+        After which letters they are cut. They are looked at here alone, not learnt from.
+    penalties : sequence of float
+        Of equal ones the first is taken.
+
+    Examples
+    --------
+    >>> types = WordTypes.of([stem + ending for stem in ("walk", "talk", "jump", "call") for ending in ("", "s", "ed")])
+    >>> few = WordTypes.of(["walked", "calls", "jump"], alphabet=types.alphabet)
+    >>> choose_penalty(types, MorphemeSettings(), few, [[4], [4], []], [1.3, 3.0])
+    1.3
+    """
+    some = _some(types)
+    wanted = [frozenset(own) for own in cuts]
+    scores = []
+    for penalty in penalties:
+        model = MorphemeModel.fit(some, replace(settings, length_penalty=penalty), progress=progress)
+        found = [frozenset(begin for begin, _, _ in y if begin) for y in model.best(words)]
+        right = sum(len(a & b) for a, b in zip(found, wanted, strict=True))
+        scores.append(2.0 * right / max(1, sum(map(len, found)) + sum(map(len, wanted))))
+    return float(penalties[int(np.argmax(scores))])
+
+
+def _some(types: WordTypes) -> WordTypes:
+    """Words at equal distances, if there are many."""
+    if len(types) <= SOME:
+        return types
+    return types.take(np.linspace(0, len(types) - 1, SOME).astype(np.int64))
 
 
 def _layout(k: int, n_weights: int) -> layout.Layout:

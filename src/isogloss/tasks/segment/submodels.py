@@ -75,7 +75,7 @@ class MorphemeSettings:
     """
 
     model: str = "full"
-    length_penalty: float = 1.35
+    length_penalty: float = 1.3
     iterations: int = 10
     first_iterations: int = 5
     longest: int = 12
