@@ -88,7 +88,7 @@ class BackOff:
             raise ParameterError(f"BackOff: there are {len(self.levels[-1].contexts)} events, and {own.size} counts")
         found = [own]
         for below, level in zip(self.levels[-2::-1], self.levels[:0:-1], strict=True):
-            found.append(np.bincount(level.parents, found[-1], len(below.contexts)))
+            found.append(_sums(level.parents, found[-1], len(below.contexts)))
         return found[::-1]
 
     def probabilities(self, counts: ArrayLike, base: ArrayLike, removed: Sequence[ArrayLike] | None = None) -> Array:
@@ -132,9 +132,13 @@ class BackOff:
     ) -> Iterator[tuple[Level, Array, Array, Array]]:
         """Each level, the counts of its events that stay, those of its contexts, and what is taken from these."""
         for at, (level, own) in enumerate(zip(self.levels, self.counts(counts), strict=True)):
-            whole = np.bincount(level.contexts, own, level.n_contexts)
+            whole = _sums(level.contexts, own, level.n_contexts)
             stay = own if removed is None else np.maximum(own - np.asarray(removed[at], np.float64), 0.0)
-            yield level, stay, whole, np.bincount(level.contexts, own - stay, level.n_contexts)
+            yield level, stay, whole, _sums(level.contexts, own - stay, level.n_contexts)
+
+
+def _sums(places: Integers, values: Array, size: int) -> Array:
+    return np.bincount(places, values, size).astype(np.float64, copy=False)
 
 
 def _share(freed: Array, whole: Array, alpha: float) -> Array:

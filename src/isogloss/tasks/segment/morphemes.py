@@ -133,17 +133,17 @@ class _Learning:
     def zero_counts(self) -> _Counts:
         return _Counts(len(self.substrings), self.settings.n_labels)
 
-    def distributions(self, params: Morphemes, batch: range) -> SemiMarkovs2:
+    def distributions(self, params: Morphemes, batch: Any) -> SemiMarkovs2:
         first, marks = self.types.letters.offsets, self.marks
         if len(marks):
             marks = marks[first[batch.start] - first[0] : first[batch.stop] - first[0]]
         spans = self.spans[self.starts[batch.start] : self.starts[batch.stop]]
         return structures(self.types.part(batch.start, batch.stop), spans, params, self.spelling, self.settings, marks)
 
-    def weights(self, batch: range) -> Array:
+    def weights(self, batch: Any) -> Array:
         return self.types.weights[batch.start : batch.stop]
 
-    def expected_counts(self, batch: range, q: SemiMarkovs2) -> _Batch:
+    def expected_counts(self, batch: Any, q: SemiMarkovs2) -> _Batch:
         return _Batch(self, batch, q)
 
     def improve(self, params: Morphemes, counts: _Counts) -> Morphemes:
@@ -298,7 +298,7 @@ class MorphemeModel:
             most = min(settings.longest_affix, settings.longest)
             affixes = mine_affixes(types, settings.n_prefixes, settings.n_suffixes, longest=most)
         learning = _Learning(types, substrings, spans, settings, affixes, marks)
-        em = EM(learning, learning.batches())
+        em: EM[Morphemes, Any, Any] = EM(learning, learning.batches())
         fitted = run(
             em, em.init(learning.start()), iterations=settings.warming + settings.iterations, progress=progress,
             name="Learning morphemes", **dict(keeping or {}),
