@@ -28,14 +28,16 @@ def _letters(first: int, last: int) -> str:
     return " & ".join("letter" if at == 0 else f"letter[{at:+d}]" for at in range(first, last))
 
 
-POSITIONS: tuple[Any, ...] = (
-    (), "look",
-    *(_letters(-n, 0) for n in range(1, REACH + 1)), *(_letters(0, n) for n in range(1, REACH + 1)),
+LETTERS: tuple[Any, ...] = (
+    (), *(_letters(-n, 0) for n in range(1, REACH + 1)), *(_letters(0, n) for n in range(1, REACH + 1)),
     *(_letters(-m, n) for m in range(1, 4) for n in range(1, 4)),
-    "next", "before", "next & before", "left", "right", "left & right",
 )  # fmt: skip
-"""Of a border: letters before it, behind it, on both sides; how many letters follow what is left of it in other words,
-and precede what is right of it; whether these are words."""
+"""Of a border: letters before it, behind it, on both sides."""
+POSITIONS: tuple[Any, ...] = (
+    *LETTERS, "look", "begun", "rest", "next", "before", "next & before", "left", "right", "left & right",
+)  # fmt: skip
+"""And all that is before it in the word, and all that is behind; how many letters follow what is left of it in other
+words, and precede what is right of it; whether these are words."""
 SPANS: tuple[Any, ...] = (
     "piece", "length", "place & length", "piece & place", "first.letter[-1] & piece", "piece & last.letter[+1]",
     "begins & place", "ends & place", "word & place", "begins & ends & place", "begins & length", "ends & length",

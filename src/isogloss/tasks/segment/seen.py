@@ -265,8 +265,12 @@ def seen_words(words: Sequence[str], text: TextKnowledge, model: Any = None) -> 
         axis_of["border"][inner] = _binned(believed.boundaries.flat)
         each = believed.spans.flat.reshape(len(places.begin), -1)
         columns["believed"], columns["type"] = _binned(each.sum(axis=1)), each.argmax(axis=1)
-    axis = Axis(np.asarray(letters.offsets - letters.offsets[0], np.int64), **axis_of)
-    return Seen(axis, columns | {"piece": phrases(axis, longest, "letter")}, longest)
+    offsets = np.asarray(letters.offsets - letters.offsets[0], np.int64)
+    columns["piece"] = phrases(Axis(offsets, letter=axis_of["letter"]), longest, "letter")
+    for name, of, at in (("begun", left, places.end), ("rest", right, places.begin)):
+        axis_of[name] = np.full(n, -1, np.int64)
+        axis_of[name][at[of]] = columns["piece"][of]
+    return Seen(Axis(offsets, **axis_of), columns, longest)
 
 
 def _binned(probabilities: NDArray[np.float64]) -> Integers:
