@@ -13,7 +13,8 @@ English sentences likewise. English words: of the lines of `eng.word.dev` every 
 every second was for settings, and the rest is scored. All words of `train`, uncut, are the text of every system;
 words that were cut are drawn from it. CRFSUITE_PYTHON names a Python that has python-crfsuite; without it, its rows are
 left out. It sees the letters that our segmenter sees around each border, as strings, and labels each letter as the
-beginning, middle or end of a piece, or as a piece. Morphemes that are spelt otherwise are beyond it.
+beginning, middle or end of a piece, or as a piece. Morphemes that are spelt otherwise are beyond it. MORFESSOR_PYTHON
+names a Python that has Morfessor 2.0.6, which learns from the different words of the text in lower case.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import os
 import shutil
 import sys
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -36,19 +37,36 @@ from isogloss import Segmentation, __version__, compare_segmentations, score_seg
 PLACE = Path("out/segment")
 PAGE = Path(__file__).parents[2] / "docs" / "segment.md"
 PEER = Path(__file__).with_name("entities_peer.py")
+MORFESSOR = Path(__file__).with_name("segment_peer.py")
+PAPER = ("--no-leave-out", "--base-power", "1", "--shortest-stem", "1", "--longest-affix", "12")
 SYSTEMS: dict[str, tuple[str, ...]] = {
     "ours": (),
     "ours-without-text": (),
     "text": (),
     "text-up": ("--model", "up"),
+    "text-hmmp-basic": ("--model", "hmmp-basic"),
     "text-hmmp": ("--model", "hmmp"),
+    "text-paper-up": ("--model", "up", *PAPER[:3]),
+    "text-paper-hmmp-basic": ("--model", "hmmp-basic", *PAPER),
+    "text-paper-hmmp": ("--model", "hmmp", *PAPER),
+    "text-paper-full": ("--model", "full", *PAPER),
+    "text-morfessor": (),
     "crfsuite": ("0", "0.1", "100"),
 }
 """Options of `isogloss segment train`; of python-crfsuite, c1, c2 and the most iterations of L-BFGS. Those that begin
 with text learn from text alone; "without-text" has the words that were cut as its text."""
+PENALTIES = ("1.1", "1.2", "1.3", "1.4", "1.5", "1.6")
+CHOICES: dict[str, tuple[str, ...]] = {
+    **{f"text-paper-{model}": PENALTIES for model in ("up", "hmmp-basic", "hmmp", "full")},
+    "text-morfessor": ("1", "0.1"),
+}
+"""Length penalties and Morfessor's corpus weights that are tried; the one with the best F1 of morphemes on dev counts.
+All other systems keep to their defaults."""
 TITLES = {
     "ours": "ours", "ours-without-text": "ours, without other text", "text": "text alone", "text-up": "text alone, up",
-    "text-hmmp": "text alone, hmmp", "crfsuite": "python-crfsuite",
+    "text-hmmp-basic": "text alone, hmmp-basic", "text-hmmp": "text alone, hmmp", "crfsuite": "python-crfsuite",
+    **{f"text-paper-{model}": f"as in the paper, {model}" for model in ("up", "hmmp-basic", "hmmp", "full")},
+    "text-morfessor": "Morfessor 2.0.6",
 }  # fmt: skip
 TEXTS = ("ces.word", "eng.word", "ces.sentence", "eng.sentence")
 GOLD = ("0", "500", "2000", "all")
@@ -97,30 +115,35 @@ def _files(name: str, gold: str, seed: int, place: Path) -> int:
     return 0 if gold == "0" else some.n_words
 
 
-def _learn(system: str, gold: str, place: Path) -> dict[str, float]:
+def _learn(system: str, gold: str, place: Path, choice: str = "") -> dict[str, float]:
+    if system == "text-morfessor":
+        _letters(Segmentation.read(place / "text.tsv"), place / "train.txt")
+        train = [_named("MORFESSOR_PYTHON", "Morfessor"), MORFESSOR, "train", place / "train.txt", place / "model"]
+        return measure([*train, choice], log=place / "train.log")
     if system == "crfsuite":
         _attributes(Segmentation.read(place / "gold.tsv").surface(), place / "train.attributes")
         return measure([_python(), PEER, "train", place / "train.attributes", place / "model", *SYSTEMS[system]])
     text = place / ("gold.tsv" if system.endswith("without-text") else "text.tsv")
     given = [] if gold == "0" else ["--gold", place / "gold.tsv"]
     train = [sys.executable, "-m", "isogloss", "segment", "train", text, *given, "--save", place / "model"]
-    return measure([*train, "--threads", "1", *SYSTEMS[system]], log=place / "train.log")
+    chosen = ["--length-penalty", choice] if choice else []
+    return measure([*train, "--threads", "1", *SYSTEMS[system], *chosen], log=place / "train.log")
 
 
 def _apply(system: str, place: Path, part: str) -> dict[str, float]:
     out = place / f"{part}.{system}.tsv"
+    if system == "text-morfessor":
+        given = Segmentation.read(place / f"{part}.tsv")
+        _letters(given, place / "words.txt")
+        python = _named("MORFESSOR_PYTHON", "Morfessor")
+        done = measure([python, MORFESSOR, "apply", place / "words.txt", place / "model", place / "cut.txt"])
+        lines = (place / "cut.txt").read_text(encoding="utf-8").splitlines()
+        cut = dict(zip(given.text.vocabulary, map(str.split, lines), strict=True))
+        out.write_bytes(Segmentation.at(given.text, [_as_written(w, cut[w]) for w, _ in given.words()]).to_bytes())
+        return done
     if system != "crfsuite":
-        apply = [
-            sys.executable,
-            "-m",
-            "isogloss",
-            "segment",
-            "apply",
-            place / "model",
-            place / f"{part}.tsv",
-            "-o",
-            out,
-        ]
+        apply = [sys.executable, "-m", "isogloss", "segment", "apply", place / "model", place / f"{part}.tsv"]
+        apply += ["-o", out]
         return measure([*apply, "--threads", "1"], log=place / "apply.log")
     given = Segmentation.read(place / f"{part}.tsv")
     _attributes(given, place / "attributes")
@@ -144,10 +167,34 @@ def _cut(word: str, labels: Sequence[str]) -> tuple[str, ...]:
 
 
 def _python() -> str:
-    found = os.environ.get("CRFSUITE_PYTHON", "")
+    return _named("CRFSUITE_PYTHON", "python-crfsuite")
+
+
+def _named(variable: str, has: str) -> str:
+    """The Python that a variable names."""
+    found = os.environ.get(variable, "")
     if not Path(found).is_file():
-        raise FileNotFoundError("set CRFSUITE_PYTHON to a Python that has python-crfsuite")
+        raise FileNotFoundError(f"set {variable} to a Python that has {has}")
     return found
+
+
+def _letters(cut: Segmentation, out: Path) -> None:
+    """The different words of a text in lower case, one a line, letter by letter the same as the words."""
+    from isogloss.tasks.segment.types import letters_of
+
+    used = np.unique(cut.text.ids.flat).tolist()
+    if len(used) < len(cut.text.vocabulary):
+        raise ValueError(f"{cut.name}: a part of a text has words of other parts in its vocabulary")
+    lines = ("".join(letters_of(word)) for word in cut.text.vocabulary)
+    out.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+def _as_written(word: str, pieces: Sequence[str]) -> tuple[str, ...]:
+    """Pieces of a word in lower case as those of the word itself; the whole where letters have changed in length."""
+    if sum(map(len, pieces)) != len(word):
+        return (word,)
+    ends = np.cumsum([0, *map(len, pieces)]).tolist()
+    return tuple(word[a:b] for a, b in pairwise(ends))
 
 
 def _attributes(cut: Segmentation, out: Path) -> None:
@@ -178,23 +225,37 @@ def run(name: str, system: str, gold: str, seed: int = 0) -> dict[str, Any]:
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
     cut = _files(name, gold, seed, place)
-    learnt = _learn(system, gold, place)
-    _apply(system, place, "dev")
+    choice, tried = "", None
+    if system in CHOICES:
+        scores = {}
+        for tried in CHOICES[system]:
+            learnt = _learn(system, gold, place, tried)
+            _apply(system, place, "dev")
+            found = Segmentation.read(place / f"dev.{system}.tsv")
+            scores[tried] = score_segmentation(found, _read(name, "dev"), bootstrap=0).morpheme_f1
+        choice = max(scores, key=scores.__getitem__)
+    if tried is None or choice != tried:
+        learnt = _learn(system, gold, place, choice)
+        _apply(system, place, "dev")
     applied = _apply(system, place, "test")
     shown = {part: Segmentation.read(place / f"{part}.{system}.tsv") for part in ("dev", "test")}
     right = {part: _read(name, part) for part in shown}
     dev = score_segmentation(shown["dev"], right["dev"], bootstrap=0).morpheme_f1
     score = score_segmentation(shown["test"], right["test"])
     low, high = score.intervals["morpheme_f1"]
-    peer = system == "crfsuite"
+    versions = {"crfsuite": "0.9", "text-morfessor": "2.0.6"}
     given = "" if gold == "0" else " --gold FEW"
-    told = "python-crfsuite lbfgs c1 c2 iterations" if peer else f"isogloss segment train TEXT{given}"
+    told = f"isogloss segment train TEXT{given}"
+    if system in versions:
+        told = "python-crfsuite lbfgs c1 c2 iterations" if system == "crfsuite" else "morfessor corpusweight"
+    elif choice:
+        choice = f"--length-penalty {choice}"
     found = {measured: score[measured] for measured in MEASURES if measured not in ("low", "high")}
     return {
-        "date": rows.today(), "machine": rows.machine(), "version": "0.9" if peer else __version__,
-        "commit": rows.commit(), "command": " ".join([told, *SYSTEMS[system]]), "data": name, "system": system,
-        "gold": gold, "seed": seed, "words": Segmentation.read(place / "text.tsv").n_words, "cut": cut,
-        "test": right["test"].n_words, "dev_f1": dev, **found, "low": low, "high": high,
+        "date": rows.today(), "machine": rows.machine(), "version": versions.get(system, __version__),
+        "commit": rows.commit(), "command": " ".join([told, *SYSTEMS[system], *choice.split()]), "data": name,
+        "system": system, "gold": gold, "seed": seed, "words": Segmentation.read(place / "text.tsv").n_words,
+        "cut": cut, "test": right["test"].n_words, "dev_f1": dev, **found, "low": low, "high": high,
         "train_cpu": learnt["cpu_seconds"], "train_seconds": learnt["seconds"], "train_mb": learnt["peak_mb"],
         "apply_cpu": applied["cpu_seconds"], "words_per_cpu": right["test"].n_words / applied["cpu_seconds"],
         "apply_mb": applied["peak_mb"],
