@@ -54,10 +54,17 @@ SPANS_BELIEVED: tuple[Any, ...] = (
 """The same of what a model without labels believes."""
 
 
-def templates_for(*, believed: bool) -> tuple[Templates, Templates]:
+SPANS_AROUND: tuple[Any, ...] = (
+    "first.letter[-1] & piece & last.letter[+1]", "first.letter[-2] & first.letter[-1] & piece",
+    "piece & last.letter[+1] & last.letter[+2]",
+)  # fmt: skip
+"""Of a piece with more of what stands around it: of use where many words were cut, and too rare where few were."""
+
+
+def templates_for(*, believed: bool, around: bool) -> tuple[Templates, Templates]:
     """What borders and pieces are seen by."""
     positions = POSITIONS + (POSITIONS_BELIEVED if believed else ())
-    spans = SPANS + (SPANS_BELIEVED if believed else ())
+    spans = SPANS + (SPANS_AROUND if around else ()) + (SPANS_BELIEVED if believed else ())
     return Templates(positions, kind="border"), Templates(spans, kind="piece")
 
 
@@ -81,9 +88,11 @@ class FittedCuts:
     weights: NDArray[np.float32]
 
     @classmethod
-    def collected(cls, seen: Seen, cuts: Sequence[Segments], *, believed: bool, min_count: int) -> FittedCuts:
+    def collected(
+        cls, seen: Seen, cuts: Sequence[Segments], *, believed: bool = True, around: bool = False, min_count: int = 1
+    ) -> FittedCuts:
         """What has weights: all that is seen at some letter, and what is seen of right pieces."""
-        borders, pieces = templates_for(believed=believed)
+        borders, pieces = templates_for(believed=believed, around=around)
         parts = seen.spans()
         right = np.zeros(parts.n_parts, np.bool_)
         right[rows_of(cuts, seen.lengths, seen.longest)] = True
@@ -130,12 +139,15 @@ class FittedCuts:
         }
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], longest: int, *, believed: bool) -> FittedCuts:
+    def from_arrays(
+        cls, arrays: Mapping[str, NDArray[Any]], longest: int, *, believed: bool = True, around: bool = False
+    ) -> FittedCuts:
         """The inverse of `to_arrays`; what is wrong with it is refused."""
         from isogloss.layout import Numbers, check
 
         made, weights = [], []
-        for name, templates, k in zip(("borders", "pieces"), templates_for(believed=believed), (2, 1), strict=True):
+        both = templates_for(believed=believed, around=around)
+        for name, templates, k in zip(("borders", "pieces"), both, (2, 1), strict=True):
             own, known = Supported.from_arrays(
                 store.unprefixed(f"{name}.", arrays), templates, k, f"{name} of the saved model"
             )  # fmt: skip

@@ -57,10 +57,7 @@ class SegmenterOptions(Estimator):
     )  # fmt: skip
     suffixes: int = option(default=0, least=0, most=10_000, help="The same of suffixes.")
     longest: int = option(default=12, least=1, most=64, help="The most letters of a piece of a word.")
-    l2: float | None = option(
-        default=None, kind=float, least=0,
-        help="Penalty on the squares of weights learnt from words that are cut; as suits their number if not given.",
-    )  # fmt: skip
+    l2: float = option(default=0.2, least=0, help="Penalty on the squares of weights learnt from words that are cut.")
     iterations: int = option(default=100, least=1, help="The most steps of L-BFGS over words that are cut.")
     min_count: int = option(
         default=1, least=1, help="Attributes of letters and pieces that are met less often are left out."

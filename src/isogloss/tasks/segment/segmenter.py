@@ -37,6 +37,10 @@ __all__ = ["Segmenter"]
 
 TOLERANCE = 1e-5
 """Learning ends when the likelihood changes by less than this part of it."""
+MANY = 1000
+"""Words cut by people from which on pieces are seen with more of what stands around them."""
+TRIED = 4
+"""Ways to cut a word, at least, of which each is turned into morphemes by rules before the best is taken."""
 PIECE = 2048
 """Words whose spans are in memory together."""
 
@@ -48,6 +52,8 @@ class Learnt(NamedTuple):
     text: TextKnowledge | None = None
     cuts: FittedCuts | None = None
     rewrites: FittedRewrites | None = None
+    around: bool = False
+    """Whether pieces are seen with more of what stands around them."""
 
 
 class Analysis(NamedTuple):
@@ -82,7 +88,7 @@ class Segmenter(SegmenterOptions):
         How much a word of the text counts that occurs n times.
     longest : int
         The most letters of a piece. A piece that is as long goes on: longer ones are put together of several.
-    l2 : float, optional
+    l2 : float
         Penalty on the squares of weights, ½ l2 ‖w‖² beside the log-likelihood of all words that were cut.
     iterations : int
         The most steps of L-BFGS.
@@ -187,8 +193,9 @@ class Segmenter(SegmenterOptions):
         pieces = [own for _, (_, own) in cut]
         seen = seen_words(words, known, learnt.morphemes)
         wanted = [segments_of([len(graphemes(piece)) for piece in own], self.longest) for own in pieces]
-        unfinished = FittedCuts.collected(seen, wanted, believed=True, min_count=self.min_count)
-        penalty = self._penalty(len(words))
+        around = len(words) >= MANY
+        unfinished = FittedCuts.collected(seen, wanted, around=around, min_count=self.min_count)
+        penalty = float(self.l2)
         learner = Lbfgs(Likelihood(unfinished.model(seen), gold=wanted), l2=penalty)
         done = run(
             learner, learner.init(), iterations=self.iterations, tolerance=TOLERANCE, progress=progress,
@@ -201,7 +208,7 @@ class Segmenter(SegmenterOptions):
         ]  # fmt: skip
         if self.rewrites and any(own != morphemes for own, morphemes in both):
             rewrites = self._rewrites(both, known, penalty, progress)
-        return Learnt(learnt.morphemes, known, cuts, rewrites), -done.trace / max(1, len(words))
+        return Learnt(learnt.morphemes, known, cuts, rewrites, around), -done.trace / max(1, len(words))
 
     def _rewrites(
         self, both: Sequence[tuple[Morphemes, Morphemes]], known: TextKnowledge, l2: float, progress: Progress
@@ -214,10 +221,6 @@ class Segmenter(SegmenterOptions):
             name="Learning how morphemes are spelt",
         )  # fmt: skip
         return rules.learnt(done.state.weights)
-
-    def _penalty(self, words: int) -> float:
-        """`l2` or, if that is not given, what suits so many words."""
-        return 0.3 if self.l2 is None else float(self.l2)
 
     # --- predicting
 
@@ -317,7 +320,8 @@ class Segmenter(SegmenterOptions):
         batch = learnt.cuts.distributions(seen)
         whole = batch.log_partition().tolist()
         listed: list[tuple[int, float, Segments]] = []
-        for number, (ways, z) in enumerate(zip(batch.k_best(k), whole, strict=True)):
+        many = k if learnt.rewrites is None else max(k, TRIED)
+        for number, (ways, z) in enumerate(zip(batch.k_best(many), whole, strict=True)):
             listed += [(number, float(np.exp(score - z)), y) for score, y in ways]
         typed = _typed(learnt.morphemes, [words[number] for number, _, _ in listed], [y for _, _, y in listed])
         cut = [joined(y, self.longest) for y in typed]
@@ -328,10 +332,14 @@ class Segmenter(SegmenterOptions):
         morphemes: Sequence[tuple[Morphemes, float]] = [(own, 1.0) for own in pieces]
         if learnt.rewrites is not None:
             morphemes = learnt.rewrites.morphemes_of(pieces, learnt.text)
-        found: list[list[Analysis]] = [[] for _ in words]
+        found: list[dict[Morphemes, Analysis]] = [{} for _ in words]
         for (number, sure, _), (own, chance), y in zip(listed, morphemes, cut, strict=True):
-            found[number].append(Analysis(own, tuple(LABELS[label] for _, _, label in y), sure * chance))
-        return found
+            labels, before = tuple(LABELS[label] for _, _, label in y), found[number].get(own)
+            if before is not None:  # two ways to cut the word into the same morphemes
+                found[number][own] = before._replace(probability=before.probability + sure * chance)
+            else:
+                found[number][own] = Analysis(own, labels, sure * chance)
+        return [sorted(each.values(), key=lambda one: -one.probability)[:k] for each in found]
 
     @property
     def _learnt(self) -> Learnt:
@@ -365,7 +373,7 @@ class Segmenter(SegmenterOptions):
                 found |= store.prefixed(f"{name}.", part.to_arrays())
         meta = {
             "morphemes": own, "trace": self.trace_.tolist(), "supervised": learnt.cuts is not None,
-            "rewrites": learnt.rewrites is not None, **Reading.to_meta(self.reading_),
+            "around": learnt.around, "rewrites": learnt.rewrites is not None, **Reading.to_meta(self.reading_),
         }  # fmt: skip
         return store.Saved(self._kind, self.options_, found, meta)
 
@@ -379,17 +387,25 @@ class Segmenter(SegmenterOptions):
             )  # fmt: skip
             if learnt.morphemes.settings.longest != made.longest:
                 raise ValueError("pieces and morphemes differ in how long they may be")
-            if meta["supervised"]:
+            if flag(meta["supervised"]):
+                around = flag(meta["around"])
                 text = TextKnowledge.from_arrays(store.unprefixed("text.", saved.arrays), made.longest)
-                cuts = FittedCuts.from_arrays(store.unprefixed("cuts.", saved.arrays), made.longest, believed=True)
-                learnt = learnt._replace(text=text, cuts=cuts)
-            if meta["rewrites"]:
+                cuts = FittedCuts.from_arrays(store.unprefixed("cuts.", saved.arrays), made.longest, around=around)
+                learnt = learnt._replace(text=text, cuts=cuts, around=around)
+            if flag(meta["rewrites"]):
                 learnt = learnt._replace(
                     rewrites=FittedRewrites.from_arrays(store.unprefixed("rewrites.", saved.arrays))
                 )  # fmt: skip
             made._fitted, made.trace_ = learnt, vector(meta["trace"], "trace")
             made.reading_ = Reading.from_meta(meta)
         return made
+
+
+def flag(given: Any) -> bool:
+    """What a saved model says is so, or is not."""
+    if not isinstance(given, bool):
+        raise ValueError(f"{given!r} should be true or false")
+    return given
 
 
 def as_words(given: Any) -> Text:
