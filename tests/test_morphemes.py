@@ -245,6 +245,8 @@ def test_known_boundaries_are_kept_while_it_learns() -> None:
     model = MorphemeModel.fit(types, MorphemeSettings(iterations=3), known=known)
     q = model.distributions(types, marks).argmax()
     assert [[b for _, b, _ in y] for y in q[-2:]] == [[3, 7], [7]]
+    short = MorphemeModel.fit(types, MorphemeSettings(iterations=3, longest=3), known=known)
+    assert [b for _, b, _ in short.best(types)[-2]][-1] == 7  # a known piece of four letters is cut further
     for wrong in ([[7], []], [[0], []]):
         with pytest.raises(ParameterError, match="cannot be cut after"):
             marks_of(types, [None] * len(WORDS) + wrong)

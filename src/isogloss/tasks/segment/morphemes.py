@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -291,7 +292,7 @@ class MorphemeModel:
         keeping : mapping, optional
             Further arguments of `isogloss.learners.runner.run`, such as those of checkpoints.
         """
-        marks = marks_of(types, known)
+        marks = marks_of(types, known, settings.longest)
         substrings, spans = Substrings.grown(types.letters, max(1, len(types.alphabet)), settings.longest)
         affixes = Affixes((), ())
         if settings.listed:
@@ -500,8 +501,12 @@ def _layout(k: int, n_weights: int) -> layout.Layout:
     }
 
 
-def marks_of(types: WordTypes, known: Sequence[Sequence[int] | None] | None) -> NDArray[np.int8]:
+def marks_of(
+    types: WordTypes, known: Sequence[Sequence[int] | None] | None, longest: int | None = None
+) -> NDArray[np.int8]:
     """int8[n_letters]: whether a word is known to be cut after each letter (1), known not to be (0), or not known (−1).
+
+    Inside of pieces of more than `longest` letters nothing is known, since no morpheme is as long.
 
     >>> marks_of(WordTypes.of(["tea", "at"]), [[1], None]).tolist()
     [1, 0, 0, -1, -1]
@@ -513,11 +518,15 @@ def marks_of(types: WordTypes, known: Sequence[Sequence[int] | None] | None) -> 
     offsets = types.letters.offsets - types.letters.offsets[0]
     marks = np.full(int(offsets[-1]), -1, np.int8)
     for word, cuts in enumerate(known):
-        if cuts is not None:
-            own = marks[offsets[word] : offsets[word + 1]]
-            own[:] = 0
-            for cut in cuts:
-                if not 0 < cut < len(own):
-                    raise ParameterError(f"known: word {word} has {len(own)} letters, and cannot be cut after {cut}")
-                own[cut - 1] = 1
+        if cuts is None:
+            continue
+        own = marks[offsets[word] : offsets[word + 1]]
+        own[:] = 0
+        for cut in cuts:
+            if not 0 < cut < len(own):
+                raise ParameterError(f"known: word {word} has {len(own)} letters, and cannot be cut after {cut}")
+            own[cut - 1] = 1
+        for begin, end in pairwise([0, *sorted(cuts), len(own)]):
+            if longest is not None and end - begin > longest:
+                own[begin : end - 1] = -1
     return marks
