@@ -124,8 +124,9 @@ def _learn(system: str, gold: str, place: Path, choice: str = "") -> dict[str, f
         _attributes(Segmentation.read(place / "gold.tsv").surface(), place / "train.attributes")
         return measure([_python(), PEER, "train", place / "train.attributes", place / "model", *SYSTEMS[system]])
     text = place / ("gold.tsv" if system.endswith("without-text") else "text.tsv")
-    given = [] if gold == "0" else ["--gold", place / "gold.tsv"]
-    train = [sys.executable, "-m", "isogloss", "segment", "train", text, *given, "--save", place / "model"]
+    given: list[str | Path] = [] if gold == "0" else ["--gold", place / "gold.tsv"]
+    train: list[str | Path] = [sys.executable, "-m", "isogloss", "segment", "train", text, *given]
+    train += ["--save", place / "model"]
     chosen = ["--length-penalty", choice] if choice else []
     return measure([*train, "--threads", "1", *SYSTEMS[system], *chosen], log=place / "train.log")
 
@@ -206,7 +207,7 @@ def _attributes(cut: Segmentation, out: Path) -> None:
 
     each = cut.words()
     words = [word for word, _ in each]
-    seen = seen_words(words, TextKnowledge.of(words[:1], 1))
+    seen = seen_words(words, TextKnowledge.of(words, 1))
     keys = Templates(LETTERS, kind="border").keys(seen.positions())
     at = 0
     with open(out, "w", encoding="utf-8") as file:
@@ -250,12 +251,12 @@ def run(name: str, system: str, gold: str, seed: int = 0) -> dict[str, Any]:
         told = "python-crfsuite lbfgs c1 c2 iterations" if system == "crfsuite" else "morfessor corpusweight"
     elif choice:
         choice = f"--length-penalty {choice}"
-    found = {measured: score[measured] for measured in MEASURES if measured not in ("low", "high")}
+    measures = {measured: score[measured] for measured in MEASURES if measured not in ("low", "high")}
     return {
         "date": rows.today(), "machine": rows.machine(), "version": versions.get(system, __version__),
         "commit": rows.commit(), "command": " ".join([told, *SYSTEMS[system], *choice.split()]), "data": name,
         "system": system, "gold": gold, "seed": seed, "words": Segmentation.read(place / "text.tsv").n_words,
-        "cut": cut, "test": right["test"].n_words, "dev_f1": dev, **found, "low": low, "high": high,
+        "cut": cut, "test": right["test"].n_words, "dev_f1": dev, **measures, "low": low, "high": high,
         "train_cpu": learnt["cpu_seconds"], "train_seconds": learnt["seconds"], "train_mb": learnt["peak_mb"],
         "apply_cpu": applied["cpu_seconds"], "words_per_cpu": right["test"].n_words / applied["cpu_seconds"],
         "apply_mb": applied["peak_mb"],

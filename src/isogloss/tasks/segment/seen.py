@@ -136,8 +136,8 @@ class TextKnowledge:
         from isogloss.store import pack_strings
 
         blob, offsets = pack_strings(self.alphabet)
-        known = {"alphabet": blob, "alphabet_offsets": offsets, "parents": self.substrings.parents}
-        return known | {"letters": self.substrings.letters, "table": self.table, "words": self.words}
+        strings = {"parents": self.substrings.parents, "letters": self.substrings.letters}
+        return {"alphabet": blob, "alphabet_offsets": offsets, **strings, "table": self.table, "words": self.words}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], longest: int) -> TextKnowledge:
