@@ -147,7 +147,7 @@ def _apply(system: str, place: Path, part: str) -> dict[str, float]:
         apply += ["-o", out]
         return measure([*apply, "--threads", "1"], log=place / "apply.log")
     given = Segmentation.read(place / f"{part}.tsv")
-    _attributes(given, place / "attributes")
+    _attributes(given.surface(), place / "attributes")
     done = measure([_python(), PEER, "apply", place / "model", place / "attributes", place / "labels.txt"])
     labels = iter((place / "labels.txt").read_text(encoding="utf-8").split("\n\n"))
     out.write_bytes(
