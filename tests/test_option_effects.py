@@ -241,11 +241,12 @@ CASES: dict[str, Case] = {
         ways=[{"model": name} for name in ("up", "full")],
         trials={
             "model": ["up", "hmmp", "hmmp-basic"],
+            "gold_as": [{"gold_as": "constraints", "iterations": 100}],
             "longest": [3],
             "min_count": [3],
             "rewrites": [0],
             "l2": [10.0],
-            "frequencies": ["tokens"],
+            "frequencies": ["types"],
             "length_penalty": [2.0],
         },
     ),

@@ -47,7 +47,7 @@ _LINES = "words or sentences a line; what stands behind a tab is left out"
 @with_options(
     SegmenterOptions,
     "length_penalty", "rounds", "frequencies", "base_power", "leave_out", "shortest_stem", "longest_affix", "prefixes",
-    "suffixes", "longest", "l2", "iterations", "min_count", "rewrites",
+    "suffixes", "longest", "gold_as", "l2", "iterations", "min_count", "rewrites",
     panel="Learning", first=("model",),
 )  # fmt: skip
 def train(

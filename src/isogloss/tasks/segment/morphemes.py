@@ -36,8 +36,8 @@ from isogloss.tasks.segment.submodels import (
 from isogloss.tasks.segment.types import Substrings, WordTypes, span_starts
 
 __all__ = [
-    "LABELS", "MODELS", "PENALTIES", "STEM", "MorphemeModel", "MorphemeSettings", "WordPosteriors", "choose_penalty",
-    "marks_of", "structures",
+    "LABELS", "MODELS", "PENALTIES", "STEM", "USUAL", "MorphemeModel", "MorphemeSettings", "WordPosteriors",
+    "choose_penalty", "marks_of", "structures",
 ]  # fmt: skip
 
 Array = NDArray[np.float64]
@@ -50,9 +50,13 @@ NEGLIGIBLE = 1e-6
 LITTLE = 1e-3
 """What a posterior of types counts beside that of boundaries in decoding: it decides between equals."""
 SOME = 20_000
-"""Words by which a threshold or a penalty is chosen."""
-PENALTIES = (1.3, 1.2, 1.4, 1.1, 1.5, 1.6, 1.8)
+"""Words by which the threshold is chosen."""
+USUAL = 1.3
+"""The length penalty that suits lists of words and running text, Czech and English."""
+PENALTIES = (USUAL, 1.2, 1.4, 1.1, 1.5, 1.6, 1.8)
 """Among which the length penalty is looked for, the usual one first."""
+ENOUGH = 5_000
+"""Words by which a penalty is chosen."""
 THRESHOLDS = np.linspace(0.02, 0.98, 97)
 """Among which the best threshold for boundaries is looked for."""
 
@@ -320,7 +324,7 @@ class MorphemeModel:
 
     def _best_threshold(self, types: WordTypes) -> float:
         """Where boundaries of these words have the largest F1 if their posteriors are right."""
-        some = _some(types)
+        some = _some(types, SOME)
         found = self.posteriors(some).boundaries
         weights = np.repeat(some.weights, found.lengths)
         expected = float(weights @ found.flat)
@@ -466,7 +470,7 @@ def choose_penalty(
     >>> choose_penalty(types, MorphemeSettings(), few, [[4], [4], []], [1.3, 3.0])
     1.3
     """
-    some = _some(types)
+    some = _some(types, ENOUGH)
     wanted = [frozenset(own) for own in cuts]
     scores = []
     for penalty in penalties:
@@ -477,11 +481,11 @@ def choose_penalty(
     return float(penalties[int(np.argmax(scores))])
 
 
-def _some(types: WordTypes) -> WordTypes:
-    """Words at equal distances, if there are many."""
-    if len(types) <= SOME:
+def _some(types: WordTypes, most: int) -> WordTypes:
+    """Words at equal distances, if there are more."""
+    if len(types) <= most:
         return types
-    return types.take(np.linspace(0, len(types) - 1, SOME).astype(np.int64))
+    return types.take(np.linspace(0, len(types) - 1, most).astype(np.int64))
 
 
 def _layout(k: int, n_weights: int) -> layout.Layout:
