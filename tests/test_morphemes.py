@@ -78,7 +78,8 @@ def test_inference_agrees_with_enumeration(given: dict[str, Any]) -> None:
         whole = np.logaddexp.reduce(list(ways.values()))
         assert believed.log_weights[i] == pytest.approx(whole)
         n = len(word)
-        boundaries, spans = np.zeros(n - 1), {}
+        boundaries = np.zeros(n - 1)
+        spans: dict[tuple[int, int, int], float] = {}
         for y, score in ways.items():
             chance = np.exp(score - whole)
             for a, b, label in y:
@@ -93,7 +94,8 @@ def test_inference_agrees_with_enumeration(given: dict[str, Any]) -> None:
         own = best if model.settings.typed else tuple((a, b, STEM) for a, b, _ in best)
         assert viterbi[i] == own
         (chance, first), *_ = model.k_best(model.encode([word]), 2)[0]
-        assert (chance, first) == (pytest.approx(np.exp(ways[best] - whole)), own)
+        assert chance == pytest.approx(np.exp(ways[best] - whole))
+        assert first == own
 
 
 def test_the_decoder_gains_most_in_expectation() -> None:
@@ -249,7 +251,7 @@ def test_known_boundaries_are_kept_while_it_learns() -> None:
     assert [b for _, b, _ in short.best(types)[-2]][-1] == 7  # a known piece of four letters is cut further
     for wrong in ([[7], []], [[0], []]):
         with pytest.raises(ParameterError, match="cannot be cut after"):
-            marks_of(types, [None] * len(WORDS) + wrong)
+            marks_of(types, [*([None] * len(WORDS)), *wrong])
     with pytest.raises(ParameterError, match="cuts of 1"):
         marks_of(types, [None])
 

@@ -118,8 +118,9 @@ def _files(name: str, gold: str, seed: int, place: Path) -> int:
 def _learn(system: str, gold: str, place: Path, choice: str = "") -> dict[str, float]:
     if system == "text-morfessor":
         _letters(Segmentation.read(place / "text.tsv"), place / "train.txt")
-        train = [_named("MORFESSOR_PYTHON", "Morfessor"), MORFESSOR, "train", place / "train.txt", place / "model"]
-        return measure([*train, choice], log=place / "train.log")
+        python = _named("MORFESSOR_PYTHON", "Morfessor")
+        peer: list[str | Path] = [python, MORFESSOR, "train", place / "train.txt", place / "model", choice]
+        return measure(peer, log=place / "train.log")
     if system == "crfsuite":
         _attributes(Segmentation.read(place / "gold.tsv").surface(), place / "train.attributes")
         return measure([_python(), PEER, "train", place / "train.attributes", place / "model", *SYSTEMS[system]])
@@ -143,7 +144,8 @@ def _apply(system: str, place: Path, part: str) -> dict[str, float]:
         out.write_bytes(Segmentation.at(given.text, [_as_written(w, cut[w]) for w, _ in given.words()]).to_bytes())
         return done
     if system != "crfsuite":
-        apply = [sys.executable, "-m", "isogloss", "segment", "apply", place / "model", place / f"{part}.tsv"]
+        apply: list[str | Path] = [sys.executable, "-m", "isogloss", "segment", "apply", place / "model"]
+        apply += [place / f"{part}.tsv"]
         apply += ["-o", out]
         return measure([*apply, "--threads", "1"], log=place / "apply.log")
     given = Segmentation.read(place / f"{part}.tsv")
