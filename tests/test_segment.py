@@ -205,7 +205,8 @@ def test_gold_of_another_size_is_refused() -> None:
 @pytest.mark.parametrize(
     ("piece", "morpheme", "rule"),
     [
-        ("happi", "happy", Rule(0, "i", "y")), ("stopp", "stop", Rule(0, "p", "")), ("r", "er", Rule(1, "", "e")),
+        ("happi", "happy", Rule(0, "i", "y")), ("stopp", "stop", Rule(3, "", "")),
+        ("ess", "es", Rule(3, "", "")), ("r", "er", Rule(1, "", "e")),
         ("bak", "bake", Rule(0, "", "e")), ("went", "go", Rule(2, "went", "go")), ("s", "s", SAME),
         ("tanzani", "Tanzania", Rule(2, "tanzani", "Tanzania")), ("İ", "i", Rule(2, "i̇", "i")),
     ],
@@ -219,10 +220,14 @@ def test_rules(piece: str, morpheme: str, rule: Rule) -> None:
 def test_rules_fit_where_they_were_met() -> None:
     pairs = {("happi", "happy"): 3, ("lazi", "lazy"): 2, ("stopp", "stop"): 2, ("ski", "ski"): 4, ("went", "go"): 1}
     book = RuleBook.of(pairs, 10)
-    pieces = ("angri", "zi", "Went", "taxi")
+    pairs |= {("bak", "bake"): 1, ("lov", "love"): 1}
+    book = RuleBook.of(pairs, 10)
+    pieces = ("angri", "Went", "mak", "mal", "hugg", "ss")
     results = {piece: [book.rules[k].on(piece) for k in book.fitting(piece)] for piece in pieces}
-    assert results == {"angri": ["angri"], "zi": ["zi", "zy"], "Went": ["Went", "Go"], "taxi": ["taxi"]}
-    assert len(RuleBook.of(pairs, 0).rules) == 5  # each of a piece alone
+    assert {piece: own[1:] for piece, own in results.items()} == {
+        "angri": ["angry"], "Went": ["Go"], "mak": ["make"], "mal": [], "hugg": ["hug"], "ss": [],
+    }  # fmt: skip
+    assert len(RuleBook.of(pairs, 0).rules) == 7  # each of a piece alone
 
 
 def test_rewriting_learns_which_rule_applies(segmenter: Segmenter) -> None:

@@ -41,6 +41,8 @@ __all__ = ["COMMANDS", "apply", "explain", "score", "train"]
 Model = Annotated[
     str, typer.Argument(metavar="MODEL", show_default=False, help="A folder by `isogloss segment train`.")
 ]
+RUNNING = 0.2
+"""Frequent words are at least this share of running text; of lists of words, no words are frequent."""
 _LINES = "words or sentences a line; what stands behind a tab is left out"
 
 
@@ -144,7 +146,8 @@ def apply(
     with compiling("segment-apply", quiet, "30 s"):
         segmenter = load_segmenter(model, threads)
         given = _read(text, encoding, errors)
-        if not segmenter.supervised_ or given.n_words != len(given):  # lists of words have no frequent ones
+        known = None if segmenter.reading_ is None else segmenter.reading_.frequent
+        if known is not None and known.share >= RUNNING:
             say_if_strange(segmenter.reading_, given)
         if nbest is not None:
             write_result(output, _ways(segmenter, given, nbest))

@@ -31,7 +31,7 @@ from isogloss.tasks.segment.seen import TextKnowledge
 
 __all__ = ["FittedRewrites", "Rule", "RuleBook", "rule_of"]
 
-END, BEGIN, WHOLE = 0, 1, 2
+END, BEGIN, WHOLE, DOUBLED = 0, 1, 2, 3
 MOST = 5
 """Letters that a rule replaces at the most; beyond it, it is of one piece alone."""
 TEMPLATES = (
@@ -46,7 +46,8 @@ Codes = NDArray[np.int64]
 
 
 class Rule(NamedTuple):
-    """`old` at the end (0) or the beginning (1) of a piece, or all of it (2), becomes `new`."""
+    """`old` at the end (0) or the beginning (1) of a piece, or all of it (2), becomes `new`; or of two letters that are
+    alike at its end there is one (3), whatever they are."""
 
     kind: int
     old: str
@@ -54,6 +55,8 @@ class Rule(NamedTuple):
 
     def on(self, piece: str) -> str:
         """What becomes of a piece that the rule fits."""
+        if self.kind == DOUBLED:
+            return piece[:-1]
         if self.kind == END:
             return piece[: len(piece) - len(self.old)] + self.new
         new = self.new
@@ -67,7 +70,7 @@ class Rule(NamedTuple):
         return code_of("whole" if self.kind == WHOLE else f"{self.kind} {self.old} {self.new}")
 
 
-SAME = Rule(END, "", "")
+SAME, UNDOUBLED = Rule(END, "", ""), Rule(DOUBLED, "", "")
 
 
 def rule_of(piece: str, morpheme: str) -> Rule:
@@ -77,14 +80,16 @@ def rule_of(piece: str, morpheme: str) -> Rule:
     --------
     >>> rule_of("happi", "happy"), rule_of("r", "er"), rule_of("ly", "ly") == SAME
     (Rule(kind=0, old='i', new='y'), Rule(kind=1, old='', new='e'), True)
-    >>> rule_of("happi", "happy").on("angri"), rule_of("im", "in").on("Im")
-    ('angry', 'In')
+    >>> rule_of("happi", "happy").on("angri"), rule_of("im", "in").on("Im"), rule_of("stopp", "stop").on("hugg")
+    ('angry', 'In', 'hug')
     """
     small, other = piece.lower(), morpheme.lower()
     if piece == morpheme:
         return SAME
     if len(small) != len(piece) or len(other) != len(morpheme):
         return Rule(WHOLE, small, morpheme)
+    if piece[:-1] == morpheme and _is_doubled(small):
+        return UNDOUBLED
     least = min(len(small), len(other))
     same = next((k for k in range(least) if small[k] != other[k]), least)
     back = next((k for k in range(least) if small[-1 - k] != other[-1 - k]), least)
@@ -96,16 +101,20 @@ def rule_of(piece: str, morpheme: str) -> Rule:
     return Rule(WHOLE, small, morpheme) if too_long or rule.on(piece) != morpheme else rule
 
 
+def _is_doubled(small: str) -> bool:
+    return len(small) > 2 and small[-1] == small[-2]
+
+
 @dataclass(frozen=True, eq=False)
 class RuleBook:
-    """Rules, and where each fits: after or before letters that it was seen beside.
+    """Rules, and where each fits: those that put letters in, after or before letters that they were met beside.
 
     Parameters
     ----------
     rules : tuple of Rule
         The first changes nothing.
     beside : tuple of str
-        For each rule, the letters that it was met beside, one after the other; "" stands for the border of the piece.
+        For each rule that puts letters in, those that it was met beside, one after the other; "" for all others.
     """
 
     rules: tuple[Rule, ...]
@@ -149,18 +158,20 @@ class RuleBook:
         found = [0]
         if len(small) != len(piece):
             return found
-        for size in range(min(MOST, len(small) - 1) + 1):
-            cut = len(small) - size
-            found += table.get((END, small[cut:], small[cut - 1 : cut]), ())
-            found += table.get((BEGIN, small[:size], small[size : size + 1]), ())
+        found += table.get((END, "", small[-1:]), ())
+        found += table.get((BEGIN, "", small[:1]), ())
+        for size in range(1, min(MOST, len(small) - 1) + 1):
+            found += table.get((END, small[len(small) - size :], ""), ())
+            found += table.get((BEGIN, small[:size], ""), ())
+        if _is_doubled(small):
+            found += table.get((DOUBLED, "", ""), ())
         return found + table.get((WHOLE, small, ""), [])
 
 
 def _beside(rule: Rule, small: str) -> str:
-    if rule.kind == END:
-        at = len(small) - len(rule.old)
-        return small[at - 1 : at]
-    return small[len(rule.old) : len(rule.old) + 1] if rule.kind == BEGIN else ""
+    if rule.old or rule.kind not in (END, BEGIN):
+        return ""
+    return small[-1:] if rule.kind == END else small[:1]
 
 
 class Choosing(NamedTuple):
@@ -308,7 +319,7 @@ class FittedRewrites:
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> FittedRewrites:
         """The inverse of `to_arrays`; what is wrong with it is refused."""
         layout: Layout = {
-            "kinds": Numbers("int32", "rules", least=0, below=3), "old": Strings("rules", least=1),
+            "kinds": Numbers("int32", "rules", least=0, below=4), "old": Strings("rules", least=1),
             "new": Strings("rules"), "beside": Strings("rules"), "morphemes": Strings("morphemes", distinct=True),
             "counts": Numbers("int64", "morphemes", least=0), "keys": KEYS, "weights": Numbers("float32", "features"),
         }  # fmt: skip
