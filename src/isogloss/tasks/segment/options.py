@@ -57,7 +57,7 @@ class SegmenterOptions(Estimator):
         help="Prefixes are those of a list of so many; with suffixes 0 too, there is no list, and all may be.",
     )  # fmt: skip
     suffixes: int = option(default=0, least=0, most=10_000, help="The same of suffixes.")
-    longest: int = option(default=12, least=1, most=64, help="The most letters of a piece of a word.")
+    longest: int = option(default=20, least=1, most=64, help="The most letters of a piece of a word.")
     gold_as: str = option(
         default="features", choices=("features", "constraints"),
         help="What words that are cut are for: a model of letters and pieces learns from them (features), or they are "
