@@ -23,12 +23,14 @@ from isogloss.tasks.documents.ranking import BilingualRanker
 from isogloss.tasks.joint import BilingualParser, JointParserAligner, Multiview
 from isogloss.tasks.parse import DependencyParser, JointMorphologyParser, StyleAdapter
 from isogloss.tasks.parse.styles import convert
+from isogloss.tasks.segment import Segmenter
 from isogloss.tasks.tag import CrfTagger, DictionaryTagger, GraphTagger, ProjectedTagger, Tagger
 from isogloss.tasks.transfer import DelexicalisedParser
 from isogloss.testing import check_effects, check_estimator
 from isogloss.testing.fuzz.models import (
     DICTIONARY,
     bitext,
+    cut_words,
     documents,
     labelled,
     links,
@@ -36,6 +38,7 @@ from isogloss.testing.fuzz.models import (
     new_documents,
     new_labelled,
     new_ranked,
+    new_words,
     ranked,
     sentence_pairs,
     tree_pairs,
@@ -303,6 +306,20 @@ def test_models_that_teach_each_other(task: str) -> None:
         partial(Multiview, task, candidates=4, rounds=3), lambda e: e.fit(pairs, *models), pairs.take([1, 3]),
         empty=pairs.take([]), other_fit=lambda e: e.fit(pairs.take(range(6)), *models), score=lambda e: e.score(pairs),
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("supervised", [True, False])
+def test_segmenters(supervised: bool) -> None:
+    words = cut_words()
+    check_estimator(
+        partial(Segmenter, rounds=2, iterations=5),
+        lambda e: e.fit(words.text, words if supervised else None),
+        new_words(),
+        empty=Text.of([]),
+        training=words.text,
+        other_fit=lambda e: e.fit(words.text[:20], words[:20]),
+        score=lambda e: e.score(words),
+    )
 
 
 def test_topics() -> None:

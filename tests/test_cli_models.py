@@ -25,6 +25,7 @@ CALLS = {
     "parse": ("parse", ["parse", "apply", "MODEL", SOURCE]),
     "constituency": ("constituency", ["constituency", "apply", "MODEL", SOURCE]),
     "extract": ("extract", ["extract", "apply", "MODEL", SOURCE]),
+    "segment": ("segment", ["segment", "apply", "MODEL", SOURCE]),
 }
 """Command -> the task of its models, and how it is called."""
 WRONG = [(name, kind) for name, (task, _) in CALLS.items() for kind in store.KINDS if not kind.startswith(f"{task}.")]

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         Mentions,
         Propositions,
         Ragged,
+        Segmentation,
         Sentence,
         SentencePairs,
         TagDictionary,
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
         compare_rankings,
         compare_relations,
         compare_roles,
+        compare_segmentations,
         compare_translations,
         compare_trees,
         confusion,
@@ -68,6 +70,7 @@ if TYPE_CHECKING:
         score_ranking,
         score_relations,
         score_roles,
+        score_segmentation,
         score_tags,
         score_translations,
         score_trees,
@@ -92,6 +95,7 @@ if TYPE_CHECKING:
     from isogloss.tasks.parse import DependencyParser, GrammarInducer, JointMorphologyParser, StyleAdapter
     from isogloss.tasks.parse.constituency import ConstituencyParser
     from isogloss.tasks.parse.joint import AnalysisDictionary
+    from isogloss.tasks.segment import Segmenter
     from isogloss.tasks.tag import (
         Correspondence,
         CrfTagger,
@@ -109,14 +113,15 @@ prepare()
 _NAMES = {
     "isogloss": "errors metrics samples show",
     "isogloss.data": "Alignment Bitext ConstituentTree Constituents Documents Groups LabelledDocuments Links Mentions "
-    "Propositions Ragged Sentence SentencePairs TagDictionary Text TreePairs Treebank Vocabulary features_of",
+    "Propositions Ragged Segmentation Sentence SentencePairs TagDictionary Text TreePairs Treebank Vocabulary "
+    "features_of",
     "isogloss.data.contractions": "Contractions split_bitext split_text",
     "isogloss.data.formats": "BitextLike as_bitext read_bitext read_links stream_bitext write_bitext write_links",
     "isogloss.errors": "IsoglossError",
     "isogloss.metrics": "breakdown_brackets breakdown_trees compare compare_brackets compare_entities "
-    "compare_rankings compare_relations compare_roles compare_trees confusion score_brackets score_documents "
-    "score_entities score_links score_ranking score_relations score_roles score_tags "
-    "score_translations score_trees compare_translations",
+    "compare_rankings compare_relations compare_roles compare_segmentations compare_trees confusion score_brackets "
+    "score_documents score_entities score_links score_ranking score_relations score_roles score_segmentation "
+    "score_tags score_translations score_trees compare_translations",
     "isogloss.store": "load",
     "isogloss.tasks.adapt": "DocumentClassifier",
     "isogloss.tasks.align": "HMMAligner ItgAligner MatchingAligner Model1Aligner Model2Aligner QuadraticAligner",
@@ -130,6 +135,7 @@ _NAMES = {
     "isogloss.tasks.parse": "DependencyParser GrammarInducer JointMorphologyParser StyleAdapter",
     "isogloss.tasks.parse.constituency": "ConstituencyParser",
     "isogloss.tasks.parse.joint": "AnalysisDictionary",
+    "isogloss.tasks.segment": "Segmenter",
     "isogloss.tasks.tag": "Correspondence CrfTagger DictionaryTagger GraphTagger ProjectedTagger Tagger jackknife",
     "isogloss.tasks.transfer": "DelexicalisedParser TransferredParser transfer_markup",
     "isogloss.tasks.translate": "LanguageModel Lexicon Translator extract_phrases lexicon_from_links",
@@ -143,15 +149,16 @@ __all__ = [
     "GrammarInducer", "GraphTagger", "Groups", "HMMAligner", "IsoglossError", "ItgAligner", "JointMorphologyParser",
     "JointParserAligner", "LabelledDocuments", "LanguageModel", "Lexicon", "Links", "MatchingAligner", "Mentions",
     "Model1Aligner", "Model2Aligner", "Multiview", "PolylingualTopics", "ProjectedTagger", "Propositions",
-    "QuadraticAligner", "Ragged", "RelationExtractor", "RoleLabeller", "Sentence", "SentencePairs", "StyleAdapter",
-    "TagDictionary", "Tagger", "Text", "Threads", "TransferredParser", "Translator", "TreePairs", "Treebank",
-    "Vocabulary", "__version__", "as_bitext", "breakdown_brackets", "breakdown_trees", "choose_aligner", "compare",
-    "compare_brackets", "compare_entities", "compare_rankings", "compare_relations", "compare_roles",
-    "compare_translations", "compare_trees", "confusion", "cross_validate", "errors", "extract_phrases", "features_of",
-    "jackknife", "learning_curve", "lexicon_from_links", "load", "metrics", "read_bitext", "read_links", "samples",
-    "score_brackets", "score_documents", "score_entities", "score_links", "score_ranking", "score_relations",
-    "score_roles", "score_tags", "score_translations", "score_trees", "show", "split_bitext", "split_text",
-    "stream_bitext", "suggest", "transfer_markup", "write_bitext", "write_links",
+    "QuadraticAligner", "Ragged", "RelationExtractor", "RoleLabeller", "Segmentation", "Segmenter", "Sentence",
+    "SentencePairs", "StyleAdapter", "TagDictionary", "Tagger", "Text", "Threads", "TransferredParser", "Translator",
+    "TreePairs", "Treebank", "Vocabulary", "__version__", "as_bitext", "breakdown_brackets", "breakdown_trees",
+    "choose_aligner", "compare", "compare_brackets", "compare_entities", "compare_rankings", "compare_relations",
+    "compare_roles", "compare_segmentations", "compare_translations", "compare_trees", "confusion", "cross_validate",
+    "errors", "extract_phrases", "features_of", "jackknife", "learning_curve", "lexicon_from_links", "load", "metrics",
+    "read_bitext", "read_links", "samples", "score_brackets", "score_documents", "score_entities", "score_links",
+    "score_ranking", "score_relations", "score_roles", "score_segmentation", "score_tags", "score_translations",
+    "score_trees", "show", "split_bitext", "split_text", "stream_bitext", "suggest", "transfer_markup", "write_bitext",
+    "write_links",
 ]  # fmt: skip
 
 

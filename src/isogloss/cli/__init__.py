@@ -63,6 +63,9 @@ COMMANDS = {
     "extract": Command(
         "isogloss.cli.extract", "Find names, relations or roles: train on text in which they are marked, apply, score."
     ),
+    "segment": Command(
+        "isogloss.cli.segment", "Cut words into morphemes: train on text, with or without cut words, apply, score."
+    ),
     "threads": Command(
         "isogloss.cli.threads", "Draw threads through documents: story lines that are coherent and unlike each other."
     ),

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from isogloss.tasks.joint import BilingualParser, JointParserAligner, Multiview
     from isogloss.tasks.parse import DependencyParser, GrammarInducer, JointMorphologyParser, StyleAdapter
     from isogloss.tasks.parse.constituency import ConstituencyParser
+    from isogloss.tasks.segment import Segmenter
     from isogloss.tasks.tag import CrfTagger, Tagger
     from isogloss.tasks.transfer import DelexicalisedParser, TransferredParser
     from isogloss.tasks.translate import Translator
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
 __all__ = [
     "USES", "Use", "check_dependency_parser", "header_of", "load_aligner", "load_classifier",
     "load_constituency_parser", "load_crf_tagger", "load_dependency_parser", "load_extractor", "load_joint",
-    "load_multiview", "load_parser", "load_ranker", "load_tagger", "load_threads", "load_topics", "load_translator",
+    "load_multiview", "load_parser", "load_ranker", "load_segmenter", "load_tagger", "load_threads", "load_topics",
+    "load_translator",
 ]  # fmt: skip
 
 
@@ -52,6 +54,7 @@ USES = {
     "threads": Use("a graph of documents", "isogloss threads --model"),
     "rank": Use("a ranker", "isogloss rank apply"),
     "topics": Use("a model of topics", "isogloss topics apply"),
+    "segment": Use("a segmenter of words", "isogloss segment apply"),
     "translate": Use("a translator", "isogloss translate apply"),
 }
 """By the first part of the kinds in `isogloss.store.KINDS`."""
@@ -183,6 +186,13 @@ def load_translator(path: str, threads: int | None = None) -> Translator:
     translator: Translator = _load(path, "translate")
     translator.threads = threads
     return translator
+
+
+def load_segmenter(path: str, threads: int | None = None) -> Segmenter:
+    """A saved segmenter."""
+    segmenter: Segmenter = _load(path, "segment")
+    segmenter.threads = threads
+    return segmenter
 
 
 def check_dependency_parser(path: str) -> None:

@@ -144,6 +144,12 @@ LINES = (
     "tag train en-de.de.conllu --iterations 2 --save tagger.de",
     "multiview train --bitext en-de.en.conllu en-de.de.conllu --task tag --source-model second "
     "--target-model tagger.de --save both-tags",
+    "segment train morphemes.en.txt --rounds 2 --save morphemes",
+    "segment train morphemes.en.txt --gold morphemes.en.tsv --rounds 2 --iterations 3 --save cut",
+    "segment apply morphemes morphemes.en.txt --labels --confidence -o morphemes.tsv",
+    "segment apply cut morphemes.en.tsv --labels --confidence -o cut.tsv",
+    "segment apply cut morphemes.en.tsv --nbest 2 -o ways.tsv",
+    "segment score cut.tsv morphemes.en.tsv -o cut.txt",
     "threads archive.jsonl -k 2 --length 4 --save threads -o threads.json",
     "threads --model threads -k 2 --length 3 --shorter -o threads.json",
     "rank train groups.jsonl --lexicon words.tsv --iterations 2 --save ranker",
@@ -181,7 +187,7 @@ def command(quiet: Quiet = False) -> None:
     with tempfile.TemporaryDirectory(prefix="isogloss-") as folder, chdir(folder):
         for sample in samples.names():
             samples.write(sample, ".")
-        for sample in ("archive", "reviews"):
+        for sample in ("archive", "morphemes", "reviews"):
             samples.write(sample, ".")
         _write_others()
         progress.start("Compiling")  # without a total: how long the rest takes cannot be told from what is done

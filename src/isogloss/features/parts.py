@@ -14,10 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from isogloss.engine.threads import run_blocks, using_threads
 from isogloss.errors import ParameterError
 
-__all__ = ["SELF", "Axis", "Parts", "Role", "arcs", "pairs", "positions", "spans"]
+__all__ = ["SELF", "Axis", "Parts", "Role", "arcs", "pairs", "phrases", "positions", "spans"]
 
+WORDS_PER_BLOCK = 1 << 14
 SELF = "self"
 """The role that an attribute without a role is looked up in."""
 
@@ -208,6 +210,26 @@ def spans(axis: Axis, longest: int) -> Parts:
         "inside": Role(axis, first, first + length),
     }
     return Parts(int(before[-1]), before[axis.offsets], roles, {"length": length})
+
+
+def phrases(axis: Axis, longest: int, attribute: str) -> NDArray[np.int64]:
+    """int64[n_spans]: a code for the sequence of an attribute that each of `spans` has.
+
+    Examples
+    --------
+    >>> found = phrases(Axis([0, 3], letter=[1, 2, 1]), 2, "letter")  # 1, 12, 2, 21, 1
+    >>> len(found), bool(found[0] == found[4]), bool(found[1] == found[3])
+    (5, True, False)
+    """
+    from isogloss.features._numba.spans import phrase_codes
+
+    counts = np.minimum(axis.stops - np.arange(len(axis)), longest)
+    before = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    out, codes = np.empty(int(before[-1]), np.int64), np.ascontiguousarray(axis.attributes[attribute])
+    blocks = max(1, len(axis) // WORDS_PER_BLOCK)
+    with using_threads():
+        run_blocks(phrase_codes, blocks, axis.offsets, before[axis.offsets], longest, codes, out)
+    return out
 
 
 def pairs(source: Axis, target: Axis) -> Parts:

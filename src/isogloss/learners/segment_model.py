@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -12,10 +13,10 @@ from isogloss.data.rows import gathered
 from isogloss.errors import ParameterError
 from isogloss.features.gradients import Gradient
 from isogloss.learners.chain_model import NodeFeatures
-from isogloss.learners.models import Model, Share, item_sums, shared, spread
+from isogloss.learners.models import Gold, Model, Share, Wanted, item_sums, pieces, shared, spread
 from isogloss.structures.base import kept
 from isogloss.structures.batch import Batch, Stack, run_sentences
-from isogloss.structures.semimarkov import SemiMarkovs, n_segment_parts
+from isogloss.structures.semimarkov import SemiMarkov, SemiMarkovs, n_segment_parts
 
 __all__ = ["SegmentModel", "SegmentWeights"]
 
@@ -128,6 +129,11 @@ class SegmentModel(Model):
         nodes, spans, steps, start, end = np.split(weights, self._borders[1:-1])
         return SegmentWeights(nodes, spans, steps.reshape(self.k, self.k), start, end)
 
+    def gold(self, structures: Sequence[Any]) -> GoldSegments:
+        """The right segments of each sentence, as a target."""
+        self._one_each(structures)
+        return GoldSegments(structures, self)
+
     # --- distributions
 
     def _layout(self, items: Integers) -> tuple[Any, ...]:
@@ -205,6 +211,26 @@ class SegmentModel(Model):
         residual[np.abs(residual) <= least] = 0.0
         return value, Gradient.of([self._listed(items, *self._spread(items, residual))])
 
+    def add_likelihood(
+        self, weights: Array, target: Any, out: Array, items: Integers | None, share: float
+    ) -> float:  # fmt: skip
+        """`likelihood` of some items, or of all; the gradient is added to `out` without a list of its weights."""
+        total, at = 0.0, self._borders
+        for some in pieces(len(self), items):
+            batch = self.batch(weights, some)
+            wanted = target.wanted(some, batch)
+            found = item_sums(batch, wanted.parts) if wanted.values is None else wanted.values
+            total += shared(share, found, batch.log_partition())
+            nodes, spans, steps = self._spread(some, wanted.parts - batch.marginals().values)
+            for features, offsets, values, start in (
+                (self.nodes, self._positions, nodes, at[0]), (self.spans, self._rows, spans, at[1])
+            ):  # fmt: skip
+                _, rows = gathered(offsets, some)
+                if len(rows):
+                    features.add_totals(values, out[start : start + features.n_weights], rows, share)
+            out[at[2] :] += share * steps.sum(axis=0)
+        return total
+
     def support(self, items: Integers) -> Integers:
         """The weights of attributes in these sentences, and all that they share."""
         found = []
@@ -216,6 +242,34 @@ class SegmentModel(Model):
     @cached_property
     def _scratch(self) -> Array:
         return np.zeros(self.n_weights)
+
+
+class GoldSegments(Gold):
+    """The right segments of each sentence, whose parts are found once, not in each pass.
+
+    Parameters
+    ----------
+    structures : sequence of Segments
+    model : SegmentModel
+    """
+
+    def __init__(self, structures: Sequence[Any], model: SegmentModel) -> None:
+        super().__init__(structures)
+        each = [
+            np.flatnonzero(SemiMarkov._of(np.zeros(int(size)), n, model.longest, model.k).parts(y))
+            for y, n, size in zip(
+                structures, model.lengths.tolist(), n_segment_parts(model.lengths, model.longest, model.k), strict=True
+            )
+        ]
+        self._starts = _offsets(np.array([len(one) for one in each], np.int64))
+        self._places = np.concatenate([np.zeros(0, np.int64), *each])
+
+    def wanted(self, items: Integers, batch: Any) -> Wanted:
+        """The parts of the right segments."""
+        parts = np.zeros(len(batch.scores.values))
+        sizes, places = gathered(self._starts, items)
+        parts[self._places[places] + np.repeat(batch.scores.offsets[:-1], np.diff(sizes))] = 1.0
+        return Wanted(parts)
 
 
 def _offsets(sizes: Integers) -> Integers:

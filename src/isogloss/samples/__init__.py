@@ -15,7 +15,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
-from isogloss.data import Bitext, Constituents, Documents, Links, Mentions, Propositions
+from isogloss.data import Bitext, Constituents, Documents, Links, Mentions, Propositions, Segmentation
 from isogloss.errors import ParameterError
 from isogloss.samples.reviews import review_files, reviews
 from isogloss.samples.synthetic import SyntheticBitext, SyntheticGrammar, synthetic
@@ -29,6 +29,7 @@ __all__ = [
     "documents",
     "gold",
     "mentions",
+    "morphemes",
     "names",
     "path",
     "propositions",
@@ -45,6 +46,8 @@ _DOCUMENTS = {
     "archive": ("archive.jsonl",),
 }
 """Collections of documents, which are no bitexts, and their files."""
+_WORDS = {"morphemes": ("morphemes.en.txt", "morphemes.en.tsv")}
+"""Lists of words, and their files: all words, and some of them with morphemes."""
 _SOME = {"constituents": ("en-de",), "names": ("en-de",), "relations": ("en-de",), "roles": ("en-de",)}
 """The corpora that have what only some have."""
 What = Literal[
@@ -105,10 +108,11 @@ def write(name: str, folder: str | Path, *, force: bool = False) -> list[Path]:
     """
     if name == "reviews":
         return write_whole(folder, review_files(), force=force)
-    if name not in (*_LANGUAGES, *_DOCUMENTS):
-        known = ", ".join([*_LANGUAGES, *_DOCUMENTS, "reviews"])
+    if name not in (*_LANGUAGES, *_DOCUMENTS, *_WORDS):
+        known = ", ".join([*_LANGUAGES, *_DOCUMENTS, *_WORDS, "reviews"])
         raise ParameterError(f"samples: no corpus {name!r}; there are {known}")
-    found = _document_files(name) if name in _DOCUMENTS else [path(name, what) for what in _files(name)]
+    plain = {**_DOCUMENTS, **_WORDS}
+    found = _plain_files(plain[name]) if name in plain else [path(name, what) for what in _files(name)]
     return write_whole(folder, {file.name: file.read_bytes() for file in found}, force=force)
 
 
@@ -117,8 +121,8 @@ def bitext(name: str = "en-de") -> Bitext:
     return Bitext.read(path(name, "source"), path(name, "target"))
 
 
-def _document_files(name: str) -> list[Path]:
-    return [Path(str(files(__name__) / file)) for file in _DOCUMENTS[name]]
+def _plain_files(names: tuple[str, ...]) -> list[Path]:
+    return [Path(str(files(__name__) / file)) for file in names]
 
 
 def documents(name: str = "parliament") -> Documents:
@@ -137,8 +141,21 @@ def documents(name: str = "parliament") -> Documents:
     """
     if name not in _DOCUMENTS:
         raise ParameterError(f"samples: no collection of documents {name!r}; there are {', '.join(_DOCUMENTS)}")
-    *texts, last = _document_files(name)
+    *texts, last = _plain_files(_DOCUMENTS[name])
     return replace(Documents.read(*texts, dates=last) if texts else Documents.read(last), name=name)
+
+
+def morphemes(name: str = "morphemes") -> Segmentation:
+    """English words with their morphemes, 240 of the 469 words of `morphemes.en.txt`.
+
+    Examples
+    --------
+    >>> morphemes()[4], morphemes()[0]
+    ((('baby', 's'),), (('angry', 'er'),))
+    """
+    if name not in _WORDS:
+        raise ParameterError(f"samples: no words {name!r}; there are {', '.join(_WORDS)}")
+    return Segmentation.read(_plain_files(_WORDS[name])[1])
 
 
 def gold(name: str = "en-de") -> Links:

@@ -98,7 +98,8 @@ def check_posteriors(found: Any) -> None:
     a `Stack` of float64[n + 1, n + 1] for each sentence, as (head, child) with the root first; the heads of each word
     add up to 1. Links: a list of float32[n_source, n_target] for each pair, which need not add up to anything. Names:
     a list of float64[n, longest, n_types] for each sentence, by first word, length and type; those that begin with one
-    word add up to 1 at most. Tags and trees together: a named tuple of both. All are between 0 and 1.
+    word add up to 1 at most. Borders in words: a list of float64[n - 1] for each word. Tags and trees together: a named
+    tuple of both. All are between 0 and 1.
     """
     if isinstance(found, np.ndarray):
         _check_probabilities(found)
@@ -114,6 +115,8 @@ def check_posteriors(found: Any) -> None:
     elif isinstance(found, list):
         for each in found:
             _check_probabilities(each)
+            if each.ndim == 1:
+                continue
             if each.ndim == 3:
                 assert (each.sum(axis=(1, 2)) <= 1 + SUMS).all(), "names that begin with a word are more than 1 in all"
                 continue

@@ -12,6 +12,7 @@ from isogloss.data.formats.bitexts import read_bitext
 from isogloss.data.links import Links
 from isogloss.data.mentions import Mentions
 from isogloss.data.rows import Shown
+from isogloss.data.segmentation import Segmentation
 from isogloss.data.treebank import Treebank
 from isogloss.errors import BitextError, ParameterError, UsageError
 
@@ -24,6 +25,7 @@ __all__ = [
     "as_gold",
     "as_links",
     "as_mentions",
+    "as_segmentation",
     "as_text",
     "as_treebank",
     "is_files",
@@ -60,6 +62,7 @@ _SENTENCES = "a Treebank, as Treebank.read('text.conllu'), or a Text, as Text.of
 _GOLD = "a Treebank with tags or trees, as Treebank.read('gold.conllu')"
 _NAMES = "Mentions, as Mentions.read('names.conll'), or a Text, as Text.of(['Ada lives in London'])"
 _DOCUMENTS = "Documents, as Documents.read('en.txt', 'fr.txt'), or a list, as [{'en': 'the house', 'fr': 'la maison'}]"
+_MORPHEMES = "a Segmentation, as Segmentation.read('words.tsv') or Segmentation.of([('cats', ['cat', 's'])])"
 _LINKS = "Links, as read_links('gold.txt') or Links.of([{(0, 0), (1, 1)}])"
 
 
@@ -101,6 +104,11 @@ def as_documents(obj: DocumentsLike) -> Documents:
 def as_gold(obj: Treebank) -> Treebank:
     """The treebank that a tagger or a parser learns from, or is scored against."""
     return obj if isinstance(obj, Treebank) else _refuse(obj, "a treebank", _GOLD)
+
+
+def as_segmentation(obj: Segmentation) -> Segmentation:
+    """Words with their morphemes, that a segmenter learns from or is scored against."""
+    return obj if isinstance(obj, Segmentation) else _refuse(obj, "words with their morphemes", _MORPHEMES)
 
 
 def as_links(obj: Links) -> Links:

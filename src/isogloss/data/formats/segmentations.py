@@ -10,7 +10,7 @@ from isogloss.data.formats.files import IsoglossWarning, PathOrName, name_of, re
 from isogloss.data.segmentation import MARK, Morphemes, Segmentation, surface_pieces
 from isogloss.errors import SegmentationError
 
-__all__ = ["parse_segmentation", "read_segmentation"]
+__all__ = ["parse_segmentation", "parse_words", "read_segmentation", "read_words"]
 
 _FEW = 5
 """Line numbers that a warning lists."""
@@ -27,6 +27,21 @@ def read_segmentation(path: PathOrName, *, encoding: str = "utf-8", errors: str 
         A line has no tab, or no morphemes. The message names file and line.
     """
     return parse_segmentation(read_bytes(path, encoding=encoding, errors=errors), name_of(path))
+
+
+def read_words(path: PathOrName, *, encoding: str = "utf-8", errors: str = "strict") -> Text:
+    """Read words or sentences a line; what stands behind a tab, such as morphemes, is left out."""
+    return parse_words(read_bytes(path, encoding=encoding, errors=errors), name_of(path))
+
+
+def parse_words(data: bytes, name: str = "<memory>") -> Text:
+    """Lines in UTF-8, up to the first tab; see `read_words`.
+
+    >>> parse_words("cats\\tcat @@s\\n\\nthe cats\\n".encode())[2]
+    ('the', 'cats')
+    """
+    lines = data.decode("utf-8", "surrogatepass").removesuffix("\n").split("\n") if data else []
+    return Text.of([line.partition("\t")[0].split() for line in lines], name)
 
 
 def parse_segmentation(data: bytes, name: str = "<memory>") -> Segmentation:

@@ -20,6 +20,7 @@ from isogloss.features import Templates, blind_to
 from isogloss.layout import integer
 from isogloss.learners.loglinear import Likelihood
 from isogloss.learners.passes import Course, LearntInPasses, learner_of
+from isogloss.learners.supported import Supported
 from isogloss.metrics.names import EntityScore, score_entities
 from isogloss.progress import Progress
 from isogloss.structures.batch import Stack
@@ -28,7 +29,6 @@ from isogloss.tasks.extract.features import (
     TAG_TEMPLATES,
     WORD_TEMPLATES,
     Seen,
-    Supported,
     seen_words,
 )
 from isogloss.tasks.extract.labels import OUTSIDE, NameLabels

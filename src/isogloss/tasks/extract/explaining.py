@@ -7,7 +7,8 @@ from typing import Any
 from numpy.typing import NDArray
 
 from isogloss.features import Parts, Templates
-from isogloss.tasks.extract.features import Seen, Supported
+from isogloss.learners.supported import Supported
+from isogloss.tasks.extract.features import Seen
 from isogloss.tasks.extract.labels import OUTSIDE
 from isogloss.tasks.extract.names import FittedNames
 

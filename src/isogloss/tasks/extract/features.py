@@ -6,16 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from isogloss.data.mentions import Mentions
 from isogloss.errors import MentionsError
-from isogloss.features import Axis, Index, Parts, Sparse, Templates, positions, spans
-from isogloss.learners.chain_model import LabelPairs, NodeFeatures
+from isogloss.features import Axis, Parts, phrases, positions, spans
 from isogloss.tasks.parse.constituency.words import code_of
 from isogloss.tasks.tag.words import AFFIX, word_codes
 
-__all__ = ["SPAN_TEMPLATES", "TAG_TEMPLATES", "WORD_TEMPLATES", "Seen", "Supported", "seen_words"]
+__all__ = ["SPAN_TEMPLATES", "TAG_TEMPLATES", "WORD_TEMPLATES", "Seen", "seen_words"]
 
 WORD_TEMPLATES: tuple[Any, ...] = (
     (), "form", "word", *(f"prefix{n}" for n in range(1, AFFIX)), *(f"suffix{n}" for n in range(1, AFFIX + 1)),
@@ -60,18 +58,8 @@ class Seen:
 
     def spans(self, longest: int) -> Parts:
         """A part for each span of up to `longest` words, with columns "length", "phrase" and "written"."""
-        from isogloss.structures.batch import run_sentences
-        from isogloss.tasks.extract._numba.spans import phrase_codes
-
-        parts = spans(self.axis, longest)
-        columns = {}
-        for name, attribute in (("phrase", "word"), ("written", "look")):
-            out = np.empty(parts.n_parts, np.int64)
-            codes = self.axis.attributes[attribute]
-            many = len(self.axis.offsets) - 1
-            run_sentences(phrase_codes, many, self.axis.offsets, parts.offsets, longest, codes, out)
-            columns[name] = out
-        return parts.with_columns(**columns)
+        codes = {name: phrases(self.axis, longest, of) for name, of in (("phrase", "word"), ("written", "look"))}
+        return spans(self.axis, longest).with_columns(**codes)
 
 
 def seen_words(mentions: Mentions, *, tags: bool) -> Seen:
@@ -91,47 +79,3 @@ def seen_words(mentions: Mentions, *, tags: bool) -> Seen:
         table = np.array([code_of(kind) for kind in kinds], np.int64)
         codes["tag"] = table[column] if len(table) else np.zeros(0, np.int64)
     return Seen(Axis(mentions.offsets, first=first, **codes))
-
-
-@dataclass(frozen=True, eq=False)
-class Supported:
-    """Attributes of training data with the labels that they were met with: what has weights.
-
-    Parameters
-    ----------
-    templates : Templates
-    index : Index
-    pairs : LabelPairs
-    """
-
-    templates: Templates
-    index: Index
-    pairs: LabelPairs
-
-    @classmethod
-    def collected(
-        cls, templates: Templates, parts: Parts, gold: NDArray[np.int64], k: int, min_count: int
-    ) -> tuple[Supported, NodeFeatures]:
-        """Of parts whose labels are known, −1 for those that are nothing; and these parts themselves."""
-        index = templates.index(parts, gold=gold >= 0, min_count=min_count)
-        attributes = templates.matrix(parts, index)
-        made = cls(templates, index, LabelPairs.supported(attributes, gold, k))
-        return made, NodeFeatures(attributes, made.pairs)
-
-    def on(self, parts: Parts) -> NodeFeatures:
-        """Other parts."""
-        return NodeFeatures(self.matrix(parts), self.pairs)
-
-    def matrix(self, parts: Parts) -> Sparse:
-        """The attributes of parts that have weights."""
-        return self.templates.matrix(parts, self.index)
-
-    def compact(self, weights: NDArray[Any]) -> tuple[Supported, NDArray[Any]]:
-        """Without weights that are 0, and attributes that have no others."""
-        held = weights != 0
-        before = np.concatenate([[0], np.cumsum(held)])
-        sizes = np.diff(before[self.pairs.starts])
-        used = sizes > 0
-        starts = np.concatenate([[0], np.cumsum(sizes[used])]).astype(np.int64)
-        pairs = LabelPairs(starts, self.pairs.labels[held], self.pairs.k)
-        return Supported(self.templates, Index(self.index.keys[used]), pairs), weights[held]

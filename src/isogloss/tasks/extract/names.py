@@ -11,17 +11,18 @@ from numpy.typing import NDArray
 
 from isogloss import store
 from isogloss.data.mentions import Entity
-from isogloss.features import KEYS, Index, Templates
-from isogloss.layout import Layout, Numbers, Offsets, Strings, check
-from isogloss.learners.chain_model import ChainModel, LabelPairs
+from isogloss.features import Templates
+from isogloss.layout import Layout, Numbers, Strings, check
+from isogloss.learners.chain_model import ChainModel
 from isogloss.learners.margin import Rivals
 from isogloss.learners.models import Gold, run_sums
 from isogloss.learners.segment_model import SegmentModel
+from isogloss.learners.supported import Supported
 from isogloss.structures.base import kept
 from isogloss.structures.batch import Stack, run_sentences
 from isogloss.structures.chain import Chains
 from isogloss.structures.semimarkov import SemiMarkovs, n_segment_parts
-from isogloss.tasks.extract.features import Seen, Supported
+from isogloss.tasks.extract.features import Seen
 from isogloss.tasks.extract.labels import OUTSIDE, NameLabels
 
 __all__ = ["FittedNames", "GoldNames", "chosen_names", "gold_words", "name_posteriors"]
@@ -128,8 +129,7 @@ class FittedNames:
         at = 0
         for name, family in self._families():
             size = len(family.pairs.labels)
-            own = {"keys": family.index.keys, **family.pairs.to_arrays(), "weights": self.weights[at : at + size]}
-            arrays |= store.prefixed(f"{name}.", own)
+            arrays |= store.prefixed(f"{name}.", family.to_arrays(self.weights[at : at + size]))
             at += size
         return arrays | {"shared": self.weights[at:]}
 
@@ -150,15 +150,10 @@ class FittedNames:
             if templates is None:
                 made.append(None)
                 continue
-            layout: Layout = {
-                "keys": KEYS,
-                "starts": Offsets("features", "pairs"),
-                "labels": Numbers("int32", "pairs", least=0, below=k),
-                "weights": Numbers("float32", "pairs"),
-            }
-            own = check(store.unprefixed(f"{name}.", arrays), layout, f"{name} of the saved model")
-            made.append(Supported(templates, Index(own["keys"]), LabelPairs(own["starts"], own["labels"], k)))
-            weights.append(own["weights"])
+            own = store.unprefixed(f"{name}.", arrays)
+            family, known = Supported.from_arrays(own, templates, k, f"{name} of the saved model")
+            made.append(family)
+            weights.append(known)
         assert made[0] is not None
         found = cls(labels, longest, made[0], made[1], np.zeros(0, np.float32))
         shared = check(arrays, {"shared": Numbers("float32", found.n_shared)}, "the saved model")["shared"]

@@ -140,6 +140,8 @@ def exercise(loaded: Any, scratch: Path | None = None) -> None:
         use = _use_tree_pairs
     elif type(loaded).__module__.startswith("isogloss.tasks.extract"):
         use = _use_extractor
+    elif type(loaded).__module__.startswith("isogloss.tasks.segment"):
+        use = _use_segmenter
     elif type(loaded).__module__.startswith("isogloss.tasks.documents.threads"):
         use = _use_threads
     elif type(loaded).__module__ == "isogloss.tasks.documents.ranking":
@@ -231,6 +233,21 @@ def _use_annotator(model: Any) -> None:
     model.score(models.treebank())
     for name in ("labels_", "values_", "options_"):
         getattr(model, name, None)
+
+
+def _use_segmenter(segmenter: Any) -> None:
+    """Segmenters of words."""
+    text = models.new_words()
+    found = segmenter.predict(text)
+    _check(found.n_words == text.n_words == len(segmenter.predict_proba(text)), "there are more or fewer words")
+    found.to_bytes(labels=True, confidence=True)
+    ways = segmenter.predict_k_best(text, 3)
+    _check(all(own and all(morphemes for _, morphemes in own) for own in ways), "a word has no morphemes")
+    for word in ("unhappily", "7"):
+        segmenter.explain(word)
+    segmenter.score(models.cut_words())
+    for name in ("n_features_", "n_rules_", "supervised_", "options_"):
+        getattr(segmenter, name)
 
 
 def _use_brackets(parser: Any) -> None:

@@ -19,6 +19,7 @@ from isogloss.data import (
     Links,
     Mentions,
     Propositions,
+    Segmentation,
     Text,
 )
 from isogloss.data.tag_dictionary import TagDictionary
@@ -26,9 +27,9 @@ from isogloss.data.treebank import Column, Treebank
 from isogloss.errors import ParameterError
 
 __all__ = [
-    "DICTIONARY", "MODELS", "bitext", "constituents", "documents", "kind_of", "labelled", "links", "mentions",
-    "monolingual", "new_documents", "new_labelled", "new_ranked", "proposed", "ranked", "related", "sentence_pairs",
-    "tree_pairs", "treebank",
+    "DICTIONARY", "MODELS", "bitext", "constituents", "cut_words", "documents", "kind_of", "labelled", "links",
+    "mentions", "monolingual", "new_documents", "new_labelled", "new_ranked", "new_words", "proposed", "ranked",
+    "related", "sentence_pairs", "tree_pairs", "treebank",
 ]  # fmt: skip
 
 _PAIRS = 12
@@ -299,6 +300,26 @@ def _entities(**options: Any) -> Any:
     return EntityTagger(iterations=2, **options).fit(mentions())
 
 
+@cache
+def cut_words() -> Segmentation:
+    """Words with their morphemes."""
+    return samples.morphemes().part(0, 60)
+
+
+@cache
+def new_words() -> Text:
+    """Lines to be cut: without words, of one letter, of letters that nobody has met, of long words, and many."""
+    many = " ".join(samples.morphemes().text.tokens(s)[0] for s in range(60, 90))
+    return Text.of(["", "x", "\U00010330\U00010331 e\u0301te\u0301 7", "unhappily" * 12, many])
+
+
+def _segmenter(supervised: bool, **options: Any) -> Any:
+    from isogloss.tasks.segment import Segmenter
+
+    gold = cut_words() if supervised else None
+    return Segmenter(rounds=2, iterations=5, **options).fit(cut_words().text, gold)
+
+
 def _relations(**options: Any) -> Any:
     from isogloss.tasks.extract import RelationExtractor
 
@@ -524,6 +545,9 @@ MODELS: dict[str, Callable[[], Any]] = {
     "constituency.span/gold": partial(_constituency, order=2, tags="gold", decoder="map"),
     "extract.entities/chain": partial(_entities, model="chain", tags="given"),
     "extract.entities/segments": partial(_entities, model="segments", longest=3),
+    "segment.morphemes": partial(_segmenter, True),
+    "segment.morphemes/up": partial(_segmenter, True, model="up", longest=4, rewrites=0),
+    "segment.morphemes/text": partial(_segmenter, False),
     "extract.relations/none": partial(_relations, syntax="none", features="pairs"),
     "extract.relations/given": partial(_relations, syntax="given"),
     "extract.relations/links": partial(_relations, syntax="hidden-dependency", crossing=True),
