@@ -103,9 +103,9 @@ class Translator(TranslatorOptions):
         Words of the longest n-grams of the language model.
     max_length, least_count, candidates
         Of phrase pairs.
-    reordering, distortion_limit
+    reordering, distortion_limit, orientation
         How phrases may change places.
-    beam, pops, options
+    beam, pops, table_limit
         How widely is searched.
     iterations, nbest, cap, passes
         Of tuning.
@@ -243,7 +243,9 @@ class Translator(TranslatorOptions):
     def _decoder(self) -> Decoder:
         weights = self._learnt
         limit = self.distortion_limit if self.reordering == "distance" else 0
-        searching = Searching(self.beam, self.pops, self.options, limit, self.reordering == "swap")
+        searching = Searching(
+            self.beam, self.pops, self.table_limit, limit, self.reordering == "swap", turning=self.orientation
+        )  # fmt: skip
         return Decoder(self.table_, self.language_model_, weights, searching)
 
     # --- applying
