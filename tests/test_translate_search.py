@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -251,15 +253,15 @@ def test_orientations_are_those_of_all_occurrences():
     right = defaultdict(Counter)
     for (source, target), own in zip(pairs, links, strict=True):
         n, m = len(source), len(target)
-        for a, b, c, d in ((a, b, c, d) for a in range(n) for b in range(a + 1, n + 1)
-                           for c in range(m) for d in range(c + 1, m + 1)):  # fmt: skip
-            inside = [(i, j) for i, j in own if a <= i < b and c <= j < d]
-            if not inside or any((a <= i < b) != (c <= j < d) for i, j in own):
-                continue
-            for side, (same, other, j) in enumerate(((a - 1, b, c - 1), (b, a - 1, d))):
-                place = linked(own, (n, m), same, j), linked(own, (n, m), other, j)
-                how = {(True, False): 0, (False, True): 1}.get(place, 2)
-                right[tuple(source[a:b]), tuple(target[c:d])][3 * side + how] += 1
+        for a, b in itertools.combinations(range(n + 1), 2):
+            for c, d in itertools.combinations(range(m + 1), 2):
+                inside = [(i, j) for i, j in own if a <= i < b and c <= j < d]
+                if not inside or any((a <= i < b) != (c <= j < d) for i, j in own):
+                    continue
+                for side, (same, other, j) in enumerate(((a - 1, b, c - 1), (b, a - 1, d))):
+                    place = linked(own, (n, m), same, j), linked(own, (n, m), other, j)
+                    how = {(True, False): 0, (False, True): 1}.get(place, 2)
+                    right[tuple(source[a:b]), tuple(target[c:d])][3 * side + how] += 1
     found = {}
     for part in extract_phrases(Bitext.of(pairs), Links.of(links), max_length=5):
         for pair, counts in zip(part, part.orientations.tolist(), strict=True):

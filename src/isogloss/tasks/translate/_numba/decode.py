@@ -404,8 +404,8 @@ def _alike(hypotheses, h, other):
 
 @njit(cache=True, nogil=True)
 def _edges(stack, hypotheses, n_words, settings, cells, length, edges, n):
-    """Ways to go on from a stack by a phrase of so many words: first hypothesis, how many, first word of the phrase, its
-    orientation."""
+    """Ways to go on from a stack by a phrase of so many words: hypotheses (first, end), first word, words, orientation
+    of the phrase."""
     i = 0
     while i < len(stack):
         h = stack[i]

@@ -14,8 +14,8 @@ from numba import njit
 from isogloss.features._numba.mixing import GOLDEN, mix
 
 __all__ = [
-    "Linked", "collect", "count_first_words", "count_orientations", "describe", "format_pairs", "number_phrases", "reach",
-    "usual",
+    "Linked", "collect", "count_first_words", "count_orientations", "describe", "format_pairs", "number_phrases",
+    "reach", "usual",
 ]  # fmt: skip
 
 Linked = namedtuple(
@@ -251,11 +251,10 @@ def _linked(text, pair, i, j):
         return i < 0 and j < 0
     if i >= n_source or j >= n_target:
         return i >= n_source and j >= n_target
-    token = text.source_offsets[pair] + i
+    token, found = text.source_offsets[pair] + i, False
     for link in range(text.starts[token], text.starts[token + 1]):
-        if text.partner[link] == j:
-            return True
-    return False
+        found |= text.partner[link] == j
+    return found
 
 
 @njit(cache=True, nogil=True)
