@@ -43,7 +43,7 @@ class TranslatorOptions(Estimator):
         default=100, least=1, help="Partial translations that go on, for each number of words translated."
     )
     pops: int = option(
-        default=500, least=1, help="Partial translations that are made, for each number of words translated."
+        default=200, least=1, help="Partial translations that are made, for each number of words translated."
     )
     table_limit: int = option(default=20, least=1, help="Translations of a source phrase that are looked at.")
     iterations: int = option(default=10, least=0, most=1000, help="Rounds of tuning on dev; 0 keeps the first weights.")

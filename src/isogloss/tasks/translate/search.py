@@ -60,7 +60,7 @@ class Searching:
     """
 
     beam: int = 100
-    pops: int = 500
+    pops: int = 200
     options: int = 20
     distortion_limit: int = 6
     swapping: bool = False

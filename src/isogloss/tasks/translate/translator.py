@@ -221,6 +221,25 @@ class Translator(TranslatorOptions):
         self._weights = np.array(result.state.weights)
         self.trace_, self.tuning_ = result.trace, np.array(result.state.scores)
 
+    def tune(self, dev: BitextLike, *, progress: Progress | None = None) -> Self:
+        """Find the weights anew on other sentences: those of another domain, or with another seed.
+
+        Phrases and the language model stay as they are.
+        """
+        _ = self._learnt
+        self.check_params()
+        held, progress = as_bitext(dev), progress or QuietProgress()
+        self._refuse_empty(held, "tune on")
+        self._weights = first_weights()
+        self.trace_, self.tuning_ = np.zeros(0), np.zeros(0)
+        try:
+            with using_threads(self.threads):
+                if self.iterations:
+                    self._tune(held, Keeping(), progress)
+        finally:
+            progress.finish()
+        return self
+
     @staticmethod
     def _refuse_empty(bitext: Bitext, what: str) -> None:
         if not (bitext.cells > 0).any():

@@ -583,15 +583,34 @@ def search(options, s, grams, begin, end, settings, forced, reference):
 
 
 @njit(cache=True, nogil=True)
-def _words_key(options, path, n):
-    """One number for the words of a translation."""
-    key = np.uint64(0)
-    for k in range(n):
-        for at in range(options.target_starts[path[k]], options.target_ends[path[k]]):
-            key = mix(key ^ (np.uint64(options.target_words[at]) + GOLDEN))
-        if options.copied[path[k]] >= 0:
-            key = mix(key ^ (np.uint64(options.copied[path[k]]) + GOLDEN))
+def _with_words(options, option, key):
+    """A number for the words of an option and those behind it, of which `key` is the number."""
+    if options.copied[option] >= 0:
+        return mix(key ^ mix(np.uint64(options.copied[option]) ^ GOLDEN))
+    for at in range(options.target_ends[option] - 1, options.target_starts[option] - 1, -1):
+        key = mix(key ^ (np.uint64(options.target_words[at]) + GOLDEN))
     return key
+
+
+@njit(cache=True, nogil=True)
+def _added(seen, n, key):
+    """Put a number that is not 0 into a set, with open addressing: the set, and whether the number is new."""
+    if 2 * (n + 1) > len(seen):
+        old = seen
+        seen = np.zeros(2 * len(old), np.uint64)
+        for other in old:
+            at = other & np.uint64(len(seen) - 1)
+            while other and seen[at]:
+                at = (at + np.uint64(1)) & np.uint64(len(seen) - 1)
+            if other:
+                seen[at] = other
+    at = key & np.uint64(len(seen) - 1)
+    while seen[at]:
+        if seen[at] == key:
+            return seen, False
+        at = (at + np.uint64(1)) & np.uint64(len(seen) - 1)
+    seen[at] = key
+    return seen, True
 
 
 @njit(cache=True, nogil=True)
@@ -599,17 +618,18 @@ def best_of(options, hypotheses, values, complete, many, distinct):
     """The best translations, the best first; of those with the same words only the best, if they should be distinct.
 
     A translation is found from its end: the score of a hypothesis is the best of all that lead to it, so that what is
-    taken from a heap first is best.
+    taken from a heap first is best. Of two ways from a hypothesis to the end with the same words, the second can only
+    lead to translations that the first leads to as well, and is left.
     """
     keys, items = np.empty(256), np.empty((256, 2), np.int64)  # hypothesis, and what comes after it
-    after, heap = np.empty(256), np.empty(256, np.int64)
+    after, heap, tails = np.empty(256), np.empty(256, np.int64), np.empty(256, np.uint64)
     n_items = n_heap = 0
     for c in range(len(complete)):
         h = complete[c]
         while h != NONE:
-            keys, items = _grown(keys, n_items), _grown(items, n_items)
+            keys, items, tails = _grown(keys, n_items), _grown(items, n_items), _grown(tails, n_items)
             after, heap = _grown(after, n_items), _grown(heap, n_items)
-            keys[n_items], after[n_items] = values[h, 0], 0.0
+            keys[n_items], after[n_items], tails[n_items] = values[h, 0], 0.0, np.uint64(0)
             items[n_items, 0], items[n_items, 1] = h, NONE
             heap[n_heap] = n_items
             _up(keys, heap, n_heap)
@@ -618,22 +638,27 @@ def best_of(options, hypotheses, values, complete, many, distinct):
             h = hypotheses[h, OTHER]
     scores, starts = np.empty(16), np.zeros(17, np.int64)
     chosen, n_chosen, n_found = np.empty(256, np.int64), 0, 0
-    path = np.empty(256, np.int64)
-    seen = np.empty(16, np.uint64)
-    tried = 0
-    while n_heap and n_found < many and tried < 20 * many:
+    seen, n_seen = np.zeros(256, np.uint64), 0
+    while n_heap and n_found < many:
         item = heap[0]
         n_heap -= 1
         heap[0] = heap[n_heap]
         _down(keys, heap, n_heap, 0)
         h = items[item, 0]
-        before = hypotheses[h, BACK]
+        before, tail = hypotheses[h, BACK], tails[item]
+        if distinct:
+            if hypotheses[h, OPTION] != NONE:
+                tail = _with_words(options, hypotheses[h, OPTION], tail)
+            seen, new = _added(seen, n_seen, mix(tail ^ mix(np.uint64(before + 1) + GOLDEN)) | np.uint64(1))
+            if not new:
+                continue
+            n_seen += 1
         if before != NONE and hypotheses[before, BACK] != NONE:
             gained = after[item] + values[h, 0] - values[before, 0]
             while before != NONE:
-                keys, items = _grown(keys, n_items), _grown(items, n_items)
+                keys, items, tails = _grown(keys, n_items), _grown(items, n_items), _grown(tails, n_items)
                 after, heap = _grown(after, n_items), _grown(heap, n_items)
-                keys[n_items], after[n_items] = values[before, 0] + gained, gained
+                keys[n_items], after[n_items], tails[n_items] = values[before, 0] + gained, gained, tail
                 items[n_items, 0], items[n_items, 1] = before, item
                 heap[n_heap] = n_items
                 _up(keys, heap, n_heap)
@@ -641,27 +666,14 @@ def best_of(options, hypotheses, values, complete, many, distinct):
                 n_heap += 1
                 before = hypotheses[before, OTHER]
             continue
-        tried += 1
-        n, at = 0, item
+        at = item
         while at != NONE:  # from the first phrase to the last
-            path = _grown(path, n)
             if hypotheses[items[at, 0], OPTION] != NONE:
-                path[n] = hypotheses[items[at, 0], OPTION]
-                n += 1
+                chosen = _grown(chosen, n_chosen)
+                chosen[n_chosen] = hypotheses[items[at, 0], OPTION]
+                n_chosen += 1
             at = items[at, 1]
-        if distinct:
-            key, known = _words_key(options, path, n), False
-            for k in range(n_found):
-                known |= seen[k] == key
-            if known:
-                continue
-            seen = _grown(seen, n_found)
-            seen[n_found] = key
         scores, starts = _grown(scores, n_found), _grown(starts, n_found + 1)
-        for k in range(n):
-            chosen = _grown(chosen, n_chosen)
-            chosen[n_chosen] = path[k]
-            n_chosen += 1
         scores[n_found] = keys[item]
         n_found += 1
         starts[n_found] = n_chosen
