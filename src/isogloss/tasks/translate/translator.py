@@ -204,7 +204,7 @@ class Translator(TranslatorOptions):
             progress=progress,
         )  # fmt: skip
         self.language_model_ = _language_model(self.table_, bitext.target, monolingual, self.order)
-        self._weights = first_weights()
+        self._weights = first_weights(orientation=self.orientation)
         self.trace_, self.tuning_ = np.zeros(0), np.zeros(0)
         if self.iterations:
             self._tune(dev, keeping, progress)
@@ -230,7 +230,7 @@ class Translator(TranslatorOptions):
         self.check_params()
         held, progress = as_bitext(dev), progress or QuietProgress()
         self._refuse_empty(held, "tune on")
-        self._weights = first_weights()
+        self._weights = first_weights(orientation=self.orientation)
         self.trace_, self.tuning_ = np.zeros(0), np.zeros(0)
         try:
             with using_threads(self.threads):
@@ -349,6 +349,17 @@ class Translator(TranslatorOptions):
         }  # fmt: skip
         meta = {"order": model.order, "trace": self.trace_.tolist(), "tuning": self.tuning_.tolist()}
         return store.Saved(self._kind, self.options_, arrays, meta | Reading.to_meta(self.reading_))
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], *, mapped: bool = False) -> Self:
+        """What `save` wrote; `ModelError` names the folder if that cannot be read.
+
+        With `mapped`, the phrase table and the language model stay in their file, and the pages that a text needs are
+        read: for models above memory (`isogloss.store.read`).
+        """
+        saved = store.read(path, kind=cls._kind, mapped=mapped)
+        with store.named(path):
+            return cls._from_saved(saved)
 
     @classmethod
     def _from_saved(cls, saved: store.Saved) -> Self:
