@@ -120,7 +120,7 @@ TEXTS = {
     "cs-en": Corpus("multi30k", "cs", "en", MULTI30K, ("alignment/en-cs.czenali", ("tgt", "src"), "test", True)),
     "hansards": Corpus(
         "hansards-en-fr", "fr", "en",
-        {"train": ("train", 0, 100_000), "dev": ("train", 200_000, 201_000), "test": ("train", 201_000, 203_000)},
+        {"train": ("train", 0, 30_000), "dev": ("train", 200_000, 201_000), "test": ("train", 201_000, 203_000)},
         ("bitext/hansards-en-fr", ("tgt", "src"), "test", True),
     ),
 }  # fmt: skip
