@@ -100,6 +100,19 @@ def test_odd_lines_keep_their_place(place):
     assert len(found[3].split()) > 150
 
 
+def test_very_long_lines_are_translated_in_pieces(place, monkeypatch):
+    from isogloss.tasks.translate import translator
+
+    model = Translator.load(place / "model")
+    short, words = "Can you help me ?", (place / "train.en").read_text().split()[:50]
+    pieces = [" ".join(words[k : k + 10]) for k in range(0, 50, 10)]
+    each = model.predict([short, *pieces, short])
+    monkeypatch.setattr(translator, "LONGEST", 10)
+    assert model.predict([short, " ".join(words), "", short]) == [each[0], " ".join(each[1:-1]), "", each[-1]]
+    with pytest.raises(IsoglossError, match="sentence 2 has 50 words"):
+        model.predict_nbest([short, " ".join(words)], 2)
+
+
 def test_a_stopped_run_goes_on(place):
     whole, partial = place / "whole", place / "again.partial"
     assert run(["apply", str(place / "model"), str(place / "dev.en"), "-o", str(whole), "-q"]) == 0

@@ -171,15 +171,14 @@ def _prepared(options, s, grams, settings):
 def _futures(n_words, longest, estimates):
     """The best that words i … j - 1 can come to, jumps left aside: float64[n_words + 1, n_words + 1]."""
     best = np.full((n_words + 1, n_words + 1), -np.inf)
-    for i in range(n_words + 1):
+    for i in range(n_words, -1, -1):
         best[i, i] = 0.0
-    for length in range(1, n_words + 1):
-        for i in range(n_words - length + 1):
-            j = i + length
-            if length <= longest:
-                best[i, j] = estimates[i * longest + length - 1]
-            for k in range(i + 1, j):
-                best[i, j] = max(best[i, j], best[i, k] + best[k, j])
+        for length in range(1, min(longest, n_words - i) + 1):  # the first phrase, and the best of what is behind it
+            first = estimates[i * longest + length - 1]
+            if first == -np.inf:
+                continue
+            for j in range(i + length, n_words + 1):
+                best[i, j] = max(best[i, j], first + best[i + length, j])
     return best
 
 
