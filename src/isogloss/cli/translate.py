@@ -56,7 +56,8 @@ Model = Annotated[
 @with_reading
 @with_options(
     TranslatorOptions,
-    "order", "max_length", "least_count", "candidates", "reordering", "distortion_limit", "beam", "pops", "options",
+    "order", "max_length", "least_count", "candidates", "reordering", "distortion_limit", "orientation", "beam", "pops",
+    "table_limit",
     "iterations", "nbest", "cap", "passes", "seed",
     panel="Learning",
 )  # fmt: skip
@@ -143,7 +144,7 @@ def _told_of(translator: Translator, pairs: int) -> dict[str, Any]:
 
 
 @with_options(
-    TranslatorOptions, "beam", "pops", "options", "reordering", "distortion_limit", panel=SEARCHING
+    TranslatorOptions, "beam", "pops", "table_limit", "reordering", "distortion_limit", panel=SEARCHING
 )  # fmt: skip
 def apply(
     model: Model,
@@ -159,6 +160,14 @@ def apply(
     ] = None,
     json: Annotated[
         bool, typer.Option("--json", help="A JSON object in each line: translations with their phrases and features.")
+    ] = False,
+    from_disk: Annotated[
+        bool,
+        typer.Option(
+            "--from-disk",
+            help="Leave the model in its file and read what the text needs of it; done by itself where the model is "
+            "larger than most of the free memory.",
+        ),
     ] = False,
     threads: Threads = None,
     quiet: Quiet = False,
@@ -180,7 +189,7 @@ def apply(
     if resume and (is_standard_output(output) or nbest is not None or json):
         raise UsageError("--resume goes on with a file of plain translations: give -o, without --nbest and --json")
     with compiling("translate-apply", quiet, "60 s"):
-        translator = load_translator(model, threads)
+        translator = load_translator(model, threads, from_disk)
         translator.set_params(**options)
         translator.check_params()
         parts = _Parts(translator, source, encoding, errors)

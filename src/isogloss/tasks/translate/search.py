@@ -18,24 +18,26 @@ from numpy.typing import NDArray
 from isogloss.data import Text
 from isogloss.engine.threads import run_blocks, using_threads
 from isogloss.tasks.translate.language_model import LanguageModel
-from isogloss.tasks.translate.table import SCORES, TranslationTable
+from isogloss.tasks.translate.table import ORIENTATIONS, SCORES, TranslationTable
 
 __all__ = ["BLANKET", "Decoder", "Derivations", "Searching", "Sentences", "first_weights"]
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-BLANKET = ("language_model", "distortion", "words", "phrases", *SCORES)
+BLANKET = ("language_model", "distortion", "words", "phrases", *SCORES, *ORIENTATIONS)
 """What every derivation is scored by, in the order of its weights."""
-_LANGUAGE, _DISTORTION, _WORDS, _PHRASES, _TABLE = 0, 1, 2, 3, 4
+_LANGUAGE, _DISTORTION, _WORDS, _PHRASES = 0, 1, 2, 3
+_TABLE, _TURNS = slice(4, 4 + len(SCORES)), slice(4 + len(SCORES), 4 + len(SCORES) + len(ORIENTATIONS))
 UNLIMITED = 1 << 62
 PIECE = 8
 """Sentences of a block."""
 
 
-def first_weights(n_scores: int = len(SCORES)) -> Array:
-    """Weights to begin with, those that Moses begins with."""
-    return np.array([0.5, 0.3, 1.0, 0.2, *[0.2] * n_scores])
+def first_weights(n_scores: int = len(SCORES), *, orientation: bool = True) -> Array:
+    """Weights to begin with, those that Moses begins with; 0 for orientations that do not count."""
+    turns = 0.3 if orientation else 0.0
+    return np.array([0.5, 0.3, 1.0, 0.2, *[0.2] * n_scores, *[turns] * len(ORIENTATIONS)])
 
 
 @dataclass(frozen=True)
@@ -54,13 +56,16 @@ class Searching:
         How far from the first word that is not translated a phrase may end; 0 translates from left to right.
     swapping : bool
         No reordering but of two adjacent phrases, instead of the limit.
+    turning : bool
+        Whether phrases have orientations (lexicalised reordering).
     """
 
     beam: int = 100
-    pops: int = 500
+    pops: int = 200
     options: int = 20
     distortion_limit: int = 6
     swapping: bool = False
+    turning: bool = True
 
     @classmethod
     def exact(cls, **changes: Any) -> Searching:
@@ -229,7 +234,7 @@ class Decoder:
 
         weights = self.weights
         scores = np.zeros(len(sentences.pairs)) if more is None else np.array(more)
-        own = np.ascontiguousarray(weights[_TABLE:])
+        own = np.ascontiguousarray(weights[_TABLE])
         option_scores(
             self.table.pairs, sentences.pairs, sentences.target_starts, own, weights[_WORDS], weights[_PHRASES], scores
         )
@@ -239,8 +244,27 @@ class Decoder:
         return Options(
             sentences.spans, sentences.span_starts, sentences.lengths, sentences.target_starts[:-1],
             sentences.target_starts[1:], sentences.target_words, sentences.copied, scores, moves, sentences.jump_starts,
-            np.zeros(0), none,
+            np.zeros(0), none, self._turns(sentences), *self._orientations,
         )  # fmt: skip
+
+    def _turns(self, sentences: Sentences) -> NDArray[np.int32]:
+        """The row of the table's orientations of each option; empty where these do not count."""
+        if not self.searching.turning:
+            return np.zeros(0, np.int32)
+        known = sentences.pairs >= 0
+        out = np.zeros(len(known), np.int32)
+        out[known] = self.table.arrays["turns"][sentences.pairs[known]]
+        return out
+
+    @property
+    def _orientations(self) -> tuple[Array, Integers, Array]:
+        """What orientations score before each phrase; and behind it, of which few differ, with the row of each."""
+        if not self.searching.turning:
+            return np.zeros((0, 3)), np.zeros(0, np.int64), np.zeros((1, 3))
+        scores = self.table.arrays["orientations"] * self.weights[_TURNS]
+        rows, different = self.table.followers
+        behind = np.concatenate([np.zeros((1, 3)), scores[different, 3:]])
+        return np.ascontiguousarray(scores[:, :3]), rows + 1, behind
 
     def search(
         self,
@@ -312,7 +336,7 @@ class Decoder:
         derive(
             self.options(own), own.pairs, self.table.pairs, self.language_model.grams, self.language_model.begin,
             self.language_model.end, *own.option_spans, derivations.option_starts, derivations.options,
-            len(self.weights), out,
+            self._turns(own), self.table.arrays["orientations"], len(SCORES), out,
         )  # fmt: skip
         return out
 

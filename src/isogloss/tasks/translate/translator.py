@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from os import PathLike
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -35,6 +36,8 @@ EVERY, MOST = 20, 1000
 """Without dev, every so many pairs one is held out, and so many at most."""
 TOGETHER = 100
 """Sentences that are translated at once, so that memory does not grow with the text."""
+LONGEST = 1000
+"""Words of the longest sentence that is translated as a whole: time and memory grow with the square."""
 
 
 class PhraseStep(NamedTuple):
@@ -103,9 +106,9 @@ class Translator(TranslatorOptions):
         Words of the longest n-grams of the language model.
     max_length, least_count, candidates
         Of phrase pairs.
-    reordering, distortion_limit
+    reordering, distortion_limit, orientation
         How phrases may change places.
-    beam, pops, options
+    beam, pops, table_limit
         How widely is searched.
     iterations, nbest, cap, passes
         Of tuning.
@@ -134,8 +137,8 @@ class Translator(TranslatorOptions):
     >>> from isogloss import samples
     >>> text = samples.bitext("en-de")
     >>> translator = Translator(order=2, iterations=1).fit(text, links=samples.gold("en-de"), dev=text[:10])
-    >>> translator.predict(["The old woman reads a letter ."])
-    ['Die alte Frau liest einen Brief .']
+    >>> translator.predict(["Yesterday Anna bought three books in Berlin ."])
+    ['Gestern hat Anna in Berlin drei Bücher gekauft .']
     """
 
     _kind: ClassVar[str] = "translate.phrases"
@@ -204,7 +207,7 @@ class Translator(TranslatorOptions):
             progress=progress,
         )  # fmt: skip
         self.language_model_ = _language_model(self.table_, bitext.target, monolingual, self.order)
-        self._weights = first_weights()
+        self._weights = first_weights(orientation=self.orientation)
         self.trace_, self.tuning_ = np.zeros(0), np.zeros(0)
         if self.iterations:
             self._tune(dev, keeping, progress)
@@ -220,6 +223,25 @@ class Translator(TranslatorOptions):
         )  # fmt: skip
         self._weights = np.array(result.state.weights)
         self.trace_, self.tuning_ = result.trace, np.array(result.state.scores)
+
+    def tune(self, dev: BitextLike, *, progress: Progress | None = None) -> Self:
+        """Find the weights anew on other sentences: those of another domain, or with another seed.
+
+        Phrases and the language model stay as they are.
+        """
+        _ = self._learnt
+        self.check_params()
+        held, progress = as_bitext(dev), progress or QuietProgress()
+        self._refuse_empty(held, "tune on")
+        self._weights = first_weights(orientation=self.orientation)
+        self.trace_, self.tuning_ = np.zeros(0), np.zeros(0)
+        try:
+            with using_threads(self.threads):
+                if self.iterations:
+                    self._tune(held, Keeping(), progress)
+        finally:
+            progress.finish()
+        return self
 
     @staticmethod
     def _refuse_empty(bitext: Bitext, what: str) -> None:
@@ -243,7 +265,9 @@ class Translator(TranslatorOptions):
     def _decoder(self) -> Decoder:
         weights = self._learnt
         limit = self.distortion_limit if self.reordering == "distance" else 0
-        searching = Searching(self.beam, self.pops, self.options, limit, self.reordering == "swap")
+        searching = Searching(
+            self.beam, self.pops, self.table_limit, limit, self.reordering == "swap", turning=self.orientation
+        )  # fmt: skip
         return Decoder(self.table_, self.language_model_, weights, searching)
 
     # --- applying
@@ -254,8 +278,11 @@ class Translator(TranslatorOptions):
 
     def predict_parts(self, parts: Iterable[Text]) -> Iterator[str]:
         """The same for a text that comes in parts; memory does not grow with it."""
-        for _, found, decoder in self._searched(parts, 1):
-            yield from _lines(decoder, found)
+        for part in parts:
+            cut, pieces = _cut(part)
+            found = (line for _, found, decoder in self._searched([cut], 1) for line in _lines(decoder, found))
+            for count in pieces:
+                yield " ".join(line for line in islice(found, count) if line)
 
     def predict_nbest(self, source: TextLike, n: int) -> list[list[Translation]]:
         """The n best different translations of each sentence, the best first; fewer where there are no more."""
@@ -263,7 +290,7 @@ class Translator(TranslatorOptions):
 
     def predict_nbest_parts(self, parts: Iterable[Text], n: int) -> Iterator[list[Translation]]:
         """The same for a text that comes in parts."""
-        for text, found, decoder in self._searched(parts, n):
+        for text, found, decoder in self._searched(map(_checked, parts), n):
             every = self._translations(text, found, decoder)
             for first, last in zip(found.starts[:-1].tolist(), found.starts[1:].tolist(), strict=True):
                 yield every[first:last]
@@ -330,6 +357,17 @@ class Translator(TranslatorOptions):
         return store.Saved(self._kind, self.options_, arrays, meta | Reading.to_meta(self.reading_))
 
     @classmethod
+    def load(cls, path: str | PathLike[str], *, mapped: bool = False) -> Self:
+        """What `save` wrote; `ModelError` names the folder if that cannot be read.
+
+        With `mapped`, the phrase table and the language model stay in their file, and the pages that a text needs are
+        read: for models above memory (`isogloss.store.read`).
+        """
+        saved = store.read(path, kind=cls._kind, mapped=mapped)
+        with store.named(path):
+            return cls._from_saved(saved)
+
+    @classmethod
     def _from_saved(cls, saved: store.Saved) -> Self:
         with store.reading("the saved translator"):
             made = cls.of_options(saved.options)
@@ -372,6 +410,30 @@ def _language_model(table: TranslationTable, text: Text, more: Text | None, orde
     offsets = np.concatenate([[0], np.cumsum(np.concatenate([text.ids.lengths, more.ids.lengths]))])
     table.target = words
     return LanguageModel.of(Text(Ragged(np.concatenate(ids), offsets), words), order)
+
+
+def _cut(text: Text) -> tuple[Text, list[int]]:
+    """A text with sentences of more than `LONGEST` words in pieces, and how many pieces each sentence has."""
+    lengths = text.ids.lengths
+    pieces = np.maximum(1, -(-lengths // LONGEST))
+    if not (pieces > 1).any():
+        return text, [1] * len(text)
+    sizes = np.concatenate(
+        [np.full(n, size // n) + (np.arange(n) < size % n) for size, n in zip(lengths, pieces, strict=True)]
+    )
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return Text(Ragged(np.ascontiguousarray(text.ids.flat), offsets), text.vocabulary), pieces.tolist()
+
+
+def _checked(text: Text) -> Text:
+    longest = int(text.ids.lengths.max(initial=0))
+    if longest > LONGEST:
+        number = int(text.ids.lengths.argmax())
+        raise BitextError(
+            f"{text.name}: sentence {number + 1:,} has {longest:,} words; n-best lists and phrases are of sentences of "
+            f"at most {LONGEST:,}. Cut it into sentences"
+        )
+    return text
 
 
 def _lines(decoder: Decoder, found: Derivations) -> Iterator[str]:
