@@ -9,10 +9,15 @@ from typing import ClassVar
 
 from isogloss.estimator import THREADS, Estimator, option
 
-__all__ = ["REORDERING", "TranslatorOptions"]
+__all__ = ["FEATURES", "REORDERING", "UPDATES", "TranslatorOptions"]
 
 REORDERING = ("distance", "swap", "monotone")
 """How phrases may change places."""
+FEATURES = ("dense", "phrases", "pos", "all")
+"""What translations are scored by, each with all before it."""
+SPARSE = FEATURES[1:]
+UPDATES = ("local", "hybrid", "bold")
+"""What steps of sparse weights are drawn to; as `isogloss.learners.searched` has them, which takes long to import."""
 
 
 class TranslatorOptions(Estimator):
@@ -47,4 +52,46 @@ class TranslatorOptions(Estimator):
     cap: float = option(default=0.01, above=0, help="The most that one sentence may change the weights by.")
     passes: int = option(default=20, least=1, most=1000, help="Passes of tuning over all translations found so far.")
     seed: int = option(default=0, least=0, help="Seed of the order of sentences in tuning.")
+    features: str = option(
+        default="dense", choices=FEATURES,
+        help="What translations are scored by: a few real-valued features alone (dense), with weights of phrases "
+        "(phrases), of patterns of tags as well (pos), or of patterns of links too (all), learnt from training "
+        "sentences.",
+    )  # fmt: skip
+    update: str = option(
+        default="local", choices=UPDATES, needs={"features": SPARSE},
+        help="What a sentence draws sparse weights to: the best translation that is found (local), its reference "
+        "(bold), or that where it can be reached (hybrid).",
+    )  # fmt: skip
+    trainer: str = option(
+        default="perceptron", choices=("perceptron", "mira"), needs={"features": SPARSE},
+        help="How sparse weights are learnt: in steps of one length, or as long as is needed (mira).",
+    )  # fmt: skip
+    rate: float = option(
+        default=0.02, above=0, needs={"features": SPARSE},
+        help="Length of steps of sparse weights, with trainer mira the longest.",
+    )  # fmt: skip
+    dense_rate: float = option(
+        default=0.0, least=0, needs={"features": SPARSE},
+        help="How far dense weights move with sparse ones, 1 for as far; 0 leaves them as they were tuned.",
+    )  # fmt: skip
+    epochs: int = option(
+        default=5, least=1, most=1000, needs={"features": SPARSE},
+        help="Passes over training sentences; of these, the best on dev counts.",
+    )  # fmt: skip
+    learn_on: int = option(
+        default=10_000, least=1, needs={"features": SPARSE},
+        help="Training sentences that sparse weights are learnt on.",
+    )  # fmt: skip
+    folds: int = option(
+        default=5, least=2, most=100, needs={"features": SPARSE},
+        help="Parts of these sentences; each is translated by what the rest of the text teaches.",
+    )  # fmt: skip
+    batch: int = option(
+        default=16, least=1, needs={"features": SPARSE}, help="Sentences that are translated with the same weights."
+    )  # fmt: skip
+    classes: int = option(
+        default=50, least=1, most=499, needs={"features": ("pos", "all")},
+        help="Classes of words on each side, which take the place of tags where none are given.",
+    )  # fmt: skip
     threads: int | None = option(default=None, kind=int, least=1, kept=False, effect=False, help=THREADS)
