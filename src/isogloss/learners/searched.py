@@ -138,7 +138,8 @@ class SearchModel(Model):
 class Towards:
     """What steps are drawn to, for `isogloss.learners.margin.Perceptron` and `Mira`.
 
-    Of candidates of equal quality, the one with the higher score is near. Losses are what is lacking in quality, never
+    Of candidates of equal quality, the one with the higher score is near. What has the same features as what was found
+    is no target. Losses are what is lacking in quality, never
     below 0 with local steps; `Mira` has the target win by it.
 
     Parameters
@@ -168,9 +169,15 @@ class Towards:
         parts, losses = np.zeros(len(found.qualities)), np.zeros(len(items))
         for k in range(len(items)):
             first, target = int(found.starts[k]), self.target(found, k)
-            if target < 0 or first == target:
+            if target < 0 or first == target or _same(found.features, first, target):
                 continue
             parts[target] += 1.0
             parts[first] -= 1.0
             losses[k] = found.qualities[target] - found.qualities[first]
         return Rivals(parts, losses)
+
+
+def _same(features: Sparse, first: int, second: int) -> bool:
+    """Whether two rows have the same features."""
+    own, other = (np.sort(features.indices[features.indptr[row] : features.indptr[row + 1]]) for row in (first, second))
+    return np.array_equal(own, other) and np.array_equal(features.dense[first], features.dense[second])
