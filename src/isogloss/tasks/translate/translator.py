@@ -14,6 +14,7 @@ from isogloss import store
 from isogloss.data import Bitext, Links, Ragged, Text, Vocabulary
 from isogloss.data.formats.convert import BitextLike, TextLike, as_bitext, as_links, as_text
 from isogloss.data.reading import Reading
+from isogloss.data.treebank import Treebank
 from isogloss.engine.threads import using_threads
 from isogloss.errors import BitextError, ModelError, ParameterError, UsageError
 from isogloss.layout import Layout, Numbers, Strings, check, integer, vector
@@ -170,7 +171,7 @@ class Translator(TranslatorOptions):
         *,
         links: Links | None = None,
         monolingual: Text | None = None,
-        tags: tuple[TextLike, TextLike] | None = None,
+        tags: tuple[TextLike | Treebank, TextLike | Treebank] | None = None,
         progress: Progress | None = None,
         checkpoint: str | PathLike[str] | None = None,
         resume: bool = False,
@@ -186,9 +187,9 @@ class Translator(TranslatorOptions):
             Between the words of the bitext; otherwise an `HMMAligner` finds them.
         monolingual : Text, optional
             More text of the target language, for the language model.
-        tags : pair of Text, optional
-            The tag of each word of both sides of the bitext, for features by tags; otherwise classes of words, which
-            are learnt from the text.
+        tags : pair of Text or Treebank, optional
+            The tag of each word of both sides of the bitext, for features by tags: texts of tags, or what a tagger has
+            predicted, of which UPOS is taken. Otherwise classes of words, which are learnt from the text.
         checkpoint, resume
             Where learning is kept if it is interrupted, and whether to go on from there; with sparse features, each of
             `STAGES` has a checkpoint of its own beside it.
@@ -325,11 +326,11 @@ class Translator(TranslatorOptions):
             reordering = Reordering(sides[0].words, sides[0].n_tags, self.reordering == "swap")
         return Kind(self.features, *sides, reordering)
 
-    def _checked_tags(self, bitext: Bitext, tags: tuple[TextLike, TextLike]) -> Tags:
+    def _checked_tags(self, bitext: Bitext, tags: tuple[TextLike | Treebank, TextLike | Treebank]) -> Tags:
         """Tags of both sides, one for each word."""
         if self.features not in ("pos", "all"):
             raise ParameterError(f"Translator: tags say nothing with features={self.features!r}; pos and all need them")
-        found = Tags(*(as_text(side) for side in tags))
+        found = Tags(*(_tags_of(side) for side in tags))
         for side, given, name in zip((bitext.source, bitext.target), found, ("source", "target"), strict=True):
             if len(side) != len(given):
                 raise BitextError(
@@ -531,6 +532,13 @@ class _Bytes:
 
     def to_bytes(self) -> bytes:
         return self.digest.encode()
+
+
+def _tags_of(given: TextLike | Treebank) -> Text:
+    """Tags as a text; of a treebank, its parts of speech."""
+    if not isinstance(given, Treebank):
+        return as_text(given)
+    return Text.of([given.strings("upos", s) for s in range(len(given))], given.name)
 
 
 def _classes(ids: NDArray[np.int64], offsets: NDArray[np.int64], n_words: int, n_classes: int) -> tuple[Any, int]:
