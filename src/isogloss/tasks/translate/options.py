@@ -9,15 +9,19 @@ from typing import ClassVar
 
 from isogloss.estimator import THREADS, Estimator, option
 
-__all__ = ["FEATURES", "REORDERING", "UPDATES", "TranslatorOptions"]
+__all__ = ["FEATURES", "REORDERING", "STAGES", "TAGGED", "UPDATES", "TranslatorOptions"]
 
 REORDERING = ("distance", "swap", "monotone")
 """How phrases may change places."""
 FEATURES = ("dense", "phrases", "pos", "all")
 """What translations are scored by, each with all before it."""
-SPARSE = FEATURES[1:]
+SPARSE, TAGGED = FEATURES[1:], FEATURES[2:]
+"""Those that are learnt from training sentences; those that look at tags."""
 UPDATES = ("local", "hybrid", "bold")
 """What steps of sparse weights are drawn to; as `isogloss.learners.searched` has them, which takes long to import."""
+
+STAGES = ("dense", "sparse", "scale")
+"""Stages of learning with sparse features: dense weights, sparse ones, and the weight of these beside the others."""
 
 
 class TranslatorOptions(Estimator):
@@ -91,7 +95,7 @@ class TranslatorOptions(Estimator):
         default=16, least=1, needs={"features": SPARSE}, help="Sentences that are translated with the same weights."
     )  # fmt: skip
     classes: int = option(
-        default=50, least=1, most=499, needs={"features": ("pos", "all")},
+        default=50, least=1, most=499, needs={"features": TAGGED},
         help="Classes of words on each side, which take the place of tags where none are given.",
     )  # fmt: skip
     threads: int | None = option(default=None, kind=int, least=1, kept=False, effect=False, help=THREADS)

@@ -25,23 +25,19 @@ from isogloss.progress import Progress, QuietProgress
 from isogloss.tasks.translate import language_model as lm
 from isogloss.tasks.translate.language_model import LanguageModel
 from isogloss.tasks.translate.learning import CrossFitted, Folding, Kind, sparse_learner, spread_evenly
-from isogloss.tasks.translate.options import TranslatorOptions
+from isogloss.tasks.translate.options import STAGES, TAGGED, TranslatorOptions
 from isogloss.tasks.translate.search import BLANKET, LEARNT, Decoder, Derivations, Searching, first_weights
 from isogloss.tasks.translate.sparse import Learnt, PhraseTags, Reordering
 from isogloss.tasks.translate.table import SCORES, TranslationTable
 from isogloss.tasks.translate.tuning import References, tuner
 
-__all__ = ["STAGES", "PhraseStep", "Translation", "Translator"]
+__all__ = ["PhraseStep", "Translation", "Translator"]
 
 Array = NDArray[np.float64]
 EVERY, MOST = 20, 1000
 """Without dev, every so many pairs one is held out, and so many at most."""
 TOGETHER = 100
 """Sentences that are translated at once, so that memory does not grow with the text."""
-
-
-STAGES = ("dense", "sparse", "scale")
-"""Stages of learning with sparse features: dense weights, sparse ones, and the weight of these beside the others."""
 
 
 class Tags(NamedTuple):
@@ -234,11 +230,11 @@ class Translator(TranslatorOptions):
         self._weights, self._sparse = first_weights(), None
         self.trace_, self.tuning_, self.reachable_, self.learning_ = np.zeros(0), np.zeros(0), None, np.zeros(0)
         if self.iterations:
-            self._tune(dev, keeping.stage("dense") if self.features != "dense" else keeping, progress)
+            self._tune(dev, keeping.stage(STAGES[0]) if self.features != "dense" else keeping, progress)
         if self.features != "dense":
             self._learn_sparse(bitext, dev, links, monolingual, tags, keeping, progress)
             if self.iterations:
-                self._tune(dev, keeping.stage("scale"), progress)
+                self._tune(dev, keeping.stage(STAGES[2]), progress)
 
     def _models(
         self, bitext: Bitext, links: Links, monolingual: Text | None, progress: Progress | None = None
@@ -302,7 +298,7 @@ class Translator(TranslatorOptions):
         start = np.concatenate([np.zeros(search.index.n_features), self._weights])
         result = run(
             tuned, tuned.init(start), iterations=self.epochs, should_stop=tuned.is_done, name="Learning sparse weights",
-            progress=progress, every=1, **keeping.stage("sparse").arguments,
+            progress=progress, every=1, **keeping.stage(STAGES[1]).arguments,
         )  # fmt: skip
         found = learnt.decoder(np.array(result.state.weights))
         self._weights, self._sparse = found.weights, found.learnt
@@ -328,7 +324,7 @@ class Translator(TranslatorOptions):
 
     def _checked_tags(self, bitext: Bitext, tags: tuple[TextLike | Treebank, TextLike | Treebank]) -> Tags:
         """Tags of both sides, one for each word."""
-        if self.features not in ("pos", "all"):
+        if self.features not in TAGGED:
             raise ParameterError(f"Translator: tags say nothing with features={self.features!r}; pos and all need them")
         found = Tags(*(_tags_of(side) for side in tags))
         for side, given, name in zip((bitext.source, bitext.target), found, ("source", "target"), strict=True):
