@@ -33,7 +33,7 @@ from isogloss.structures import Choices, Stack
 from isogloss.structures.base import kept
 from isogloss.structures.batch import Batch
 
-__all__ = ["UPDATES", "Candidates", "SearchModel", "Searched", "Towards"]
+__all__ = ["UPDATES", "Candidates", "Lacking", "SearchModel", "Searched", "Towards"]
 
 Array = NDArray[np.float64]
 Items = NDArray[np.int64]
@@ -175,6 +175,17 @@ class Towards:
             parts[first] -= 1.0
             losses[k] = found.qualities[target] - found.qualities[first]
         return Rivals(parts, losses)
+
+
+class Lacking:
+    """What candidates lack in quality, for `isogloss.learners.risk.Risk`; what is right counts where it was proposed.
+
+    Minimum risk raises the expected quality of what a search proposes: of all candidates, not of one that is drawn to.
+    """
+
+    def costs(self, items: Items, batch: Any) -> tuple[Array, Array]:
+        """Minus the quality of each candidate."""
+        return -batch.found.qualities, np.zeros(len(items))
 
 
 def _same(features: Sparse, first: int, second: int) -> bool:
