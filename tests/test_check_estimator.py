@@ -25,6 +25,7 @@ from isogloss.tasks.parse import DependencyParser, JointMorphologyParser, StyleA
 from isogloss.tasks.parse.styles import convert
 from isogloss.tasks.tag import CrfTagger, DictionaryTagger, GraphTagger, ProjectedTagger, Tagger
 from isogloss.tasks.transfer import DelexicalisedParser
+from isogloss.tasks.translate import Translator
 from isogloss.testing import check_effects, check_estimator
 from isogloss.testing.fuzz.models import (
     DICTIONARY,
@@ -310,6 +311,16 @@ def test_topics() -> None:
         partial(PolylingualTopics, 4, iterations=6, samples=3, min_documents=1),
         lambda e: e.fit(documents()), new_documents(), empty=Documents.of([{"en": "a"}])[:0], training=documents(),
         other_fit=lambda e: e.fit(documents()[:5]), score=lambda e: e.score(documents()),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("options", [{}, {"reordering": "swap", "orientation": False}])
+def test_translators(options: dict[str, Any]) -> None:
+    text = bitext()
+    check_estimator(
+        partial(Translator, order=3, iterations=2, nbest=10, passes=2, **options),
+        lambda e: e.fit(text, text[:4], links=links()), NEW_PAIRS.source, empty=Text.of([]), training=text.source,
+        other_fit=lambda e: e.fit(text[:5], links=links()[:5]), score=lambda e: e.score(text),
     )  # fmt: skip
 
 

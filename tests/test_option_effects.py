@@ -374,6 +374,20 @@ CASES: dict[str, Case] = {
             "min_documents": [3],
         },
     ),
+    "translate.phrases": Case(
+        {"iterations": 2, "nbest": 10, "passes": 2},
+        lambda e: e.fit(samples.bitext("en-de")[:40], samples.bitext("en-de")[40:], links=samples.gold("en-de")[:40]),
+        samples.bitext("en-de")[30:].source,
+        trials={
+            "candidates": [1],
+            "beam": [1],
+            "pops": [{"pops": 2, "distortion_limit": 1}],
+            "table_limit": [1],
+            "distortion_limit": [1],
+            "cap": [1e-4],
+            "nbest": [{"nbest": 2, "iterations": 6}, {"nbest": 3, "iterations": 6, "cap": 0.1}],
+        },
+    ),
     "tag.crf": Case({"iterations": 2}, lambda e: e.fit(TREES), new_treebank(), trials={"templates": [("word",)]}),
     "threads.paths": Case(
         {"k": 3, "length": 3, "samples": 2, "dimensions": 8, "min_documents": 2},

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -46,10 +48,11 @@ def listed(table, model, weights, sentence):
         for end in range(first + 1, len(sentence) + 1):
             found = []
             for entry in table.entries(sentence[first:end]):
-                own = weights[2] * len(entry.target) + weights[3] + float(np.dot(weights[4:], entry.scores))
-                found.append((entry.target, own, entry.target))
+                own = weights[2] * len(entry.target) + weights[3] + float(np.dot(weights[4:8], entry.scores))
+                found.append(((entry.target, entry.orientations), own, entry.target))
             if not found and end == first + 1:
-                found = [("copied", weights[2] + weights[3], (sentence[first],))]
+                copied = ("copied", table.orientation_of(-1))
+                found = [(copied, weights[2] + weights[3], (sentence[first],))]
             if found:
                 options[first, end] = found
     return options
@@ -62,7 +65,16 @@ def fluency(model, weights):
 def brute_force(table, model, weights, sentence, **reordering):
     options = listed(table, model, weights, sentence)
     jump = lambda i, j: -weights[1] * abs(i - j)  # noqa: E731
-    return translations(len(sentence), options, jump, fluency(model, weights), **reordering)
+
+    def turn(before, step):
+        (first, end), (_, own) = step
+        began, ended = before[0] if before is not None else (0, 0)
+        place = 0 if first == ended else 1 if end == began else 2
+        behind = before[1][1][3 + place] * weights[11 + place] if before is not None else 0.0
+        return own[place] * weights[8 + place] + behind
+
+    turning = turn if reordering.pop("turning", True) else None
+    return translations(len(sentence), options, jump, fluency(model, weights), turn=turning, **reordering)
 
 
 def decoded(decoder, sentence, many=10**6, **how):
@@ -72,12 +84,12 @@ def decoded(decoder, sentence, many=10**6, **how):
 
 
 @settings(max_examples=120, deadline=None)
-@given(models(), st.integers(0, 3))
-def test_an_unlimited_beam_finds_all_derivations(made, limit):
+@given(models(), st.integers(0, 3), st.booleans())
+def test_an_unlimited_beam_finds_all_derivations(made, limit, turning):
     table, model, weights, sentence = made
-    decoder = Decoder(table, model, weights, Searching.exact(distortion_limit=limit))
+    decoder = Decoder(table, model, weights, Searching.exact(distortion_limit=limit, turning=turning))
     found, texts = decoded(decoder, sentence, distinct=False)
-    right = brute_force(table, model, weights, sentence, limit=limit)
+    right = brute_force(table, model, weights, sentence, limit=limit, turning=turning)
     np.testing.assert_allclose(found.scores, [d.score for d in right], atol=1e-5)
     assert sorted(texts) == sorted(" ".join(d.words) for d in right)
 
@@ -218,6 +230,52 @@ def test_the_table_says_what_phrase_extraction_found(sample):
             assert entry.links == links
 
 
+def linked(links, sizes, i, j):
+    if i < 0 or j < 0:
+        return i < 0 and j < 0
+    if i >= sizes[0] or j >= sizes[1]:
+        return i >= sizes[0] and j >= sizes[1]
+    return (i, j) in links
+
+
+def test_orientations_are_those_of_all_occurrences():
+    """Counted from spans and links of each sentence, with nothing of ours."""
+    from collections import Counter, defaultdict
+
+    from isogloss.tasks.translate import extract_phrases
+
+    rng = np.random.default_rng(0)
+    pairs, links = [], []
+    for _ in range(40):
+        n, m = rng.integers(1, 6, 2)
+        pairs.append(([f"s{k}" for k in rng.integers(0, 4, n)], [f"t{k}" for k in rng.integers(0, 4, m)]))
+        links.append({(i, j) for i in range(n) for j in range(m) if rng.random() < 1.2 / max(n, m)})
+    right = defaultdict(Counter)
+    for (source, target), own in zip(pairs, links, strict=True):
+        n, m = len(source), len(target)
+        for a, b in itertools.combinations(range(n + 1), 2):
+            for c, d in itertools.combinations(range(m + 1), 2):
+                inside = [(i, j) for i, j in own if a <= i < b and c <= j < d]
+                if not inside or any((a <= i < b) != (c <= j < d) for i, j in own):
+                    continue
+                for side, (same, other, j) in enumerate(((a - 1, b, c - 1), (b, a - 1, d))):
+                    place = linked(own, (n, m), same, j), linked(own, (n, m), other, j)
+                    how = {(True, False): 0, (False, True): 1}.get(place, 2)
+                    right[tuple(source[a:b]), tuple(target[c:d])][3 * side + how] += 1
+    found = {}
+    for part in extract_phrases(Bitext.of(pairs), Links.of(links), max_length=5):
+        for pair, counts in zip(part, part.orientations.tolist(), strict=True):
+            found[pair.source, pair.target] = counts
+    assert found == {pair: [counts[k] for k in range(6)] for pair, counts in right.items()}
+    table = TranslationTable.of(Bitext.of(pairs), Links.of(links))
+    general = np.array(list(found.values())).sum(0) + 0.5
+    for entry in table.entries(["s1"]):
+        counts = np.array(found[entry.source, entry.target])
+        for side in (slice(0, 3), slice(3, 6)):
+            smooth = counts[side] + 3 * general[side] / general[side].sum()
+            np.testing.assert_allclose(np.exp(entry.orientations[side]), smooth / smooth.sum(), rtol=1e-5)
+
+
 def test_only_so_many_candidates_are_kept():
     text = Bitext.of([("a", "x"), ("a", "x"), ("a", "y"), ("a", "z")])
     table = TranslationTable.of(text, Links.of([[(0, 0)]] * 4), candidates=2)
@@ -225,7 +283,7 @@ def test_only_so_many_candidates_are_kept():
 
 
 @pytest.mark.parametrize(
-    "name", ["source_words", "first_words", "pair_starts", "target_words", "constellations", "kinds"]
+    "name", ["source_words", "first_words", "pair_starts", "target_words", "constellations", "kinds", "turns"]
 )
 def test_damaged_tables_are_refused(sample, name):
     _, decoder = sample

@@ -83,7 +83,7 @@ class Small:
 
     @cached_property
     def decoder(self):
-        searching = Searching.exact(distortion_limit=self.limit, swapping=self.swapping)
+        searching = Searching.exact(distortion_limit=self.limit, swapping=self.swapping, turning=False)
         return Decoder(self.table, self.model, self.dense, searching)
 
     @cached_property
@@ -139,7 +139,7 @@ class Small:
                     for pair in range(begin, until):
                         words = self.table.target_of(pair)
                         scores = self.table.arrays["scores"][pair]
-                        own = dense[2] * len(words) + dense[3] + float(dense[4:] @ scores) + scale * pairs[pair]
+                        own = dense[2] * len(words) + dense[3] + float(dense[4:8] @ scores) + scale * pairs[pair]
                         found.append((words, own, words))
                 if not found and end == first + 1:
                     found = [("copied", dense[2] + dense[3], (sentence[first],))]
@@ -192,7 +192,7 @@ def test_without_swaps_there_is_one_order(made):
     found = made.decoder.search(
         made.sentences, 10**6, distinct=False, swaps=barred, more=learnt.options(made.sentences)
     )
-    monotone = Decoder(made.table, made.model, made.dense, Searching.exact(distortion_limit=0))
+    monotone = Decoder(made.table, made.model, made.dense, Searching.exact(distortion_limit=0, turning=False))
     right = monotone.search(made.sentences, 10**6, distinct=False, more=learnt.options(made.sentences))
     kept = found.scores > -1e5
     np.testing.assert_allclose(found.scores[kept], right.scores, atol=1e-6)

@@ -57,7 +57,8 @@ Model = Annotated[
 @with_reading
 @with_options(
     TranslatorOptions,
-    "order", "max_length", "least_count", "candidates", "reordering", "distortion_limit", "beam", "pops", "options",
+    "order", "max_length", "least_count", "candidates", "reordering", "distortion_limit", "orientation", "beam", "pops",
+    "table_limit",
     "iterations", "nbest", "cap", "passes", "seed",
     panel="Learning",
 )  # fmt: skip
@@ -174,7 +175,7 @@ def _told_of(translator: Translator, pairs: int) -> dict[str, Any]:
 
 
 @with_options(
-    TranslatorOptions, "beam", "pops", "options", "reordering", "distortion_limit", panel=SEARCHING
+    TranslatorOptions, "beam", "pops", "table_limit", "reordering", "distortion_limit", panel=SEARCHING
 )  # fmt: skip
 def apply(
     model: Model,

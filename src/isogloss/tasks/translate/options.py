@@ -44,13 +44,17 @@ class TranslatorOptions(Estimator):
         default=6, least=1, most=50, needs={"reordering": ("distance",)},
         help="How far from the first word that is not translated yet a phrase may end.",
     )  # fmt: skip
+    orientation: bool = option(
+        default=True, help="Learn for each phrase pair how it likes to be placed beside its neighbours (lexicalised "
+        "reordering)."
+    )  # fmt: skip
     beam: int = option(
         default=100, least=1, help="Partial translations that go on, for each number of words translated."
     )
     pops: int = option(
-        default=500, least=1, help="Partial translations that are made, for each number of words translated."
+        default=200, least=1, help="Partial translations that are made, for each number of words translated."
     )
-    options: int = option(default=20, least=1, help="Translations of a source phrase that are looked at.")
+    table_limit: int = option(default=20, least=1, help="Translations of a source phrase that are looked at.")
     iterations: int = option(default=10, least=0, most=1000, help="Rounds of tuning on dev; 0 keeps the first weights.")
     nbest: int = option(default=100, least=2, most=10_000, help="Translations of a sentence that tuning learns from.")
     cap: float = option(default=0.01, above=0, help="The most that one sentence may change the weights by.")

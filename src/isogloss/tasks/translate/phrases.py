@@ -71,6 +71,8 @@ class PhraseTable:
         p(source | target), lexical weight of the source, p(target | source), lexical weight of the target.
     counts : int64[n, 3]
         Occurrences of the target phrase, the source phrase, the pair.
+    orientations : int32[n, 6]
+        How often the pair is monotone, swapped or neither with what is before it, and with what is behind it.
     """
 
     source_at: Integers
@@ -79,6 +81,7 @@ class PhraseTable:
     target_length: NDArray[np.uint8]
     scores: NDArray[np.float64]
     counts: Integers
+    orientations: NDArray[np.int32]
     _corpus: _Corpus
 
     def __len__(self) -> int:
@@ -232,9 +235,13 @@ class _Corpus:
 
     def sentence_start(self, target_at: Integers) -> Integers:
         """Where the target sentences start that hold these words."""
-        offsets = self.text.target_offsets
-        starts: Integers = offsets[np.searchsorted(offsets, target_at, "right") - 1]
+        starts: Integers = self.text.target_offsets[self.sentence(target_at)]
         return starts
+
+    def sentence(self, target_at: Integers) -> Integers:
+        """The sentence pairs that hold these words of the target side."""
+        found: Integers = np.searchsorted(self.text.target_offsets, target_at, "right") - 1
+        return found
 
     def tables(self, least_count: int, block: int, progress: Progress) -> Iterator[PhraseTable]:
         from isogloss.tasks.translate._numba.phrases import count_first_words
@@ -275,7 +282,7 @@ class _Corpus:
         part: tuple[int, int, int],
         least_count: int,
     ) -> PhraseTable:
-        from isogloss.tasks.translate._numba.phrases import describe, number_phrases, usual
+        from isogloss.tasks.translate._numba.phrases import count_orientations, describe, number_phrases, usual
 
         number, source_at, target_at, source_length, target_length = self._occurrences(rank, part, by_target=False)
         source_phrase, first = number_phrases(self.text.source_ids, source_at, source_length)
@@ -287,17 +294,14 @@ class _Corpus:
         keys = keys[order]
         starts = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])) if len(keys) else np.zeros(0, np.int64)
         stops = np.append(starts[1:], len(keys))
-        sentence_start = self.sentence_start(target_at)
+        sentence = self.sentence(target_at)
+        sentence_start, groups = self.text.target_offsets[sentence], np.append(starts, len(keys))
         chosen = usual(
-            self.text,
-            sentence_start,
-            order,
-            np.append(starts, len(keys)),
-            source_at,
-            target_at,
-            source_length,
-            self.max_length,
-        )
+            self.text, sentence_start, order, groups, source_at, target_at, source_length, self.max_length
+        )  # fmt: skip
+        turned = count_orientations(
+            self.text, sentence, order, groups, source_at, target_at, source_length, target_length
+        )  # fmt: skip
         count = stops - starts
         of_source = np.bincount(source_phrase)[source_phrase[chosen]]
         of_target = target_counts[number[chosen]].astype(np.int64)
@@ -308,7 +312,7 @@ class _Corpus:
         lexical = describe(self.text, sentence_start[chosen], *columns, self.of_link, self.from_null)
         scores = np.column_stack((count / of_target, lexical[:, 0], count / of_source, lexical[:, 1]))
         counts = np.column_stack((of_target, of_source, count)).astype(np.int64)
-        return PhraseTable(*columns, scores, counts, self)
+        return PhraseTable(*columns, scores, counts, turned[rows], self)
 
 
 def _parts(counts: Integers, rank: NDArray[np.int32], block: int) -> Iterator[tuple[int, int, int]]:

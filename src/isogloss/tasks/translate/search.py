@@ -19,7 +19,7 @@ from isogloss.data import Text
 from isogloss.data.rows import gathered, run_sums
 from isogloss.engine.threads import run_blocks, using_threads
 from isogloss.tasks.translate.language_model import LanguageModel
-from isogloss.tasks.translate.table import SCORES, TranslationTable
+from isogloss.tasks.translate.table import ORIENTATIONS, SCORES, TranslationTable
 
 if TYPE_CHECKING:
     from isogloss.tasks.translate.sparse import Learnt
@@ -29,11 +29,12 @@ __all__ = ["BLANKET", "Decoder", "Derivations", "Searching", "Sentences", "first
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-BLANKET = ("language_model", "distortion", "words", "phrases", *SCORES)
+BLANKET = ("language_model", "distortion", "words", "phrases", *SCORES, *ORIENTATIONS)
 """What every derivation is scored by, in the order of its weights."""
 LEARNT = "learnt"
 """What sparse features score, behind all others where there are any."""
-_LANGUAGE, _DISTORTION, _WORDS, _PHRASES, _TABLE = 0, 1, 2, 3, 4
+_LANGUAGE, _DISTORTION, _WORDS, _PHRASES = 0, 1, 2, 3
+_TABLE, _TURNS = slice(4, 4 + len(SCORES)), slice(4 + len(SCORES), 4 + len(SCORES) + len(ORIENTATIONS))
 UNLIMITED = 1 << 62
 PIECE, FEW = 8, 16
 """Sentences of a block; blocks of a few sentences."""
@@ -41,7 +42,7 @@ PIECE, FEW = 8, 16
 
 def first_weights(n_scores: int = len(SCORES)) -> Array:
     """Weights to begin with, those that Moses begins with."""
-    return np.array([0.5, 0.3, 1.0, 0.2, *[0.2] * n_scores])
+    return np.array([0.5, 0.3, 1.0, 0.2, *[0.2] * n_scores, *[0.3] * len(ORIENTATIONS)])
 
 
 @dataclass(frozen=True)
@@ -60,13 +61,16 @@ class Searching:
         How far from the first word that is not translated a phrase may end; 0 translates from left to right.
     swapping : bool
         No reordering but of two adjacent phrases, instead of the limit.
+    turning : bool
+        Whether phrases have orientations (lexicalised reordering).
     """
 
     beam: int = 100
-    pops: int = 500
+    pops: int = 200
     options: int = 20
     distortion_limit: int = 6
     swapping: bool = False
+    turning: bool = True
 
     @classmethod
     def exact(cls, **changes: Any) -> Searching:
@@ -271,7 +275,7 @@ class Decoder:
             of_jumps, of_swaps = self.learnt.moves(sentences, self.table)
             moves += weights[-1] * of_jumps
             swapped = weights[-1] * of_swaps + (swapped if len(swapped) else 0.0)
-        own = np.ascontiguousarray(weights[_TABLE : _TABLE + self.table.n_scores])
+        own = np.ascontiguousarray(weights[_TABLE])
         option_scores(
             self.table.pairs, sentences.pairs, sentences.target_starts, own, weights[_WORDS], weights[_PHRASES], scores
         )
@@ -280,8 +284,27 @@ class Decoder:
         return Options(
             sentences.spans, sentences.span_starts, sentences.lengths, sentences.target_starts[:-1],
             sentences.target_starts[1:], sentences.target_words, sentences.copied, scores, moves, sentences.jump_starts,
-            swapped, swap_starts,
+            swapped, swap_starts, self._turns(sentences), *self._orientations,
         )  # fmt: skip
+
+    def _turns(self, sentences: Sentences) -> NDArray[np.int32]:
+        """The row of the table's orientations of each option; empty where these do not count."""
+        if not self.searching.turning:
+            return np.zeros(0, np.int32)
+        known = sentences.pairs >= 0
+        out = np.zeros(len(known), np.int32)
+        out[known] = self.table.arrays["turns"][sentences.pairs[known]]
+        return out
+
+    @property
+    def _orientations(self) -> tuple[Array, Integers, Array]:
+        """What orientations score before each phrase; and behind it, of which few differ, with the row of each."""
+        if not self.searching.turning:
+            return np.zeros((0, 3)), np.zeros(0, np.int64), np.zeros((1, 3))
+        scores = self.table.arrays["orientations"] * self.weights[_TURNS]
+        rows, different = self.table.followers
+        behind = np.concatenate([np.zeros((1, 3)), scores[different, 3:]])
+        return np.ascontiguousarray(scores[:, :3]), rows + 1, behind
 
     def search(
         self,
@@ -354,12 +377,12 @@ class Decoder:
         from isogloss.tasks.translate._numba.options import derive
 
         own = derivations.sentences
-        dense = _TABLE + self.table.n_scores
-        out = np.empty((len(derivations), dense))
+        out = np.empty((len(derivations), len(BLANKET)))
         options, model = replace(self, learnt=None).options(own), self.language_model
         derive(
             options, own.pairs, self.table.pairs, model.grams, model.begin, model.end, *own.option_spans,
-            derivations.option_starts, derivations.options, dense, out,
+            derivations.option_starts, derivations.options, self._turns(own), self.table.arrays["orientations"],
+            len(SCORES), out,
         )  # fmt: skip
         if self.learnt is None:
             return out

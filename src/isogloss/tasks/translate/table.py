@@ -1,9 +1,10 @@
 """The phrase table of a translator: arrays sorted by source phrase, in memory or in a file.
 
-It is made of what `extract_phrases` finds, and holds for each phrase pair its words, the logarithms of its scores, and
-the links that it most often has inside (its *constellation*).
+It is made of what `extract_phrases` finds, and holds for each phrase pair its words, the logarithms of its scores, the
+links that it most often has inside (its *constellation*), and how likely it is to be monotone, swapped or neither with
+what stands before it and behind it (its *orientation*, of which few differ: most pairs occur once).
 
-Memory: 4 bytes for each word of a phrase pair's target side and of each source phrase, 28 for a phrase pair with its
+Memory: 4 bytes for each word of a phrase pair's target side and of each source phrase, 32 for a phrase pair with its
 four scores, 24 for a source phrase. Of a saved model the table may stay in its file, from which the pages that a text
 needs are read (`isogloss.store.read(mapped=...)`).
 """
@@ -24,9 +25,12 @@ from isogloss.progress import Progress
 from isogloss.tasks.translate.lexicon import ranks
 from isogloss.tasks.translate.phrases import PhraseTable, extract_phrases
 
-__all__ = ["LAYOUT", "SCORES", "Entry", "TranslationTable"]
+__all__ = ["LAYOUT", "ORIENTATIONS", "SCORES", "Entry", "TranslationTable"]
 
 SCORES = ("source_given_target", "source_lexical", "target_given_source", "target_lexical")
+ORIENTATIONS = tuple(f"{how}_{side}" for side in ("before", "behind") for how in ("monotone", "swap", "apart"))
+PRIOR = 3.0
+"""What the orientation of all pairs together weighs in that of one, in occurrences."""
 LEAST = 1e-7
 """No probability is taken for less: lexical weights may be 0."""
 _SIDE = 7  # as kernels have it, which take long to import
@@ -43,17 +47,23 @@ LAYOUT: Layout = {
     "scores": Numbers("float32", ("pairs", "scores")),
     "constellations": Numbers("int32", "pairs", least=0, below="kinds"),
     "kinds": Numbers("int64", "kinds", least=0, order="strict"),
+    "turns": Numbers("int32", "pairs", least=0, below="orientations"),
+    "orientations": Numbers("float32", ("orientations", len(ORIENTATIONS))),
 }
-"""Arrays of a phrase table, see `isogloss.tasks.translate._numba.table.Pairs`; `kinds` are the constellations."""
+"""Arrays of a phrase table, see `isogloss.tasks.translate._numba.table.Pairs`; `kinds` are the constellations.
+
+`turns` says which row of `orientations`, logarithms of probabilities, is that of a pair. Row 0 is that of all together.
+"""
 
 
 class Entry(NamedTuple):
-    """A phrase pair: words, logarithms of scores, and the links inside."""
+    """A phrase pair: words, logarithms of scores, the links inside, and logarithms of orientations."""
 
     source: tuple[str, ...]
     target: tuple[str, ...]
     scores: tuple[float, ...]
     links: tuple[tuple[int, int], ...]
+    orientations: tuple[float, ...]
 
 
 class TranslationTable:
@@ -112,6 +122,14 @@ class TranslationTable:
 
         return Pairs(*(self.arrays[name] for name in Pairs._fields))
 
+    @cached_property
+    def followers(self) -> tuple[Integers, Integers]:
+        """Orientations that agree in what comes behind: the number of each, and one row for each number."""
+        _, first, numbers = np.unique(
+            self.arrays["orientations"][:, 3:], axis=0, return_index=True, return_inverse=True
+        )
+        return numbers.reshape(-1).astype(np.int64), first
+
     # --- making
 
     @classmethod
@@ -157,6 +175,8 @@ class TranslationTable:
             sound = np.array_equal(found["source_words"][found["source_starts"][:-1]], first)
         if not sound or (len(found["kinds"]) and found["kinds"].max() >= np.int64(1) << (_SIDE * _SIDE + 6)):
             raise ModelError("the phrase table: its phrases do not fit together. Copy the model again")
+        if not len(found["orientations"]):
+            raise ModelError("the phrase table: has no orientations. Copy the model again")
         return cls(source, target, found)
 
     # --- looking
@@ -184,6 +204,11 @@ class TranslationTable:
         bits = int(self.arrays["kinds"][self.arrays["constellations"][pair]])
         return tuple((i, j) for i in range(_SIDE) for j in range(_SIDE) if bits >> (_SIDE * i + j) & 1)
 
+    def orientation_of(self, pair: int) -> tuple[float, ...]:
+        """Logarithms of `ORIENTATIONS` of a pair; of what is copied for -1."""
+        row = self.arrays["turns"][pair] if pair >= 0 else 0
+        return tuple(self.arrays["orientations"][row].tolist())
+
     def entries(self, source: list[str] | tuple[str, ...]) -> Iterator[Entry]:
         """The pairs of a source phrase."""
         found, _ = self.spans(Text.of([source]))
@@ -191,7 +216,8 @@ class TranslationTable:
             if first == 0 and end == len(source):
                 for pair in range(begin, until):
                     scores = tuple(self.arrays["scores"][pair].tolist())
-                    yield Entry(tuple(source), self.target_of(pair), scores, self.links_of(pair))
+                    links, turn = self.links_of(pair), self.orientation_of(pair)
+                    yield Entry(tuple(source), self.target_of(pair), scores, links, turn)
 
 
 class _Gathered:
@@ -220,14 +246,19 @@ class _Gathered:
         source = _words(self.rank[0][self.bitext.source.ids.values], columns[0][one], columns[2][one])
         target = _words(self.rank[1][self.bitext.target.ids.values], columns[1], columns[3])
         sizes = np.diff([*one, len(kept)])
-        self.columns.append((source, columns[2][one], sizes, target, columns[3], scores, kinds))
+        turned = part.orientations[kept]
+        self.columns.append((source, columns[2][one], sizes, target, columns[3], scores, kinds, turned))
 
     def table(self) -> TranslationTable:
         """All of it."""
         empty = (np.zeros(0, np.int32), np.zeros(0, np.uint8), np.zeros(0, np.int64))
-        nothing = (*empty, *empty[:2], np.zeros((0, len(SCORES)), np.float32), np.zeros(0, np.int64))
+        nothing = (
+            *empty, *empty[:2], np.zeros((0, len(SCORES)), np.float32), np.zeros(0, np.int64),
+            np.zeros((0, len(ORIENTATIONS)), np.int32),
+        )  # fmt: skip
         every = [np.concatenate(each) for each in zip(nothing, *self.columns, strict=True)]
-        source, source_lengths, sizes, target, target_lengths, scores, kinds = every
+        source, source_lengths, sizes, target, target_lengths, scores, kinds, turned = every
+        turns, orientations = _orientations(turned)
         known, numbers = np.unique(kinds, return_inverse=True)
         vocabularies = [Vocabulary(sorted(side.vocabulary.types)) for side in (self.bitext.source, self.bitext.target)]
         starts = _offsets(source_lengths)
@@ -235,9 +266,26 @@ class _Gathered:
         arrays = {
             "source_starts": starts, "source_words": source, "first_words": _offsets(begins),
             "pair_starts": _offsets(sizes), "target_starts": _offsets(target_lengths), "target_words": target,
-            "scores": scores, "constellations": numbers.astype(np.int32), "kinds": known,
+            "scores": scores, "constellations": numbers.astype(np.int32), "kinds": known, "turns": turns,
+            "orientations": orientations,
         }  # fmt: skip
         return TranslationTable(vocabularies[0], vocabularies[1], arrays)
+
+
+def _orientations(counts: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """Which orientation each pair has, and the logarithms of all that differ; the first is that of all pairs together.
+
+    The counts of a pair are smoothed with `PRIOR` occurrences of what all pairs do.
+    """
+    known, rows = np.unique(
+        np.concatenate([np.zeros((1, counts.shape[1]), np.int32), counts]), axis=0, return_inverse=True
+    )
+    general = counts.sum(axis=0, dtype=np.float64) + 0.5
+    found = np.empty(known.shape)
+    for side in (slice(0, 3), slice(3, 6)):
+        prior = PRIOR * general[side] / general[side].sum()
+        found[:, side] = (known[:, side] + prior) / (known[:, side].sum(axis=1, keepdims=True) + PRIOR)
+    return rows.reshape(-1)[1:].astype(np.int32), np.log(found).astype(np.float32)
 
 
 def _words(ids: NDArray[np.int32], at: Integers, length: NDArray[np.uint8]) -> NDArray[np.int32]:

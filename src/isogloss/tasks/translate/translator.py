@@ -113,9 +113,9 @@ class Translator(TranslatorOptions):
         Words of the longest n-grams of the language model.
     max_length, least_count, candidates
         Of phrase pairs.
-    reordering, distortion_limit
+    reordering, distortion_limit, orientation
         How phrases may change places.
-    beam, pops, options
+    beam, pops, table_limit
         How widely is searched.
     iterations, nbest, cap, passes
         Of tuning.
@@ -341,6 +341,25 @@ class Translator(TranslatorOptions):
                 )
         return found
 
+    def tune(self, dev: BitextLike, *, progress: Progress | None = None) -> Self:
+        """Find the weights anew on other sentences: those of another domain, or with another seed.
+
+        Phrases, the language model and sparse weights stay as they are.
+        """
+        _ = self._learnt
+        self.check_params()
+        held, progress = as_bitext(dev), progress or QuietProgress()
+        self._refuse_empty(held, "tune on")
+        self._weights = first_weights() if self._sparse is None else np.append(first_weights(), 1.0)
+        self.trace_, self.tuning_ = np.zeros(0), np.zeros(0)
+        try:
+            with using_threads(self.threads):
+                if self.iterations:
+                    self._tune(held, Keeping(), progress)
+        finally:
+            progress.finish()
+        return self
+
     @staticmethod
     def _refuse_empty(bitext: Bitext, what: str) -> None:
         if not (bitext.cells > 0).any():
@@ -368,7 +387,9 @@ class Translator(TranslatorOptions):
     def _decoder(self) -> Decoder:
         weights = self._learnt
         limit = self.distortion_limit if self.reordering == "distance" else 0
-        searching = Searching(self.beam, self.pops, self.options, limit, self.reordering == "swap")
+        searching = Searching(
+            self.beam, self.pops, self.table_limit, limit, self.reordering == "swap", turning=self.orientation
+        )  # fmt: skip
         return Decoder(self.table_, self.language_model_, weights, searching, self._sparse)
 
     # --- applying

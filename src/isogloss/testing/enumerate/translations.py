@@ -31,6 +31,7 @@ def translations(
     limit: int | None = None,
     swapping: bool = False,
     swap: Callable[[int, int, int], float] | None = None,
+    turn: Callable[[tuple[Span, Any] | None, tuple[Span, Any]], float] | None = None,
 ) -> list[Derivation]:
     """Every way to translate n words, the best first.
 
@@ -48,6 +49,8 @@ def translations(
         Instead of the limit: a phrase may pass over words that are the next phrase, and no others.
     swap : callable, optional
         With `swapping`, the score of two phrases (first word, where they meet, end) that are swapped.
+    turn : callable, optional
+        The score of a step after another one, or after none; a step is a span and a name.
     """
 
     def grow(done: frozenset[int], last: int, steps: tuple[Any, ...], score: float) -> Iterator[Derivation]:
@@ -74,6 +77,8 @@ def translations(
                 continue
             for name, own, words in options[span]:
                 total = score + own + jump(last, first) + more
+                if turn is not None:
+                    total += turn(steps[-1][:2] if steps else None, (span, name))
                 yield from grow(done | set(range(first, end)), end, (*steps, (span, name, words)), total)
 
     return sorted(grow(frozenset(), 0, (), 0.0), key=lambda d: -d.score)

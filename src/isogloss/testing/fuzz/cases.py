@@ -148,12 +148,31 @@ def exercise(loaded: Any, scratch: Path | None = None) -> None:
         use = _use_topics
     elif type(loaded).__module__.startswith("isogloss.tasks.adapt"):
         use = _use_classifier
+    elif type(loaded).__module__.startswith("isogloss.tasks.translate"):
+        use = _use_translator
     use(loaded)
     if scratch is not None:
         folder = scratch / "again.model"
         shutil.rmtree(folder, ignore_errors=True)
         loaded.save(folder)
         use(store.load(folder))
+
+
+def _use_translator(translator: Any) -> None:
+    text = models.new_bitext()
+    found = translator.predict(text.source)
+    _check(len(found) == len(text), "there are more or fewer translations than sentences")
+    for one, every in zip(found, translator.predict_nbest(text.source, 3), strict=True):
+        _check(len(every) <= 3 and (not every or every[0].text == one), "the best of several is another one")
+        for each in every:
+            _check(bool(np.isfinite(list(each.features.values())).all()), "a feature is not a number")
+            repr(each.as_dict())
+    translator.explain("the woman qqq")
+    _check(translator.reachable(text).shape == (len(text),), "reachable has another length than the text")
+    translator.score(text)
+    next(iter(translator.table_.entries(["the"])), None)
+    for name in ("weights_", "options_", "tuning_", "trace_"):
+        getattr(translator, name)
 
 
 def _use_tree_pairs(joint: Any) -> None:

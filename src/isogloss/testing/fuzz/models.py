@@ -471,6 +471,13 @@ def _classifier(three: bool = False, **options: Any) -> Any:
     return DocumentClassifier(min_count=2, folds=3, **options).fit(given, new_labelled(), few)
 
 
+def _translator(**options: Any) -> Any:
+    from isogloss.tasks.translate import Translator
+
+    options = {"order": 3, "iterations": 2, "nbest": 5, "passes": 2} | options
+    return Translator(**options).fit(bitext(), bitext()[:4], links=links())
+
+
 MODELS: dict[str, Callable[[], Any]] = {
     "adapt.documents": partial(_classifier, rounds=2),
     "adapt.documents/none": partial(_classifier, method="none", ngrams=1, values="counts"),
@@ -556,6 +563,8 @@ MODELS: dict[str, Callable[[], Any]] = {
     "parse.joint/stacked": partial(_joint, stack_links=1.0),
     "parse.restyled": partial(_restyled, carried=True),
     "topics.polylingual": _topics,
+    "translate.phrases": _translator,
+    "translate.phrases/swap": partial(_translator, reordering="swap", orientation=False, iterations=0, order=1),
     "topics.polylingual/documents": partial(_topics, prior="documents", lowercase=False),
     "parse.restyled/given": partial(_restyled, carried=False, l2=0.1, relations=False, decoder="map"),
 }

@@ -1,8 +1,9 @@
 r"""Searching for the best translations of a sentence: hypotheses by the number of words that they have translated.
 
 A *hypothesis* is a translation of some words of the source. It remembers which (`GAP`, the first word that is not
-translated, and `MASK`, of which bit k stands for word GAP + k), where its last phrase ended and began, and the state of
-the language model; of two that agree in all of it the better one goes on, and the other is remembered for n-best lists.
+translated, and `MASK`, of which bit k stands for word GAP + k), where its last phrase ended and began, how that phrase
+likes to be followed, and the state of the language model; of two that agree in all of it the better one goes on, and
+the other is remembered for n-best lists.
 
 Those that have translated m words are made of all that have translated fewer and lack one phrase: the best hypotheses
 with the best phrases first, by an estimate in which the language model has not yet seen the words before the phrase
@@ -12,7 +13,9 @@ by what the rest of the sentence will cost at least.
 References
 ----------
 Koehn, Pharaoh: a Beam Search Decoder for Phrase-Based Statistical Machine Translation Models, AMTA 2004. Huang and
-Chiang, Forest Rescoring, ACL 2007 (cube pruning). Liang et al., COLING-ACL 2006 (adjacent phrases that swap).
+Chiang, Forest Rescoring, ACL 2007 (cube pruning). Liang et al., COLING-ACL 2006 (adjacent phrases that swap). Tillmann,
+A Unigram Orientation Model for Statistical Machine Translation, HLT-NAACL 2004; Koehn et al., Edinburgh System
+Description for the 2005 IWSLT Speech Translation Evaluation (orientations before and behind a phrase).
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ from numba import njit
 from isogloss.features._numba.mixing import GOLDEN, mix
 from isogloss.tasks.translate._numba.language_model import ROOT, next_word
 
-__all__ = ["Found", "Options", "Search", "best_of", "search"]
+__all__ = ["Found", "Options", "Search", "best_of", "orientation", "search"]
 
 Options = namedtuple(
     "Options",
@@ -42,6 +45,10 @@ Options = namedtuple(
         "jump_starts",  # int64[n_sentences + 1]
         "swaps",  # float64[.]: of two phrases that swap, (first word, words of the first, of the second); or empty
         "swap_starts",  # int64[n_sentences + 1]
+        "turns",  # int32[n_options]: a row of the two that follow; or empty, if orientations do not count
+        "before",  # float64[n_rows, 3]: of a phrase that is monotone, swapped or neither with what is before it
+        "follower",  # int64[n_rows]: a row of `behind`
+        "behind",  # float64[n_followers, 3]: of what comes behind it; row 0, of nothing, is 0
     ],
 )
 """What translations of some sentences are made of. Options of a span lie in any order."""
@@ -70,9 +77,10 @@ Found = namedtuple(
 )
 """Translations of one sentence."""
 
-MASK, GAP, END, BEGAN, STATE, BACK, OPTION, OTHER = 0, 1, 2, 3, 4, 5, 6, 7
-"""Columns of a hypothesis: OPTION made it from BACK; OTHER is one that agrees with it and is not better."""
-FIELDS = 8
+MASK, GAP, END, BEGAN, STATE, BACK, OPTION, OTHER, BEHIND = 0, 1, 2, 3, 4, 5, 6, 7, 8
+"""Columns of a hypothesis: OPTION made it from BACK; OTHER is one that agrees with it and is not better. BEHIND is how
+its last phrase scores what comes behind, a row of `Options.behind`."""
+FIELDS = 9
 NONE = -1
 FULL = 1 << 62
 """More than there ever is."""
@@ -84,6 +92,14 @@ def _grown(array, n):
     if n < len(array):
         return array
     return np.concatenate((array, np.empty_like(array)))
+
+
+@njit(cache=True, nogil=True)
+def orientation(end, began, first, until):
+    """Of a phrase from `first` to `until`, after one from `began` to `end`: 0 monotone, 1 swapped, 2 neither."""
+    if first == end:
+        return 0
+    return 1 if until == began else 2
 
 
 @njit(cache=True, nogil=True)
@@ -112,8 +128,11 @@ def _prepared(options, s, grams, settings):
 
     Returns
     -------
-    chosen : int64[n]
-    estimates : float64[n]
+    chosen : int64[3, n]
+        For each orientation, the best first.
+    estimates : float64[3, n]
+    best : float64[n_words * longest]
+        The best estimate of each span, orientations left aside.
     cells : int64[n_words * longest, 2]
         First option and one after the last of the span from word i with k + 1 words, at row i · longest + k.
     """
@@ -122,8 +141,9 @@ def _prepared(options, s, grams, settings):
     room = 0
     for span in range(first_span, last_span):
         room += min(settings.options, options.spans[span, 3] - options.spans[span, 2])
-    chosen, estimates = np.empty(room, np.int64), np.empty(room)
+    chosen, estimates = np.empty((3, room), np.int64), np.empty((3, room))
     cells, n = np.zeros((n_words * longest, 2), np.int64), 0
+    best = np.full(n_words * longest, -np.inf)
     for span in range(first_span, last_span):
         first, last = options.spans[span, 2], options.spans[span, 3]
         if first == last:
@@ -131,14 +151,24 @@ def _prepared(options, s, grams, settings):
         order, values = _alone(options, first, last, grams, settings.options, settings.language_weight)
         row = options.spans[span, 0] * longest + options.spans[span, 1] - options.spans[span, 0] - 1
         cells[row, 0], cells[row, 1] = n, n + len(order)
-        chosen[n : n + len(order)] = order
-        estimates[n : n + len(order)] = values
+        best[row] = values[0]
+        for o in range(3):
+            if len(options.turns):
+                turned = values.copy()
+                for k in range(len(order)):
+                    turned[k] += options.before[options.turns[order[k]], o]
+                places = np.argsort(-turned, kind="mergesort")
+                chosen[o, n : n + len(order)] = order[places]
+                estimates[o, n : n + len(order)] = turned[places]
+            else:
+                chosen[o, n : n + len(order)] = order
+                estimates[o, n : n + len(order)] = values
         n += len(order)
-    return chosen, estimates, cells
+    return chosen, estimates, best, cells
 
 
 @njit(cache=True, nogil=True)
-def _futures(n_words, longest, estimates, cells):
+def _futures(n_words, longest, estimates):
     """The best that words i … j - 1 can come to, jumps left aside: float64[n_words + 1, n_words + 1]."""
     best = np.full((n_words + 1, n_words + 1), -np.inf)
     for i in range(n_words + 1):
@@ -147,9 +177,7 @@ def _futures(n_words, longest, estimates, cells):
         for i in range(n_words - length + 1):
             j = i + length
             if length <= longest:
-                row = i * longest + length - 1
-                if cells[row, 0] < cells[row, 1]:
-                    best[i, j] = estimates[cells[row, 0]]
+                best[i, j] = estimates[i * longest + length - 1]
             for k in range(i + 1, j):
                 best[i, j] = max(best[i, j], best[i, k] + best[k, j])
     return best
@@ -277,15 +305,22 @@ def _up(keys, heap, i):
 
 
 @njit(cache=True, nogil=True)
-def _slot(slots, hypotheses, mask, end, began, state):
+def _slot(slots, hypotheses, mask, end, began, state, behind):
     """Where a hypothesis like this is, or would be."""
     h = mix(np.uint64(mask) + GOLDEN)
     h = mix(h ^ np.uint64(end) ^ (np.uint64(began) << np.uint64(16)) ^ (np.uint64(state) << np.uint64(32)))
+    h = mix(h ^ np.uint64(behind))
     last = np.uint64(len(slots) - 1)
     at = h & last
     while slots[at] != NONE:
         other = hypotheses[slots[at]]
-        if other[MASK] == mask and other[END] == end and other[BEGAN] == began and other[STATE] == state:
+        if (
+            other[MASK] == mask
+            and other[END] == end
+            and other[BEGAN] == began
+            and other[STATE] == state
+            and other[BEHIND] == behind
+        ):
             return at
         at = (at + np.uint64(1)) & last
     return at
@@ -298,7 +333,7 @@ def _wider(slots, hypotheses):
     for at in range(len(slots)):
         if slots[at] != NONE:
             h = hypotheses[slots[at]]
-            wider[_slot(wider, hypotheses, h[MASK], h[END], h[BEGAN], h[STATE])] = slots[at]
+            wider[_slot(wider, hypotheses, h[MASK], h[END], h[BEGAN], h[STATE], h[BEHIND])] = slots[at]
     return wider
 
 
@@ -328,20 +363,54 @@ def _pruned(slots, hypotheses, values, beam):
 
 
 @njit(cache=True, nogil=True)
+def _turned(stack, hypotheses, values, behind):
+    """A stack in the order in which its hypotheses like a phrase behind them, for each orientation of that.
+
+    Returns
+    -------
+    members : int64[3, n]
+        Hypotheses; those that agree in all but the language model stay beside each other, the best first.
+    scores : float64[3, n]
+    """
+    members, scores = np.empty((3, len(stack)), np.int64), np.empty((3, len(stack)))
+    for o in range(3):
+        members[o] = stack
+        for k in range(len(stack)):
+            scores[o, k] = values[stack[k], 0] + behind[hypotheses[stack[k], BEHIND], o]
+    if len(behind) == 1:
+        return members, scores
+    for o in range(3):
+        i = 0
+        while i < len(stack):
+            h, j = stack[i], i + 1
+            while j < len(stack) and _alike(hypotheses, h, stack[j]):
+                j += 1
+            order = np.argsort(-scores[o, i:j], kind="mergesort")
+            members[o, i:j] = stack[i:j][order]
+            scores[o, i:j] = scores[o, i:j][order]
+            i = j
+    return members, scores
+
+
+@njit(cache=True, nogil=True)
+def _alike(hypotheses, h, other):
+    """Whether two hypotheses may go on in the same ways."""
+    return (
+        hypotheses[other, MASK] == hypotheses[h, MASK]
+        and hypotheses[other, END] == hypotheses[h, END]
+        and hypotheses[other, BEGAN] == hypotheses[h, BEGAN]
+    )
+
+
+@njit(cache=True, nogil=True)
 def _edges(stack, hypotheses, n_words, settings, cells, length, edges, n):
-    """Ways to go on from a stack by a phrase of so many words: first hypothesis, how many, first word of the phrase."""
+    """Ways to go on from a stack by a phrase of so many words: hypotheses (first, end), first word, words, orientation
+    of the phrase."""
     i = 0
     while i < len(stack):
         h = stack[i]
         j = i + 1
-        while j < len(stack):
-            other = stack[j]
-            if (
-                hypotheses[other, MASK] != hypotheses[h, MASK]
-                or hypotheses[other, END] != hypotheses[h, END]
-                or hypotheses[other, BEGAN] != hypotheses[h, BEGAN]
-            ):
-                break
+        while j < len(stack) and _alike(hypotheses, h, stack[j]):
             j += 1
         gap, mask = hypotheses[h, GAP], np.uint64(hypotheses[h, MASK])
         furthest = max(gap, gap + settings.reach - length)
@@ -354,6 +423,7 @@ def _edges(stack, hypotheses, n_words, settings, cells, length, edges, n):
             if _covered(gap, mask, first, first + length)[0] >= 0:
                 edges = _grown(edges, n)
                 edges[n, 0], edges[n, 1], edges[n, 2], edges[n, 3] = i, j, first, length
+                edges[n, 4] = orientation(hypotheses[h, END], hypotheses[h, BEGAN], first, first + length)
                 n += 1
         i = j
     return edges, n
@@ -381,8 +451,8 @@ def search(options, s, grams, begin, end, settings, forced, reference):
         Hypotheses that have translated all words.
     """
     n_words, longest, weight = options.lengths[s], settings.longest, settings.language_weight
-    chosen, estimates, cells = _prepared(options, s, grams, settings)
-    futures = _futures(n_words, longest, estimates, cells)
+    chosen, estimates, alone_best, cells = _prepared(options, s, grams, settings)
+    futures, turning = _futures(n_words, longest, alone_best), len(options.turns) > 0
     said, place = np.zeros(len(reference) + 1), np.int64(grams.follows[1 + begin])
     if forced:
         for k in range(len(reference)):
@@ -395,18 +465,19 @@ def search(options, s, grams, begin, end, settings, forced, reference):
     hypotheses[0, BACK] = hypotheses[0, OPTION] = hypotheses[0, OTHER] = NONE
     values[0, 0], values[0, 1] = 0.0, futures[0, n_words]
     made = 1
-    stacks = [np.zeros(1, np.int64)]
+    stacks, heads = [np.zeros((3, 1), np.int64)], [np.zeros((3, 1))]
     if n_words == 0:
         values[0, 0] = weight * next_word(grams, last_state if forced else np.int64(grams.follows[1 + begin]), end)[0]
         if forced and len(reference):
-            stacks[0] = np.zeros(0, np.int64)
-    edges = np.empty((256, 4), np.int64)
+            stacks[0] = np.zeros((3, 0), np.int64)
+    edges = np.empty((256, 5), np.int64)
     for m in range(1, n_words + 1):
         n_edges = 0
         sources = np.empty((longest + 1, 2), np.int64)
         for length in range(1, min(longest, m) + 1):
             sources[length, 0] = n_edges
-            edges, n_edges = _edges(stacks[m - length], hypotheses, n_words, settings, cells, length, edges, n_edges)
+            stack = stacks[m - length][0]
+            edges, n_edges = _edges(stack, hypotheses, n_words, settings, cells, length, edges, n_edges)
         # Candidates: the edge, a hypothesis and an option of it, what is known of the rest and of the words before.
         keys, true = np.empty(2 * n_edges + 16), np.empty(2 * n_edges + 16)
         states = np.empty(2 * n_edges + 16, np.int64)
@@ -414,14 +485,14 @@ def search(options, s, grams, begin, end, settings, forced, reference):
         heap = np.empty(2 * n_edges + 16, np.int64)
         constants, after = np.empty(n_edges), np.empty((n_edges, 2), np.int64)
         for e in range(n_edges):
-            stack = stacks[m - edges[e, 3]]
-            h, first = stack[edges[e, 0]], edges[e, 2]
+            o, before = edges[e, 4], m - edges[e, 3]
+            h, first = stacks[before][o, edges[e, 0]], edges[e, 2]
             gap, mask = _covered(hypotheses[h, GAP], np.uint64(hypotheses[h, MASK]), first, first + edges[e, 3])
             after[e, 0], after[e, 1] = gap, np.int64(mask)
             rest = _rest(futures, n_words, gap, mask)
             constants[e] = _moved(options, s, settings, hypotheses, h, first, first + edges[e, 3]) + rest
             row = first * longest + edges[e, 3] - 1
-            keys[e] = values[h, 0] + constants[e] + estimates[cells[row, 0]]
+            keys[e] = heads[before][o, edges[e, 0]] + constants[e] + estimates[o, cells[row, 0]]
             true[e] = np.nan
             items[e, 0], items[e, 1], items[e, 2] = e, edges[e, 0], 0
             heap[e] = e
@@ -432,11 +503,13 @@ def search(options, s, grams, begin, end, settings, forced, reference):
         while n_heap and popped < settings.pops:
             item = heap[0]
             e, i, j = items[item, 0], items[item, 1], items[item, 2]
-            first, length = edges[e, 2], edges[e, 3]
+            first, length, o = edges[e, 2], edges[e, 3], edges[e, 4]
             row = first * longest + length - 1
-            h, option = stacks[m - length][i], chosen[cells[row, 0] + j]
-            estimate = values[h, 0] + constants[e] + estimates[cells[row, 0] + j]
-            alone = estimates[cells[row, 0] + j] - options.scores[option]
+            h, option = stacks[m - length][o, i], chosen[o, cells[row, 0] + j]
+            estimate = heads[m - length][o, i] + constants[e] + estimates[o, cells[row, 0] + j]
+            alone = estimates[o, cells[row, 0] + j] - options.scores[option]
+            if turning:
+                alone -= options.before[options.turns[option], o]
             if np.isnan(true[item]):
                 if forced:
                     state = np.int64(_fits(options, option, hypotheses[h, STATE], reference))
@@ -461,8 +534,8 @@ def search(options, s, grams, begin, end, settings, forced, reference):
                 if n_items == len(keys):
                     keys, true, states = _grown(keys, n_items), _grown(true, n_items), _grown(states, n_items)
                     items, heap = _grown(items, n_items), _grown(heap, n_items)
-                other = stacks[m - length][ii]
-                keys[n_items] = values[other, 0] + constants[e] + estimates[cells[row, 0] + jj] + difference
+                guess = heads[m - length][o, ii] + constants[e] + estimates[o, cells[row, 0] + jj]
+                keys[n_items] = guess + difference
                 true[n_items] = np.nan
                 items[n_items, 0], items[n_items, 1], items[n_items, 2] = e, ii, jj
                 heap[n_heap] = n_items
@@ -476,7 +549,10 @@ def search(options, s, grams, begin, end, settings, forced, reference):
             rest = _rest(futures, n_words, after[e, 0], np.uint64(after[e, 1]))
             if made == len(hypotheses):
                 hypotheses, values = _grown(hypotheses, made), _grown(values, made)
-            began = 0
+            began, behind = np.int64(0), np.int64(0)
+            if turning:
+                began, behind = first, options.follower[options.turns[option]]
+            hypotheses[made, BEHIND] = behind
             hypotheses[made, MASK], hypotheses[made, GAP] = after[e, 1], after[e, 0]
             hypotheses[made, END], hypotheses[made, BEGAN], hypotheses[made, STATE] = first + length, began, state
             hypotheses[made, BACK], hypotheses[made, OPTION], hypotheses[made, OTHER] = h, option, NONE
@@ -487,7 +563,7 @@ def search(options, s, grams, begin, end, settings, forced, reference):
                 values[made, 1] = values[made, 0]
             if 2 * (used + 1) > len(slots):
                 slots = _wider(slots, hypotheses)
-            at = _slot(slots, hypotheses, after[e, 1], first + length, began, state)
+            at = _slot(slots, hypotheses, after[e, 1], first + length, began, state, behind)
             known = slots[at]
             if known == NONE:
                 slots[at] = made
@@ -499,20 +575,42 @@ def search(options, s, grams, begin, end, settings, forced, reference):
                 hypotheses[made, OTHER] = hypotheses[known, OTHER]
                 hypotheses[known, OTHER] = made
             made += 1
-        stacks.append(_pruned(slots, hypotheses, values, settings.beam if m < n_words else FULL))
-    return hypotheses[:made], values[:made], stacks[n_words]
+        kept = _pruned(slots, hypotheses, values, settings.beam if m < n_words else FULL)
+        members, scores = _turned(kept, hypotheses, values, options.behind)
+        stacks.append(members)
+        heads.append(scores)
+    return hypotheses[:made], values[:made], stacks[n_words][0].copy()
 
 
 @njit(cache=True, nogil=True)
-def _words_key(options, path, n):
-    """One number for the words of a translation."""
-    key = np.uint64(0)
-    for k in range(n):
-        for at in range(options.target_starts[path[k]], options.target_ends[path[k]]):
-            key = mix(key ^ (np.uint64(options.target_words[at]) + GOLDEN))
-        if options.copied[path[k]] >= 0:
-            key = mix(key ^ (np.uint64(options.copied[path[k]]) + GOLDEN))
+def _with_words(options, option, key):
+    """A number for the words of an option and those behind it, of which `key` is the number."""
+    if options.copied[option] >= 0:
+        return mix(key ^ mix(np.uint64(options.copied[option]) ^ GOLDEN))
+    for at in range(options.target_ends[option] - 1, options.target_starts[option] - 1, -1):
+        key = mix(key ^ (np.uint64(options.target_words[at]) + GOLDEN))
     return key
+
+
+@njit(cache=True, nogil=True)
+def _added(seen, n, key):
+    """Put a number that is not 0 into a set, with open addressing: the set, and whether the number is new."""
+    if 2 * (n + 1) > len(seen):
+        old = seen
+        seen = np.zeros(2 * len(old), np.uint64)
+        for other in old:
+            at = other & np.uint64(len(seen) - 1)
+            while other and seen[at]:
+                at = (at + np.uint64(1)) & np.uint64(len(seen) - 1)
+            if other:
+                seen[at] = other
+    at = key & np.uint64(len(seen) - 1)
+    while seen[at]:
+        if seen[at] == key:
+            return seen, False
+        at = (at + np.uint64(1)) & np.uint64(len(seen) - 1)
+    seen[at] = key
+    return seen, True
 
 
 @njit(cache=True, nogil=True)
@@ -520,17 +618,18 @@ def best_of(options, hypotheses, values, complete, many, distinct):
     """The best translations, the best first; of those with the same words only the best, if they should be distinct.
 
     A translation is found from its end: the score of a hypothesis is the best of all that lead to it, so that what is
-    taken from a heap first is best.
+    taken from a heap first is best. Of two ways from a hypothesis to the end with the same words, the second can only
+    lead to translations that the first leads to as well, and is left.
     """
     keys, items = np.empty(256), np.empty((256, 2), np.int64)  # hypothesis, and what comes after it
-    after, heap = np.empty(256), np.empty(256, np.int64)
+    after, heap, tails = np.empty(256), np.empty(256, np.int64), np.empty(256, np.uint64)
     n_items = n_heap = 0
     for c in range(len(complete)):
         h = complete[c]
         while h != NONE:
-            keys, items = _grown(keys, n_items), _grown(items, n_items)
+            keys, items, tails = _grown(keys, n_items), _grown(items, n_items), _grown(tails, n_items)
             after, heap = _grown(after, n_items), _grown(heap, n_items)
-            keys[n_items], after[n_items] = values[h, 0], 0.0
+            keys[n_items], after[n_items], tails[n_items] = values[h, 0], 0.0, np.uint64(0)
             items[n_items, 0], items[n_items, 1] = h, NONE
             heap[n_heap] = n_items
             _up(keys, heap, n_heap)
@@ -539,22 +638,27 @@ def best_of(options, hypotheses, values, complete, many, distinct):
             h = hypotheses[h, OTHER]
     scores, starts = np.empty(16), np.zeros(17, np.int64)
     chosen, n_chosen, n_found = np.empty(256, np.int64), 0, 0
-    path = np.empty(256, np.int64)
-    seen = np.empty(16, np.uint64)
-    tried = 0
-    while n_heap and n_found < many and tried < 20 * many:
+    seen, n_seen = np.zeros(256, np.uint64), 0
+    while n_heap and n_found < many:
         item = heap[0]
         n_heap -= 1
         heap[0] = heap[n_heap]
         _down(keys, heap, n_heap, 0)
         h = items[item, 0]
-        before = hypotheses[h, BACK]
+        before, tail = hypotheses[h, BACK], tails[item]
+        if distinct:
+            if hypotheses[h, OPTION] != NONE:
+                tail = _with_words(options, hypotheses[h, OPTION], tail)
+            seen, new = _added(seen, n_seen, mix(tail ^ mix(np.uint64(before + 1) + GOLDEN)) | np.uint64(1))
+            if not new:
+                continue
+            n_seen += 1
         if before != NONE and hypotheses[before, BACK] != NONE:
             gained = after[item] + values[h, 0] - values[before, 0]
             while before != NONE:
-                keys, items = _grown(keys, n_items), _grown(items, n_items)
+                keys, items, tails = _grown(keys, n_items), _grown(items, n_items), _grown(tails, n_items)
                 after, heap = _grown(after, n_items), _grown(heap, n_items)
-                keys[n_items], after[n_items] = values[before, 0] + gained, gained
+                keys[n_items], after[n_items], tails[n_items] = values[before, 0] + gained, gained, tail
                 items[n_items, 0], items[n_items, 1] = before, item
                 heap[n_heap] = n_items
                 _up(keys, heap, n_heap)
@@ -562,27 +666,14 @@ def best_of(options, hypotheses, values, complete, many, distinct):
                 n_heap += 1
                 before = hypotheses[before, OTHER]
             continue
-        tried += 1
-        n, at = 0, item
+        at = item
         while at != NONE:  # from the first phrase to the last
-            path = _grown(path, n)
             if hypotheses[items[at, 0], OPTION] != NONE:
-                path[n] = hypotheses[items[at, 0], OPTION]
-                n += 1
+                chosen = _grown(chosen, n_chosen)
+                chosen[n_chosen] = hypotheses[items[at, 0], OPTION]
+                n_chosen += 1
             at = items[at, 1]
-        if distinct:
-            key, known = _words_key(options, path, n), False
-            for k in range(n_found):
-                known |= seen[k] == key
-            if known:
-                continue
-            seen = _grown(seen, n_found)
-            seen[n_found] = key
         scores, starts = _grown(scores, n_found), _grown(starts, n_found + 1)
-        for k in range(n):
-            chosen = _grown(chosen, n_chosen)
-            chosen[n_chosen] = path[k]
-            n_chosen += 1
         scores[n_found] = keys[item]
         n_found += 1
         starts[n_found] = n_chosen

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from isogloss.tasks.translate._numba.decode import orientation
 from isogloss.tasks.translate._numba.language_model import next_word
 
 __all__ = ["count_options", "derive", "gather_options", "jump_scores", "option_scores", "within"]
@@ -89,10 +90,13 @@ def jump_scores(lengths, starts, weight, out):
 
 
 @njit(cache=True, nogil=True)
-def derive(options, chosen, pairs, grams, begin, end, firsts, ends, item_starts, picked, n_dense, out):
+def derive(
+    options, chosen, pairs, grams, begin, end, firsts, ends, item_starts, picked, turns, orientations, n_scores, out
+):
     """What derivations add up to: float64[n_items, n_dense].
 
-    Columns: log p of the language model, −distance, words, phrases, then the scores of the table.
+    Columns: log p of the language model, −distance, words, phrases, then the scores of the table, then the orientations
+    of each phrase with that before it and with that behind it.
 
     Parameters
     ----------
@@ -101,22 +105,29 @@ def derive(options, chosen, pairs, grams, begin, end, firsts, ends, item_starts,
     item_starts : int64[n_items + 1]
     picked : int64[.]
         Options of each derivation in the order of the translation.
+    turns : int32[n_options]
+        The row of `orientations` of each option; none are added if there are none.
+    orientations : float32[n_rows, 6]
     """
     for item in range(len(item_starts) - 1):
-        state, last = grams.follows[1 + begin], 0
-        for f in range(n_dense):
-            out[item, f] = 0.0
+        state, last, began, before = grams.follows[1 + begin], 0, 0, -1
+        out[item] = 0.0
         for k in range(item_starts[item], item_starts[item + 1]):
             option = picked[k]
             out[item, 1] -= abs(firsts[option] - last)
-            last = ends[option]
+            if len(turns):
+                column = 4 + n_scores + orientation(last, began, firsts[option], ends[option])
+                out[item, column] += orientations[turns[option], column - 4 - n_scores]
+                if before >= 0:
+                    out[item, column + 3] += orientations[turns[before], column - 1 - n_scores]
+            last, began, before = ends[option], firsts[option], option
             out[item, 3] += 1
             for at in range(options.target_starts[option], options.target_ends[option]):
                 gained, state = next_word(grams, state, options.target_words[at])
                 out[item, 0] += gained
                 out[item, 2] += 1
             if chosen[option] >= 0:
-                for f in range(n_dense - 4):
+                for f in range(n_scores):
                     out[item, 4 + f] += pairs.scores[chosen[option], f]
         out[item, 0] += next_word(grams, state, end)[0]
 

@@ -13,7 +13,10 @@ from numba import njit
 
 from isogloss.features._numba.mixing import GOLDEN, mix
 
-__all__ = ["Linked", "collect", "count_first_words", "describe", "format_pairs", "number_phrases", "reach", "usual"]
+__all__ = [
+    "Linked", "collect", "count_first_words", "count_orientations", "describe", "format_pairs", "number_phrases",
+    "reach", "usual",
+]  # fmt: skip
 
 Linked = namedtuple(
     "Linked",
@@ -237,6 +240,61 @@ def usual(text, sentence_start, order, starts, source_at, target_at, source_leng
             if length > best or (length == best and place < chosen[group]):
                 best, chosen[group] = length, place
     return chosen
+
+
+@njit(cache=True, nogil=True)
+def _linked(text, pair, i, j):
+    """Whether words i and j of a sentence pair are linked; so are the places before both sentences and behind both."""
+    n_source = text.source_offsets[pair + 1] - text.source_offsets[pair]
+    n_target = text.target_offsets[pair + 1] - text.target_offsets[pair]
+    if i < 0 or j < 0:
+        return i < 0 and j < 0
+    if i >= n_source or j >= n_target:
+        return i >= n_source and j >= n_target
+    token, found = text.source_offsets[pair] + i, False
+    for link in range(text.starts[token], text.starts[token + 1]):
+        found |= text.partner[link] == j
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _orientation(text, pair, same, other, j):
+    """0 if word j is linked to the place where it stands in the same order, 1 if to the other one, 2 otherwise."""
+    follows, swaps = _linked(text, pair, same, j), _linked(text, pair, other, j)
+    if follows == swaps:
+        return 2
+    return 0 if follows else 1
+
+
+@njit(cache=True, nogil=True)
+def count_orientations(text, sentence, order, starts, source_at, target_at, source_length, target_length):
+    """How often what stands before each phrase pair, and what stands behind it, is monotone, swapped or neither.
+
+    A pair is monotone with what is before it if the words before both its sides are linked; it is swapped if the word
+    before its target side is linked to the one behind its source side. Behind it is the same, seen from the other end.
+
+    Parameters
+    ----------
+    sentence : int64[n]
+        The sentence pair of each occurrence.
+    order, starts
+        Groups of occurrences of one pair, as in `usual`.
+
+    Returns
+    -------
+    counts : int32[n_groups, 6]
+    """
+    counts = np.zeros((starts.size - 1, 6), np.int32)
+    for group in range(starts.size - 1):
+        for k in range(starts[group], starts[group + 1]):
+            one = order[k]
+            pair = sentence[one]
+            first = source_at[one] - text.source_offsets[pair]
+            begin = target_at[one] - text.target_offsets[pair]
+            end, until = first + source_length[one], begin + target_length[one]
+            counts[group, _orientation(text, pair, first - 1, end, begin - 1)] += 1
+            counts[group, 3 + _orientation(text, pair, end, first - 1, until)] += 1
+    return counts
 
 
 @njit(cache=True, nogil=True)
