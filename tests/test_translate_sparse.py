@@ -376,13 +376,23 @@ def test_learning_raises_the_quality_of_what_is_found(update):
 
 # --- the estimator ----------------------------------------------------------------------------------------------------
 
-FEW = {"iterations": 2, "epochs": 2, "learn_on": 24, "folds": 2, "beam": 10, "pops": 20, "nbest": 6, "passes": 2}
+FEW = {
+    "iterations": 2,
+    "epochs": 2,
+    "learn_on": 24,
+    "folds": 2,
+    "beam": 10,
+    "pops": 20,
+    "nbest": 6,
+    "passes": 2,
+    "proposals": 5,
+}
 
 
 @pytest.mark.parametrize("reordering", ["swap", "distance", "monotone"])
-@pytest.mark.parametrize("features", ["phrases", "pos", "all"])
-def test_translators_come_back(tmp_path, features, reordering):
-    translator = Translator(features=features, reordering=reordering, rate=0.3, **FEW)
+@pytest.mark.parametrize(("features", "trainer"), [("phrases", "perceptron"), ("pos", "mira"), ("all", "risk")])
+def test_translators_come_back(tmp_path, features, reordering, trainer):
+    translator = Translator(features=features, reordering=reordering, rate=0.3, trainer=trainer, **FEW)
     translator.fit(PAIRS[12:], PAIRS[:12], links=GOLD[12:])
     assert 0 <= translator.reachable_ <= 1 and len(translator.learning_) == 2 and "learnt" in translator.weights_
     translator.save(tmp_path / "model")

@@ -7,7 +7,9 @@ all of the text. Where few sentences of the text are learnt from, each fold leav
 decoder meets is what it will meet later; leave-one-out counts would be cheaper, but the language model and the lexical
 weights have none.
 
-`CrossFitted` searches for `isogloss.learners.searched.SearchModel`; `isogloss.learners.margin` learns.
+`CrossFitted` searches for `isogloss.learners.searched.SearchModel`. The averaged perceptron and MIRA
+(`isogloss.learners.margin`) learn from it as Liang et al. do. Minimum risk (`isogloss.learners.risk`) raises the
+expected quality of all that is found, which chance moves less than it moves the one best of many.
 
 References
 ----------
@@ -19,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +30,9 @@ from isogloss.data import Bitext, Links
 from isogloss.data.rows import gathered, run_sums
 from isogloss.features import Index, Sparse
 from isogloss.learners.margin import Mira, Perceptron
-from isogloss.learners.searched import Searched, SearchModel, Towards
+from isogloss.learners.risk import Risk
+from isogloss.learners.searched import Lacking, Searched, SearchModel, Towards
+from isogloss.learners.stochastic import AdaGrad
 from isogloss.metrics.translation import sentence_bleu
 from isogloss.tasks.translate.forced import forced
 from isogloss.tasks.translate.search import Decoder, Derivations, Sentences
@@ -314,20 +318,20 @@ class Folding:
 
 
 def sparse_learner(
-    search: CrossFitted, *, update: str, trainer: str, rate: float, dense_rate: float, batch: int, seed: int
-) -> Perceptron:
-    """The learner of weights: steps of length `rate`, or with "mira" of that length at most.
+    search: CrossFitted, *, trainer: str, update: str, rate: float, dense_rate: float, batch: int, seed: int
+) -> Any:
+    """The learner of weights: minimum risk by AdaGrad, or steps to `update` of length `rate`, with "mira" at most.
 
     Dense weights move `dense_rate` times as far as sparse ones.
     """
-    model, targets, n = SearchModel(search, len(search), search.n_weights), Towards(update), search.index.n_features
+    model, n = SearchModel(search, len(search), search.n_weights), search.index.n_features
+    passing: dict[str, Any] = {"batch": batch, "seed": seed, "in_place": True}
+    if trainer == "risk":
+        return AdaGrad(Risk(model, Lacking()), rate=rate, rates=[(n, rate * dense_rate)], **passing)
     if trainer == "mira":
-        return Mira(
-            model, targets, augmentation=(1.0, 1.0), cap=rate, batch=batch, seed=seed, rates=[(n, dense_rate)],
-            in_place=True,
-        )  # fmt: skip
-    rates = [(0, rate), (n, rate * dense_rate)]
-    return Perceptron(model, targets, batch=batch, seed=seed, rates=rates, in_place=True)
+        given = {"augmentation": (1.0, 1.0), "cap": rate, "rates": [(n, dense_rate)]}
+        return Mira(model, Towards(update), **given, **passing)
+    return Perceptron(model, Towards(update), rates=[(0, rate), (n, rate * dense_rate)], **passing)
 
 
 class _Found(NamedTuple):

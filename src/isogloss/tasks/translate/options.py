@@ -5,11 +5,11 @@ Help is made of them, so this module imports nothing that is heavy.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from isogloss.estimator import THREADS, Estimator, option
 
-__all__ = ["FEATURES", "REORDERING", "STAGES", "TAGGED", "UPDATES", "TranslatorOptions"]
+__all__ = ["FEATURES", "REORDERING", "STAGES", "TAGGED", "TRAINERS", "UPDATES", "TranslatorOptions"]
 
 REORDERING = ("distance", "swap", "monotone")
 """How phrases may change places."""
@@ -17,6 +17,10 @@ FEATURES = ("dense", "phrases", "pos", "all")
 """What translations are scored by, each with all before it."""
 SPARSE, TAGGED = FEATURES[1:], FEATURES[2:]
 """Those that are learnt from training sentences; those that look at tags."""
+TRAINERS = ("risk", "perceptron", "mira")
+"""How sparse weights are learnt."""
+RATES = {"risk": 0.05, "perceptron": 0.005, "mira": 0.003}
+"""Lengths of steps."""
 UPDATES = ("local", "hybrid", "bold")
 """What steps of sparse weights are drawn to; as `isogloss.learners.searched` has them, which takes long to import."""
 
@@ -66,18 +70,23 @@ class TranslatorOptions(Estimator):
         "(phrases), of patterns of tags as well (pos), or of patterns of links too (all), learnt from training "
         "sentences.",
     )  # fmt: skip
+    trainer: str = option(
+        default="risk", choices=TRAINERS, needs={"features": SPARSE},
+        help="How sparse weights are learnt: by the expected quality of what is found (risk), or by steps to one "
+        "translation, of one length (perceptron) or as long as is needed (mira).",
+    )  # fmt: skip
     update: str = option(
-        default="local", choices=UPDATES, needs={"features": SPARSE},
+        default="local", choices=UPDATES, needs={"features": SPARSE, "trainer": TRAINERS[1:]},
         help="What a sentence draws sparse weights to: the best translation that is found (local), its reference "
         "(bold), or that where it can be reached (hybrid).",
     )  # fmt: skip
-    trainer: str = option(
-        default="perceptron", choices=("perceptron", "mira"), needs={"features": SPARSE},
-        help="How sparse weights are learnt: in steps of one length, or as long as is needed (mira).",
+    proposals: int = option(
+        default=30, least=2, most=10_000, needs={"features": SPARSE},
+        help="Translations of a sentence that sparse weights are learnt from.",
     )  # fmt: skip
-    rate: float = option(
-        default=0.02, above=0, needs={"features": SPARSE},
-        help="Length of steps of sparse weights, with trainer mira the longest.",
+    rate: float | None = option(
+        default=None, kind=float, above=0, needs={"features": SPARSE},
+        help="Length of steps of sparse weights, with trainer mira the longest; as suits the trainer if not given.",
     )  # fmt: skip
     dense_rate: float = option(
         default=0.0, least=0, needs={"features": SPARSE},
@@ -103,3 +112,13 @@ class TranslatorOptions(Estimator):
         help="Classes of words on each side, which take the place of tags where none are given.",
     )  # fmt: skip
     threads: int | None = option(default=None, kind=int, least=1, kept=False, effect=False, help=THREADS)
+
+    @property
+    def step_length(self) -> float:
+        """Length of steps of sparse weights: `rate` or, if that is not given, what suits the trainer."""
+        return RATES[self.trainer] if self.rate is None else float(self.rate)
+
+    @property
+    def options_(self) -> dict[str, Any]:
+        """Every option as it was used; what is kept with a model."""
+        return super().options_ | ({} if self.features == "dense" else {"rate": self.step_length})

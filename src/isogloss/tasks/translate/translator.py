@@ -121,7 +121,7 @@ class Translator(TranslatorOptions):
         Of tuning.
     features : {"dense", "phrases", "pos", "all"}
         What translations are scored by.
-    update, trainer, rate, dense_rate, epochs, learn_on, folds, batch, classes
+    trainer, update, proposals, rate, dense_rate, epochs, learn_on, folds, batch, classes
         Of sparse features.
     seed : int
     threads : int, optional
@@ -278,14 +278,14 @@ class Translator(TranslatorOptions):
         kind = self._sparse_kind(bitext, tags)
         progress.start("Folds", self.folds)
         search = CrossFitted.of(
-            bitext, links, spread_evenly(bitext, self.learn_on), self.folds, make, kind, nbest=self.nbest,
-            update=self.update, told=progress.update,
+            bitext, links, spread_evenly(bitext, self.learn_on), self.folds, make, kind,
+            nbest=self.proposals, update=self.update if self.trainer != "risk" else "local", told=progress.update,
         )  # fmt: skip
         progress.finish()
         self.reachable_ = float(search.reachable().mean())
         learnt = Folding(decoder, kind, search.index, search.of_moves)
         learner = sparse_learner(
-            search, update=self.update, trainer=self.trainer, rate=float(self.rate), dense_rate=float(self.dense_rate),
+            search, trainer=self.trainer, update=self.update, rate=self.step_length, dense_rate=float(self.dense_rate),
             batch=self.batch, seed=self.seed,
         )  # fmt: skip
         known, references = decoder.sentences(dev.source), References.of(dev.target, decoder.language_model)
