@@ -24,6 +24,7 @@ from isogloss.tasks.translate.language_model import LanguageModel
 from isogloss.tasks.translate.learning import CrossFitted, Kind, spread_evenly
 from isogloss.tasks.translate.search import BLANKET, Decoder, Searching, first_weights
 from isogloss.tasks.translate.sparse import (
+    BINS,
     DISTANCES,
     Learnt,
     PhraseTags,
@@ -220,8 +221,12 @@ def test_features_of_phrase_pairs_have_one_number_for_each_name(made):
             for side, name in zip(tags, ("source", "target"), strict=True)
         ]
         shape = (len(source), len(target), links)
-        own = [("pair", source, target), ("target", target), ("tags", *patterns), ("target tags", patterns[1])]
-        own += [("links", shape), ("links and tags", shape, patterns[0])]
+        likely = tuple(sum(-score >= least for least in BINS) for score in made.table.arrays["scores"][pair][[0, 2]])
+        own = [("pair", source, target), ("target", target), ("likely", *likely), ("lengths", *shape[:2])]
+        own += [("tags", *patterns), ("target tags", patterns[1]), ("links", shape)]
+        own += [("links and tags", shape, patterns[0]), *(("word", word) for word in target)]
+        words_of = [made.table.target.index_of(word) for word in target]
+        own += [("linked", source[i], words_of[j]) for i, j in sorted(links)]
         for number, name in zip(rows.indices[rows.indptr[pair] : rows.indptr[pair + 1]].tolist(), own, strict=True):
             assert names.setdefault(number, name) == name
     assert len(set(names.values())) == len(names) == index.n_features

@@ -144,9 +144,11 @@ class CrossFitted:
         Translations of a sentence.
     update : {"local", "hybrid", "bold"}
         With all but local, references are decoded too.
+    least : int
+        Features that fewer options and moves have are left out: what is seen once is learnt by heart.
     """
 
-    def __init__(self, folds: Sequence[Fold], kind: Kind, *, nbest: int, update: str = "local") -> None:
+    def __init__(self, folds: Sequence[Fold], kind: Kind, *, nbest: int, update: str = "local", least: int = 1) -> None:
         self.folds, self.kind, self.nbest, self.update = list(folds), kind, nbest, update
         n = sum(len(fold.items) for fold in folds)
         self.fold, self.place = np.empty(n, np.int64), np.empty(n, np.int64)
@@ -156,6 +158,9 @@ class CrossFitted:
         keys = [kind.keys(fold.decoder, fold.sentences, fold.used) for fold in folds]
         self.index = Index(np.unique(np.concatenate([np.zeros(0, np.uint64), *keys])))
         self._rows = [self._rows_of(fold) for fold in folds]
+        if least > 1:
+            self.index = Index(self.index.keys[self._often() >= least])
+            self._rows = [self._rows_of(fold) for fold in folds]
         self.of_moves = np.zeros(self.index.n_features, np.bool_)
         for rows in self._rows:
             if rows.jumps >= 0:
@@ -173,6 +178,7 @@ class CrossFitted:
         *,
         nbest: int,
         update: str = "local",
+        least: int = 1,
         told: Callable[[int], object] | None = None,
     ) -> CrossFitted:
         """Of sentences of a text, chosen by their numbers.
@@ -192,7 +198,7 @@ class CrossFitted:
             made.append(Fold.of(items, bitext.take(chosen[items]), make(bitext.take(others), links.take(others))))
             if told is not None:
                 told(k + 1)
-        return cls(made, kind, nbest=nbest, update=update)
+        return cls(made, kind, nbest=nbest, update=update, least=least)
 
     def __len__(self) -> int:
         """How many sentences there are."""
@@ -219,6 +225,16 @@ class CrossFitted:
         rows = np.searchsorted(fold.used, own.pairs)
         moves = [len(fold.used), len(fold.used) + int(own.jump_starts[-1])] if len(parts) > 1 else [-1, -1]
         return _Rows(indptr.astype(np.int64), indices, np.where(own.pairs >= 0, rows, -1), *moves)
+
+    def _often(self) -> Integers:
+        """int64[n_features]: how many options and moves of all sentences have each feature."""
+        out = np.zeros(self.index.n_features)
+        for rows in self._rows:
+            times = np.bincount(rows.of_options[rows.of_options >= 0], minlength=len(rows.indptr) - 1)
+            if rows.jumps >= 0:
+                times[rows.jumps :] = 1
+            out += np.bincount(rows.indices, np.repeat(times, np.diff(rows.indptr)), len(out))
+        return out.astype(np.int64)
 
     def __call__(self, weights: Array, items: Integers) -> Searched:
         """The best translations of some sentences, and their references where these are decoded."""

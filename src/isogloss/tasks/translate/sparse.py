@@ -1,7 +1,8 @@
 r"""Sparse features of translations: indicators that add up over the steps of a derivation.
 
-A phrase pair has features that are the same wherever it is used: which pair it is, which target phrase, the tags of
-both sides, and how its words are linked (its *constellation*). Reordering has features of the tags of the words between
+A phrase pair has features that are the same wherever it is used: which pair it is, which target phrase, its words, one
+by one and in linked pairs, how long and how likely it is, the tags of both sides, and how its words are linked (its
+*constellation*). Reordering has features of the tags of the words between
 which it jumps, and of two phrases that swap. With the weights fixed, what a pair's features come to is one number, and
 that of a jump or a swap is looked up: the decoder takes both as it takes any score (`Learnt`).
 
@@ -24,6 +25,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from isogloss.data.rows import gathered
 from isogloss.errors import ModelError, ParameterError
 from isogloss.features import KEYS, Axis, Index, Parts, Role, Sparse, Templates
 from isogloss.layout import Layout, Numbers, check
@@ -37,9 +39,15 @@ Integers = NDArray[np.int64]
 
 MOST_TAGS = 500
 """So that those of seven words fit into one number."""
-WORDS_OF_PHRASES = ("source & target", "target")
+WORDS_OF_PHRASES = ("source & target", "target", "likelihood", "lengths", "words.number", "linked.pair")
 TAGS_OF_PHRASES = ("source_tags & target_tags", "target_tags")
 LINKS_OF_PHRASES = ("links", "links & source_tags")
+SIDE = 7
+"""Words of a phrase at most, as kernels of the table have it, which take long to import."""
+TOGETHER = 1024
+"""Phrase pairs whose features are listed together."""
+BINS = np.log([1.0001, 2, 4, 10, 30, 100, 1000])
+"""Where bins of −log p begin."""
 JUMPS = ("distance", "distance & to.tag", "distance & from.tag & to.tag")
 SWAPS = ("lengths", "passed_tags & moved_tags")
 DISTANCES = (-6, -3, -1, 0, 1, 2, 4, 7)
@@ -143,15 +151,46 @@ def phrase_parts(
     phrase_codes(arrays["source_starts"], arrays["source_words"], of_source)
     phrase_codes(arrays["target_starts"], arrays["target_words"], of_target)
     phrase = np.searchsorted(arrays["pair_starts"], pairs, side="right") - 1
+    lengths = np.diff(arrays["source_starts"])[phrase], np.diff(arrays["target_starts"])[pairs]
+    kinds = arrays["kinds"][arrays["constellations"][pairs]]
     columns = {
         "source": of_source[phrase],
         "target": of_target[pairs],
-        "links": arrays["kinds"][arrays["constellations"][pairs]],
+        "links": kinds,
+        "lengths": lengths[0] * (SIDE + 1) + lengths[1],
+        "likelihood": _binned(arrays["scores"][pairs]),
     }
     if source is not None and target is not None:
         columns["source_tags"] = source.of_phrases(columns["source"])
         columns["target_tags"] = target.of_phrases(columns["target"])
-    return Parts(len(pairs), np.array([0, len(pairs)], np.int64), columns=columns)
+    roles = {"words": _target_words(arrays, pairs), "linked": _linked_words(arrays, phrase, pairs, kinds)}
+    offsets = np.append(np.arange(0, len(pairs), TOGETHER), len(pairs))  # pieces of work, where others have sentences
+    return Parts(len(pairs), offsets, roles, columns)
+
+
+def _binned(scores: NDArray[np.float32]) -> Integers:
+    """One number for the probabilities of a pair given its source and given its target, each by its size."""
+    each = [np.searchsorted(BINS, -scores[:, k], side="right") for k in (0, 2)]
+    return np.asarray(each[0] * (len(BINS) + 1) + each[1], np.int64)
+
+
+def _target_words(arrays: Mapping[str, NDArray[Any]], pairs: Integers) -> Role:
+    """The words of target phrases, each by itself."""
+    starts, places = gathered(arrays["target_starts"], pairs)
+    axis = Axis([0, len(places)], number=arrays["target_words"][places].astype(np.int64))
+    return Role(axis, starts[:-1], starts[1:])
+
+
+def _linked_words(arrays: Mapping[str, NDArray[Any]], phrase: Integers, pairs: Integers, kinds: Integers) -> Role:
+    """The linked words inside pairs, two by two."""
+    from isogloss.tasks.translate._numba.sparse import linked_words
+
+    sides = [arrays[f"{side}_{name}"] for side in ("source", "target") for name in ("starts", "words")]
+    starts, codes = np.empty(len(pairs) + 1, np.int64), np.empty(0, np.int64)
+    linked_words(pairs, phrase, *sides, kinds, SIDE, starts, codes)
+    codes = np.empty(int(starts[-1]), np.int64)
+    linked_words(pairs, phrase, *sides, kinds, SIDE, starts, codes)
+    return Role(Axis([0, len(codes)], pair=codes), starts[:-1], starts[1:])
 
 
 @dataclass(frozen=True, eq=False)

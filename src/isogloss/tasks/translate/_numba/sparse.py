@@ -7,7 +7,7 @@ from numba import njit
 
 from isogloss.features._numba.mixing import GOLDEN, mix
 
-__all__ = ["add_option_scores", "gram_codes", "moves_of", "phrase_codes"]
+__all__ = ["add_option_scores", "gram_codes", "linked_words", "moves_of", "phrase_codes"]
 
 ABOVE = np.uint64(1)
 """How far codes are shifted, so that they are not negative as int64."""
@@ -40,6 +40,32 @@ def gram_codes(offsets, words, tags, base, length, codes, patterns):
                 pattern += (tags[i + k] + 1) * power
                 power *= base
             codes[i], patterns[i] = np.int64(code >> ABOVE), pattern
+
+
+@njit(cache=True, nogil=True)
+def linked_words(chosen, phrases, source_starts, source_words, target_starts, target_words, kinds, side, starts, codes):
+    """Codes of the linked words of some pairs, one after the other; or, while `codes` is empty, how many there are.
+
+    Parameters
+    ----------
+    phrases : int64[n]
+        The source phrase of each.
+    kinds : int64[n]
+        Bit side · i + j says that word i of the source phrase is linked to word j of the target phrase.
+    starts : int64[n + 1]
+    """
+    n = np.int64(0)
+    for k in range(len(chosen)):
+        starts[k] = n
+        source, target = source_starts[phrases[k]], target_starts[chosen[k]]
+        for i in range(source_starts[phrases[k] + 1] - source):
+            for j in range(target_starts[chosen[k] + 1] - target):
+                if (kinds[k] >> (side * i + j)) & 1:
+                    if len(codes):
+                        code = mix(np.uint64(source_words[source + i]) + GOLDEN)
+                        codes[n] = np.int64(mix(code ^ np.uint64(target_words[target + j])) >> ABOVE)
+                    n += 1
+    starts[len(chosen)] = n
 
 
 @njit(cache=True, nogil=True)
