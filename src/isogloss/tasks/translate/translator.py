@@ -157,6 +157,8 @@ class Translator(TranslatorOptions):
     """
 
     _kind: ClassVar[str] = "translate.phrases"
+    _sparse: Learnt | None = None
+    """What sparse features came to, where there are any."""
 
     # --- learning
 
