@@ -265,7 +265,7 @@ PAIRS = samples.bitext("en-de")
 GOLD = samples.gold("en-de")
 
 
-def cross_fitted(update="local", features="all", swapping=True, folds=3, n=30, nbest=8):
+def cross_fitted(update="local", features="all", swapping=True, folds=3, n=30, nbest=8, least=1):
     searching = Searching(beam=20, pops=40, swapping=swapping, distortion_limit=0 if swapping else 4)
 
     def make(text, links):
@@ -278,7 +278,9 @@ def cross_fitted(update="local", features="all", swapping=True, folds=3, n=30, n
         ids = words.encode(text.vocabulary)[text.ids.flat].astype(np.int64)
         tags.append(PhraseTags.of(ids, text.ids.offsets, ids % 5, len(words), 5, 3))
     kind = Kind(features, *tags, Reordering(tags[0].words, 5, swapping))
-    return CrossFitted.of(PAIRS, GOLD, spread_evenly(PAIRS, n), folds, make, kind, nbest=nbest, update=update)
+    return CrossFitted.of(
+        PAIRS, GOLD, spread_evenly(PAIRS, n), folds, make, kind, nbest=nbest, update=update, least=least
+    )
 
 
 @pytest.mark.parametrize("update", UPDATES)
@@ -337,6 +339,20 @@ def others(fold):
     """Target sides of all pairs that are not in a fold."""
     own = {tuple(row) for row in fold.bitext.target}
     return [row for row in PAIRS.target if tuple(row) not in own]
+
+
+def test_rare_features_are_left_out():
+    every, often = cross_fitted(), cross_fitted(least=5)
+    counts = Counter()
+    for fold, rows in zip(every.folds, every._rows, strict=True):
+        features = every.kind.of_pairs(fold.decoder, fold.used, every.index)
+        for pair in fold.sentences.pairs[fold.sentences.pairs >= 0].tolist():
+            row = int(np.searchsorted(fold.used, pair))
+            counts.update(features.indices[features.indptr[row] : features.indptr[row + 1]].tolist())
+        counts.update(rows.indices[rows.indptr[rows.jumps] :].tolist())
+    kept = [number for number in range(every.index.n_features) if counts[number] >= 5]
+    np.testing.assert_array_equal(often.index.keys, every.index.keys[kept])
+    assert 0 < len(kept) < every.index.n_features
 
 
 def test_what_is_reachable_is_what_bold_steps_are_drawn_to():

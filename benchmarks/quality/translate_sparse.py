@@ -139,7 +139,7 @@ def measure(system: str) -> dict[str, object]:
         "date": rows.today(), "machine": rows.machine(), "version": __version__, "commit": rows.commit(),
         "command": "python -m benchmarks.quality.translate_sparse", "data": DATA, "system": system,
         "features": made.features, "trainer": shown.get("trainer", ""),
-        "update": shown.get("update", "") if made.trainer != "risk" else "", "learn_on": shown.get("learn_on", ""),
+        "update": shown.get("update", "") if made.trainer != "risk" and made.features != "dense" else "", "learn_on": shown.get("learn_on", ""),
         "epochs": shown.get("epochs", ""), "pairs": len(bitext("train")),
         "reachable": "" if made.reachable_ is None else made.reachable_,
         "learnt_dev": float(made.learning_.max()) if len(made.learning_) else "", "dev": float(made.tuning_.max()),

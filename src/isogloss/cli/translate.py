@@ -64,8 +64,8 @@ Model = Annotated[
 )  # fmt: skip
 @with_options(
     TranslatorOptions,
-    "features", "trainer", "update", "proposals", "rate", "dense_rate", "epochs", "learn_on", "folds", "batch",
-    "classes",
+    "features", "trainer", "update", "proposals", "rate", "dense_rate", "epochs", "learn_on", "feature_count",
+    "folds", "batch", "classes",
     panel=SPARSE, instead_of="sparse",
 )  # fmt: skip
 def train(

@@ -19,7 +19,7 @@ SPARSE, TAGGED = FEATURES[1:], FEATURES[2:]
 """Those that are learnt from training sentences; those that look at tags."""
 TRAINERS = ("risk", "perceptron", "mira")
 """How sparse weights are learnt."""
-RATES = {"risk": 0.05, "perceptron": 0.005, "mira": 0.003}
+RATES = {"risk": 0.03, "perceptron": 0.005, "mira": 0.003}
 """Lengths of steps."""
 UPDATES = ("local", "hybrid", "bold")
 """What steps of sparse weights are drawn to; as `isogloss.learners.searched` has them, which takes long to import."""
@@ -99,6 +99,10 @@ class TranslatorOptions(Estimator):
     learn_on: int = option(
         default=10_000, least=1, needs={"features": SPARSE},
         help="Training sentences that sparse weights are learnt on.",
+    )  # fmt: skip
+    feature_count: int = option(
+        default=10, least=1, needs={"features": SPARSE},
+        help="Sparse features that fewer phrases of these sentences have are left out.",
     )  # fmt: skip
     folds: int = option(
         default=5, least=2, most=100, needs={"features": SPARSE},

@@ -121,7 +121,8 @@ class Translator(TranslatorOptions):
         Of tuning.
     features : {"dense", "phrases", "pos", "all"}
         What translations are scored by.
-    trainer, update, proposals, rate, dense_rate, epochs, learn_on, folds, batch, classes
+    trainer, update, proposals, rate, dense_rate, epochs, learn_on, feature_count, folds, batch,
+    classes
         Of sparse features.
     seed : int
     threads : int, optional
@@ -281,7 +282,8 @@ class Translator(TranslatorOptions):
         progress.start("Folds", self.folds)
         search = CrossFitted.of(
             bitext, links, spread_evenly(bitext, self.learn_on), self.folds, make, kind,
-            nbest=self.proposals, update=self.update if self.trainer != "risk" else "local", told=progress.update,
+            nbest=self.proposals, update=self.update if self.trainer != "risk" else "local", least=self.feature_count,
+            told=progress.update,
         )  # fmt: skip
         progress.finish()
         self.reachable_ = float(search.reachable().mean())
