@@ -134,12 +134,12 @@ def measure(system: str) -> dict[str, object]:
     output(system).write_text("".join(line + "\n" for line in lines), encoding="utf-8")
     score = score_translations(lines, plain(test), tokenise="none")
     ratio = sum(len(line.split()) for line in lines) / test.target.n_words
-    shown = made.options_ if made.features != "dense" else {}
+    shown, steps = made.options_ if made.features != "dense" else {}, made.trainer != "risk"
     row: dict[str, object] = {
         "date": rows.today(), "machine": rows.machine(), "version": __version__, "commit": rows.commit(),
         "command": "python -m benchmarks.quality.translate_sparse", "data": DATA, "system": system,
         "features": made.features, "trainer": shown.get("trainer", ""),
-        "update": shown.get("update", "") if made.trainer != "risk" and made.features != "dense" else "", "learn_on": shown.get("learn_on", ""),
+        "update": shown.get("update", "") if steps else "", "learn_on": shown.get("learn_on", ""),
         "epochs": shown.get("epochs", ""), "pairs": len(bitext("train")),
         "reachable": "" if made.reachable_ is None else made.reachable_,
         "learnt_dev": float(made.learning_.max()) if len(made.learning_) else "", "dev": float(made.tuning_.max()),
