@@ -462,6 +462,20 @@ def test_tags_take_the_place_of_classes():
     assert not np.array_equal(learnt[0]._sparse.pairs, learnt[2]._sparse.pairs)
 
 
+def test_what_steps_are_drawn_to_matters_where_references_can_be_reached():
+    twice = [*range(39), *range(39)]  # in other folds, so that each is known from its double
+    given = {**FEW, "features": "phrases", "rate": 0.3, "learn_on": 78, "folds": 5, "iterations": 0}
+    text, links = PAIRS.take(twice), GOLD.take(twice)
+    found = [
+        Translator(**given, trainer=trainer, **({} if trainer == "risk" else {"update": update})).fit(
+            text, PAIRS[40:], links=links
+        )
+        for trainer, update in (("risk", ""), *(("perceptron", update) for update in UPDATES), ("mira", "hybrid"))
+    ]
+    assert all(0.3 < one.reachable_ < 1 for one in found), [one.reachable_ for one in found]
+    assert len({one._sparse.pairs.tobytes() for one in found}) == len(found)
+
+
 def test_tags_that_do_not_fit_are_refused():
     source, target = Text.of([["X"] * len(row) for row in PAIRS.source]), PAIRS.target
     learn = Translator(features="pos", **FEW)
