@@ -132,7 +132,8 @@ class SearchModel(Model):
     def gradient(self, items: Items, batch: Batch[Any], values: Array, *, least: float = 0.0) -> Gradient:
         """Σ value · features of candidates."""
         known: Any = batch
-        return known.rows.gradient(np.arange(len(items)), batch, values, least=least)
+        rows: LinearModel = known.rows
+        return rows.gradient(np.arange(len(items)), batch, values, least=least)
 
 
 class Towards:

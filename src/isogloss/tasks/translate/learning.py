@@ -253,7 +253,7 @@ class CrossFitted:
         of_options = rows.of_options[gathered(own.option_starts, local)[1]]
         score = np.zeros(len(of_options))
         rows.add(of_options, sparse, score)
-        more: dict[str, Array] = {"more": score}
+        more: dict[str, Any] = {"more": score}
         cells: list[Integers] = []
         if rows.jumps >= 0:
             cells = [rows.jumps + gathered(own.jump_starts, local)[1]]
@@ -345,8 +345,9 @@ def sparse_learner(
     if trainer == "risk":
         return AdaGrad(Risk(model, Lacking()), rate=rate, rates=[(n, rate * dense_rate)], **passing)
     if trainer == "mira":
-        given = {"augmentation": (1.0, 1.0), "cap": rate, "rates": [(n, dense_rate)]}
-        return Mira(model, Towards(update), **given, **passing)
+        return Mira(
+            model, Towards(update), augmentation=(1.0, 1.0), cap=rate, rates=[(n, dense_rate)], **passing
+        )  # fmt: skip
     return Perceptron(model, Towards(update), rates=[(0, rate), (n, rate * dense_rate)], **passing)
 
 

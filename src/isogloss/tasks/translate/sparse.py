@@ -185,11 +185,12 @@ def _linked_words(arrays: Mapping[str, NDArray[Any]], phrase: Integers, pairs: I
     """The linked words inside pairs, two by two."""
     from isogloss.tasks.translate._numba.sparse import linked_words
 
-    sides = [arrays[f"{side}_{name}"] for side in ("source", "target") for name in ("starts", "words")]
     starts, codes = np.empty(len(pairs) + 1, np.int64), np.empty(0, np.int64)
-    linked_words(pairs, phrase, *sides, kinds, SIDE, starts, codes)
+    sides = [arrays[f"{side}_{name}"] for side in ("source", "target") for name in ("starts", "words")]
+    given: list[Any] = [pairs, phrase, *sides, kinds, SIDE, starts]
+    linked_words(*[*given, codes])
     codes = np.empty(int(starts[-1]), np.int64)
-    linked_words(pairs, phrase, *sides, kinds, SIDE, starts, codes)
+    linked_words(*[*given, codes])
     return Role(Axis([0, len(codes)], pair=codes), starts[:-1], starts[1:])
 
 

@@ -158,6 +158,7 @@ class Translator(TranslatorOptions):
     """
 
     _kind: ClassVar[str] = "translate.phrases"
+    reachable_: float | None = None
     _sparse: Learnt | None = None
     """What sparse features came to, where there are any."""
 
@@ -324,7 +325,7 @@ class Translator(TranslatorOptions):
         reordering = None
         if self.reordering != "monotone":
             reordering = Reordering(sides[0].words, sides[0].n_tags, self.reordering == "swap")
-        return Kind(self.features, *sides, reordering)
+        return Kind(self.features, sides[0], sides[1], reordering)
 
     def _checked_tags(self, bitext: Bitext, tags: tuple[TextLike | Treebank, TextLike | Treebank]) -> Tags:
         """Tags of both sides, one for each word."""
