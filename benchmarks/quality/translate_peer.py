@@ -28,6 +28,8 @@ FEATURES = {
     "PhrasePenalty0": [0.2], "TranslationModel0": [0.2] * len(SCORES),
 }  # fmt: skip
 """The features that Moses tunes, with the weights it begins with."""
+PATIENCE = 3
+"""Rounds without a better one before tuning stops, as ours does."""
 Weights = dict[str, list[float]]
 
 
@@ -127,30 +129,30 @@ class Moses:
             nbest = self.place / f"{run}.nbest"
             lines, cost = self._run(weights, place, "-n-best-list", str(nbest), str(own.nbest), "distinct")
             spent += cost["cpu_seconds"]
+            if run == 0:  # programs that tune go by the order of n-best lists
+                with open(nbest, encoding="utf-8") as file:
+                    fields = file.readline().split(" ||| ")[2].split()
+                weights = {name: weights[name] for name in (each[:-1] for each in fields if each.endswith("="))}
             found = score_translations(lines, list(references), tokenise="none", bootstrap=0).bleu
             tried.append((found, {name: list(values) for name, values in weights.items()}))
-            if run + 1 == own.iterations:
+            best_run = max(range(len(tried)), key=lambda k: tried[k][0])
+            if run + 1 == own.iterations or run - best_run >= PATIENCE:
                 break
             data = [self.place / f"{run}.features", self.place / f"{run}.scores"]
             before = _cpu()
             self._call("extractor", "--sctype", "BLEU", "--scconfig", "case:true", "-r", right, "-n", nbest,
                        "--scfile", data[1], "--ffile", data[0])  # fmt: skip
             files += ["--ffile", str(data[0]), "--scfile", str(data[1])]
-            flat = [(f"{name}_{k}" if len(values) > 1 else name, value)
-                    for name, values in weights.items() for k, value in enumerate(values)]  # fmt: skip
-            names = [name for name, values in weights.items() for _ in values]
-            (self.place / "dense").write_text(
-                "".join(f"{name}= {value}\n" for name, (_, value) in zip(names, flat, strict=True))
-            )
+            dense = [f"{name}= {value}\n" for name, values in weights.items() for value in values]
+            (self.place / "dense").write_text("".join(dense))
             self._call("kbmira", "--sctype", "BLEU", "--dense-init", self.place / "dense", *files, "-o",
                        self.place / "tuned", "-r", str(seed))  # fmt: skip
             spent += _cpu() - before
             values = np.array([float(line.split()[1]) for line in (self.place / "tuned").read_text().splitlines()])
             values /= np.abs(values).sum()
-            weights, at = {}, 0
-            for name, old in FEATURES.items():
-                weights[name] = values[at : at + len(old)].tolist()
-                at += len(old)
+            at = 0
+            for name, old in weights.items():
+                weights[name], at = values[at : at + len(old)].tolist(), at + len(old)
         best, chosen = max(tried, key=lambda pair: pair[0])
         return chosen, best, len(tried), spent
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import re
 import shutil
@@ -444,8 +445,16 @@ def _article(kind: str) -> str:
     return "a checkpoint of training" if kind == CHECKPOINT else f"a model of kind {kind!r}"
 
 
-def read(path: Place, *, kind: str | None = None) -> Saved:
+def read(path: Place, *, kind: str | None = None, mapped: bool = False) -> Saved:
     """Read a model folder; what is damaged, foreign, or not of `kind` is refused.
+
+    Parameters
+    ----------
+    path : str or path
+    kind : str, optional
+    mapped : bool
+        Leave the arrays in their file: the operating system reads the pages that are looked at, and forgets them where
+        memory is short. Nothing is ever written to the file.
 
     Raises
     ------
@@ -456,7 +465,7 @@ def read(path: Place, *, kind: str | None = None) -> Saved:
     """
     header = read_header(path, kind=kind)
     file = _folder(path) / ARRAYS
-    arrays = _read_arrays(file, header)
+    arrays = _read_arrays(file, header, mapped)
     found = {name: _describe(array) for name, array in arrays.items()}
     for name in sorted(found.keys() | header["arrays"].keys()):
         listed, there = header["arrays"].get(name), found.get(name)
@@ -474,7 +483,7 @@ def _words(description: Any) -> str:
     return f"{description.get('dtype')}{description.get('shape')}"
 
 
-def _read_arrays(file: Path, header: dict[str, Any]) -> Arrays:
+def _read_arrays(file: Path, header: dict[str, Any], mapped: bool = False) -> Arrays:
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
@@ -485,7 +494,7 @@ def _read_arrays(file: Path, header: dict[str, Any]) -> Arrays:
             raise ModelError(f"{file}: {size:,} bytes where {header['bytes']:,} were saved. It was cut. {remedy}")
         if _sha256_of(file) != header["sha256"]:
             raise ModelError(f"{file}: its contents have changed since it was saved (checksum differs). {remedy}")
-        loaded: Arrays = load_file(file)
+        loaded: Arrays = _mapped(file) if mapped else load_file(file)
     except FileNotFoundError as error:
         raise ModelError(f"{file}: missing, though {HEADER} is there. {remedy}") from error
     except (OSError, SafetensorError, *_MALFORMED) as error:  # types and offsets of the file may be anything
@@ -493,8 +502,34 @@ def _read_arrays(file: Path, header: dict[str, Any]) -> Arrays:
     return {name: array if array.flags.writeable else array.copy() for name, array in loaded.items()}
 
 
-def load(path: Place) -> Any:
-    """The object that was saved at `path`, whatever its kind.
+_NAMES = {"BOOL": "bool", **{f"{a}{n}": f"{b}{n}" for a, b in (("I", "int"), ("U", "uint"), ("F", "float"))
+                             for n in (8, 16, 32, 64)}}  # fmt: skip
+"""What safetensors calls types of numbers."""
+
+
+def _mapped(file: Path) -> Arrays:
+    """The arrays of a file of safetensors, which stay in it; the format is a header in JSON behind its length."""
+    with open(file, "rb") as stream:
+        size = int.from_bytes(stream.read(8), "little")
+        header = json.loads(stream.read(size))
+    found: Arrays = {}
+    for name, entry in header.items():
+        if name == "__metadata__":
+            continue
+        dtype, shape = np.dtype(_NAMES[entry["dtype"]]), tuple(entry["shape"])
+        begin, end = entry["data_offsets"]
+        if end - begin != dtype.itemsize * math.prod(shape):
+            raise ValueError(f"array {name!r} has another size than its shape")
+        if end == begin:
+            found[name] = np.zeros(shape, dtype)
+            continue
+        at = np.memmap(file, dtype, "c", 8 + size + begin, shape)  # kernels are compiled for arrays that may be written
+        found[name] = at.view(np.ndarray)
+    return found
+
+
+def load(path: Place, *, mapped: bool = False) -> Any:
+    """The object that was saved at `path`, whatever its kind; `mapped` as for `read`.
 
     Raises
     ------
@@ -511,7 +546,7 @@ def load(path: Place) -> Any:
             f"Isogloss {__version__} knows {', '.join(sorted(KINDS))}. Update Isogloss"
         )
     module, name = KINDS[kind].split(":")
-    saved = read(path, kind=kind)
+    saved = read(path, kind=kind, mapped=mapped)
     with named(path):
         return getattr(import_module(module), name)._from_saved(saved)
 

@@ -178,9 +178,15 @@ def load_topics(path: str, threads: int | None = None) -> PolylingualTopics:
     return model
 
 
-def load_translator(path: str, threads: int | None = None) -> Translator:
-    """A saved translator."""
-    translator: Translator = _load(path, "translate")
+def load_translator(path: str, threads: int | None = None, from_disk: bool = False) -> Translator:
+    """A saved translator; its arrays stay in their file if that is asked for, or if they would take most of memory."""
+    from isogloss import store
+    from isogloss.cli._room import most_of_what_is_free
+
+    room = most_of_what_is_free()
+    header = header_of(path, "translate")
+    large = room is not None and isinstance(header.get("bytes"), int) and header["bytes"] > room
+    translator: Translator = store.load(path, mapped=from_disk or large)
     translator.threads = threads
     return translator
 

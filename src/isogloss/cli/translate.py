@@ -193,6 +193,14 @@ def apply(
     json: Annotated[
         bool, typer.Option("--json", help="A JSON object in each line: translations with their phrases and features.")
     ] = False,
+    from_disk: Annotated[
+        bool,
+        typer.Option(
+            "--from-disk",
+            help="Leave the model in its file and read what the text needs of it; done by itself where the model is "
+            "larger than most of the free memory.",
+        ),
+    ] = False,
     threads: Threads = None,
     quiet: Quiet = False,
     resume: Annotated[
@@ -213,7 +221,7 @@ def apply(
     if resume and (is_standard_output(output) or nbest is not None or json):
         raise UsageError("--resume goes on with a file of plain translations: give -o, without --nbest and --json")
     with compiling("translate-apply", quiet, "60 s"):
-        translator = load_translator(model, threads)
+        translator = load_translator(model, threads, from_disk)
         translator.set_params(**options)
         translator.check_params()
         parts = _Parts(translator, source, encoding, errors)

@@ -61,7 +61,7 @@ class TranslatorOptions(Estimator):
     table_limit: int = option(default=20, least=1, help="Translations of a source phrase that are looked at.")
     iterations: int = option(default=10, least=0, most=1000, help="Rounds of tuning on dev; 0 keeps the first weights.")
     nbest: int = option(default=100, least=2, most=10_000, help="Translations of a sentence that tuning learns from.")
-    cap: float = option(default=0.01, above=0, help="The most that one sentence may change the weights by.")
+    cap: float = option(default=0.003, above=0, help="The most that one sentence may change the weights by.")
     passes: int = option(default=20, least=1, most=1000, help="Passes of tuning over all translations found so far.")
     seed: int = option(default=0, least=0, help="Seed of the order of sentences in tuning.")
     features: str = option(

@@ -40,9 +40,10 @@ PIECE, FEW = 8, 16
 """Sentences of a block; blocks of a few sentences."""
 
 
-def first_weights(n_scores: int = len(SCORES)) -> Array:
-    """Weights to begin with, those that Moses begins with."""
-    return np.array([0.5, 0.3, 1.0, 0.2, *[0.2] * n_scores, *[0.3] * len(ORIENTATIONS)])
+def first_weights(n_scores: int = len(SCORES), *, orientation: bool = True) -> Array:
+    """Weights to begin with, those that Moses begins with; 0 for orientations that do not count."""
+    turns = 0.3 if orientation else 0.0
+    return np.array([0.5, 0.3, 1.0, 0.2, *[0.2] * n_scores, *[turns] * len(ORIENTATIONS)])
 
 
 @dataclass(frozen=True)

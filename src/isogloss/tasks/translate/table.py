@@ -6,7 +6,7 @@ what stands before it and behind it (its *orientation*, of which few differ: mos
 
 Memory: 4 bytes for each word of a phrase pair's target side and of each source phrase, 32 for a phrase pair with its
 four scores, 24 for a source phrase. Of a saved model the table may stay in its file, from which the pages that a text
-needs are read (`isogloss.store.read(mapped=...)`).
+needs are read (``Translator.load(..., mapped=True)``).
 """
 
 from __future__ import annotations
@@ -162,22 +162,18 @@ class TranslationTable:
         cls, source: Vocabulary, target: Vocabulary, arrays: Mapping[str, NDArray[Any]], n_scores: int
     ) -> TranslationTable:
         """From the arrays of a saved model, which are checked: kernels follow their numbers without asking."""
+        from isogloss.tasks.translate._numba.table import fit_together
+
         sizes = {"source words": len(source), "target words": len(target), "scores": n_scores}
         found = check(arrays, LAYOUT, "the phrase table", sizes)
-        lengths, targets = np.diff(found["source_starts"]), np.diff(found["target_starts"])
-        per_phrase = np.diff(found["pair_starts"])
-        sound = (
-            not len(lengths)
-            or (lengths.min() >= 1 and lengths.max() <= _SIDE and targets.min() >= 1 and targets.max() <= _SIDE)
-        ) and (per_phrase > 0).all()
-        first = np.repeat(np.arange(len(source)), np.diff(found["first_words"]))
-        if sound and len(lengths):
-            sound = np.array_equal(found["source_words"][found["source_starts"][:-1]], first)
-        if not sound or (len(found["kinds"]) and found["kinds"].max() >= np.int64(1) << (_SIDE * _SIDE + 6)):
+        made = cls(source, target, found)
+        if not fit_together(made.pairs) or (
+            len(found["kinds"]) and found["kinds"].max() >= np.int64(1) << (_SIDE * _SIDE + 6)
+        ):
             raise ModelError("the phrase table: its phrases do not fit together. Copy the model again")
         if not len(found["orientations"]):
             raise ModelError("the phrase table: has no orientations. Copy the model again")
-        return cls(source, target, found)
+        return made
 
     # --- looking
 

@@ -231,7 +231,7 @@ class Translator(TranslatorOptions):
             dev, bitext, links = bitext.take(away), bitext.take(~away), links.take(~away)
             tags = None if tags is None else Tags(*(side.take(~away) for side in tags))
         self.table_, self.language_model_ = self._models(bitext, links, monolingual, progress)
-        self._weights, self._sparse = first_weights(), None
+        self._weights, self._sparse = first_weights(orientation=self.orientation), None
         self.trace_, self.tuning_, self.reachable_, self.learning_ = np.zeros(0), np.zeros(0), None, np.zeros(0)
         if self.iterations:
             self._tune(dev, keeping.stage(STAGES[0]) if self.features != "dense" else keeping, progress)
@@ -355,7 +355,8 @@ class Translator(TranslatorOptions):
         self.check_params()
         held, progress = as_bitext(dev), progress or QuietProgress()
         self._refuse_empty(held, "tune on")
-        self._weights = first_weights() if self._sparse is None else np.append(first_weights(), 1.0)
+        start = first_weights(orientation=self.orientation)
+        self._weights = start if self._sparse is None else np.append(start, 1.0)
         self.trace_, self.tuning_ = np.zeros(0), np.zeros(0)
         try:
             with using_threads(self.threads):
@@ -484,6 +485,17 @@ class Translator(TranslatorOptions):
                 "tags": self._sparse.n_tags, "reachable": self.reachable_, "learning": self.learning_.tolist()
             }  # fmt: skip
         return store.Saved(self._kind, self.options_, arrays, meta | Reading.to_meta(self.reading_))
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], *, mapped: bool = False) -> Self:
+        """What `save` wrote; `ModelError` names the folder if that cannot be read.
+
+        With `mapped`, the phrase table and the language model stay in their file, and the pages that a text needs are
+        read: for models above memory (`isogloss.store.read`).
+        """
+        saved = store.read(path, kind=cls._kind, mapped=mapped)
+        with store.named(path):
+            return cls._from_saved(saved)
 
     @classmethod
     def _from_saved(cls, saved: store.Saved) -> Self:

@@ -7,7 +7,7 @@ from collections import namedtuple
 import numpy as np
 from numba import njit
 
-__all__ = ["SIDE", "Pairs", "find_phrases", "links_inside"]
+__all__ = ["SIDE", "Pairs", "find_phrases", "fit_together", "links_inside"]
 
 SIDE = 7
 """The most words of a phrase on either side, so that the links inside a pair fit into 49 bits."""
@@ -45,6 +45,25 @@ def links_inside(text, sentence_start, source_at, target_at, source_length, targ
         shape = np.int64(source_length[k] - 1) * SIDE + np.int64(target_length[k] - 1)
         out[k] = bits | shape << np.int64(SIDE * SIDE)
     return out
+
+
+@njit(cache=True, nogil=True)
+def fit_together(pairs):
+    """Whether every source phrase has pairs, all phrases 1 to SIDE words, and phrases begin with the words that
+    `first_words` says."""
+    for k in range(len(pairs.source_starts) - 1):
+        length = pairs.source_starts[k + 1] - pairs.source_starts[k]
+        if length < 1 or length > SIDE or pairs.pair_starts[k + 1] <= pairs.pair_starts[k]:
+            return False
+    for k in range(len(pairs.target_starts) - 1):
+        length = pairs.target_starts[k + 1] - pairs.target_starts[k]
+        if length < 1 or length > SIDE:
+            return False
+    for word in range(len(pairs.first_words) - 1):
+        for k in range(pairs.first_words[word], pairs.first_words[word + 1]):
+            if pairs.source_words[pairs.source_starts[k]] != word:
+                return False
+    return True
 
 
 @njit(cache=True, nogil=True)
