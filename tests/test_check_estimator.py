@@ -331,7 +331,13 @@ def test_topics() -> None:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("options", [{}, {"reordering": "swap", "orientation": False}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {}, {"reordering": "swap", "orientation": False},
+        {"features": "all", "feature_count": 1, "proposals": 5, "epochs": 2, "folds": 2, "rate": 0.3},
+    ],
+)  # fmt: skip
 def test_translators(options: dict[str, Any]) -> None:
     text = bitext()
     check_estimator(

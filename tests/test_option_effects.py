@@ -115,6 +115,11 @@ class Case(NamedTuple):
     trials: Mapping[str, Sequence[Any]] = {}
 
 
+def sparse(**options: Any) -> dict[str, Any]:
+    """Options of a translator with sparse features."""
+    return {"features": "all", "feature_count": 1, "proposals": 6, "epochs": 2, "rate": 0.2, **options}
+
+
 CASES: dict[str, Case] = {
     "adapt.documents": Case(
         {"min_count": 1, "folds": 3},
@@ -404,6 +409,18 @@ CASES: dict[str, Case] = {
             "distortion_limit": [1],
             "cap": [1e-4],
             "nbest": [{"nbest": 2, "iterations": 6}, {"nbest": 3, "iterations": 6, "cap": 0.1}],
+            "features": [{"features": name, "feature_count": 1} for name in ("phrases", "pos", "all")],
+            "trainer": [sparse(trainer=name) for name in ("perceptron", "mira")],
+            "update": [],  # no reference can be reached: `test_translate_sparse` looks at it
+            "proposals": [sparse(proposals=2)],
+            "rate": [sparse(rate=0.5)],
+            "dense_rate": [sparse(dense_rate=1.0)],
+            "epochs": [sparse(epochs=1)],
+            "learn_on": [sparse(learn_on=10)],
+            "feature_count": [sparse(feature_count=4)],
+            "folds": [sparse(folds=3)],
+            "batch": [sparse(batch=4)],
+            "classes": [sparse(classes=3)],
         },
     ),
     "tag.crf": Case({"iterations": 2}, lambda e: e.fit(TREES), new_treebank(), trials={"templates": [("word",)]}),

@@ -34,7 +34,7 @@ from isogloss.cli._reading import ReadingOptions, with_reading
 from isogloss.cli._training import Training
 from isogloss.cli._treebanks import SaveFolder, standard_input_once
 from isogloss.errors import BitextError, UsageError
-from isogloss.tasks.translate.options import TranslatorOptions
+from isogloss.tasks.translate.options import STAGES, TAGGED, TranslatorOptions
 
 if TYPE_CHECKING:
     from isogloss.data import Text
@@ -44,6 +44,7 @@ __all__ = ["COMMANDS", "apply", "explain", "score", "train"]
 
 SEARCHING = "Searching"
 TUNING = "Tuning"
+SPARSE = "Sparse features"
 BLOCK = 100
 """Lines that are translated at once."""
 PARTIAL = ".partial"
@@ -60,6 +61,12 @@ Model = Annotated[
     "table_limit",
     "iterations", "nbest", "cap", "passes", "seed",
     panel="Learning",
+)  # fmt: skip
+@with_options(
+    TranslatorOptions,
+    "features", "trainer", "update", "proposals", "rate", "dense_rate", "epochs", "learn_on", "feature_count",
+    "folds", "batch", "classes",
+    panel=SPARSE, instead_of="sparse",
 )  # fmt: skip
 def train(
     source: Annotated[str, typer.Argument(metavar="SRC", show_default=False, help="Source text, a sentence a line.")],
@@ -81,6 +88,14 @@ def train(
         str | None,
         typer.Option("--monolingual", metavar="TEXT", help="More text of the target language, for the language model."),
     ] = None,
+    tags: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            "--tags", metavar="SRC TGT", show_default=False, rich_help_panel=SPARSE,
+            help="SRC and TGT as `isogloss tag apply` writes them, in CoNLL-U: their parts of speech take the place of "
+            "classes of words.",
+        ),
+    ] = None,
     threads: Threads = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -88,17 +103,24 @@ def train(
     *,
     asked: ReadingOptions,
     options: dict[str, Any],
+    sparse: dict[str, Any],
 ) -> None:  # fmt: skip
     """Learn to translate from a parallel text.
 
     Words are linked, phrases are taken from the links, the target side teaches a language model, and the weights of all
-    of it are tuned on other sentences. `isogloss translate apply` then translates.
+    of it are tuned on other sentences. `isogloss translate apply` then translates. With --features, phrases and
+    patterns of tags and links have weights too, learnt from training sentences that the rest of the text translates.
     """
-    training = Training(save, source, target, links, monolingual, *(dev or ()), quiet=quiet)
-    TranslatorOptions(**options).check_params()
+    training = Training(save, source, target, links, monolingual, *(dev or ()), *(tags or ()), quiet=quiet)
+    options |= sparse
+    wanted = TranslatorOptions(**options)
+    wanted.check_params()
+    if tags is not None and wanted.features not in TAGGED:
+        raise UsageError(f"--tags says nothing with --features {wanted.features}. Leave it out, or take pos or all")
     reading = asked.of()
     with compiling("translate-train", quiet, "120 s"):
         from isogloss.data.formats import read_bitext, read_links
+        from isogloss.data.treebank import Treebank
         from isogloss.tasks.translate import Translator
 
         bitext = read_bitext(source, target, **reading)
@@ -107,12 +129,15 @@ def train(
         more = None
         if monolingual is not None:
             more = _text(monolingual, asked.encoding, asked.errors, reading["tokenise"], reading["normalise"])
+        tagged = None if tags is None else (Treebank.read(tags[0]), Treebank.read(tags[1]))
         translator = Translator(**options, threads=threads)
         translator.fit(
-            bitext, held, links=given, monolingual=more, progress=progress_for(quiet), checkpoint=training.checkpoint,
-            resume=resume,
+            bitext, held, links=given, monolingual=more, tags=tagged, progress=progress_for(quiet),
+            checkpoint=training.checkpoint, resume=resume,
         )  # fmt: skip
-    training.keep(translator, *_lines_of(translator), json=_told_of(translator, len(bitext)) if json else None)
+    stages = [training.checkpoint, *(f"{training.checkpoint}.{stage}" for stage in STAGES)]
+    told = _told_of(translator, len(bitext)) if json else None
+    training.keep(translator, *_lines_of(translator), json=told, checkpoints=stages)
 
 
 def _text(path: str, encoding: str, errors: str, mode: str, form: Any) -> Text:
@@ -129,6 +154,12 @@ def _lines_of(translator: Translator) -> Iterator[str]:
         f"{len(table):,} phrase pairs ({table.nbytes / 1e6:,.0f} MB), {len(model):,} n-grams of up to {model.order} "
         f"words ({model.nbytes / 1e6:,.0f} MB)"
     )
+    if translator.reachable_ is not None:
+        yield (
+            f"sparse features ({translator.features}): references of {translator.reachable_:.1%} of the sentences that "
+            f"they were learnt from can be reached; BLEU {translator.learning_.max():.2f} on dev after the best of "
+            f"{len(translator.learning_)} passes over them"
+        )
     if len(translator.tuning_):
         best, many = int(translator.tuning_.argmax()) + 1, len(translator.tuning_)
         yield f"BLEU {translator.tuning_.max():.2f} on dev (best of {many} rounds: {best})"
@@ -140,6 +171,7 @@ def _told_of(translator: Translator, pairs: int) -> dict[str, Any]:
         "pairs": pairs, "phrase_pairs": len(table), "ngrams": len(model), "bytes": table.nbytes + model.nbytes,
         "weights": translator.weights_, "tuning": translator.tuning_,
         "dev": float(translator.tuning_.max()) if len(translator.tuning_) else None,
+        "learning": translator.learning_, "reachable": translator.reachable_,
     }  # fmt: skip
 
 

@@ -162,6 +162,9 @@ LINES = (
     "summaries compare summaries.jsonl -o measures.txt",
     "constituency score en-de.en.mrg en-de.en.mrg --breakdown -o brackets.txt",
     f"translate train {_TEXTS} --links hmm.txt --order 3 --iterations 2 --passes 2 --nbest 5 --save translator",
+    f"translate train {_TEXTS} --links hmm.txt --order 3 --iterations 2 --passes 2 --nbest 5 --features all "
+    "--reordering swap --epochs 1 --feature-count 1 --trainer perceptron --update hybrid --save translator-sparse",
+    "translate apply translator-sparse en-de.en.txt -o sparse.txt",
     "translate apply translator en-de.en.txt --nbest 3 -o nbest.txt",
     "translate apply translator en-de.en.txt --reordering swap -o swapped.txt",
     "translate score swapped.txt en-de.de.txt --against swapped.txt -o translations.txt",

@@ -175,6 +175,9 @@ class Perceptron(Passing):
     lower, upper : float or float64[n_weights], optional
         Bounds of the weights, such as 0 as `lower` of weights that may not be negative. After each update the weights
         are moved to the nearest that keep them. Items are then looked at one by one.
+    rates : sequence of (int, float)
+        Weights from some number on move by so much times the step, which is 1 for those before: real-valued features
+        beside indicators, say. 0 leaves weights as they are. Without bounds, and with k = 1.
     average_from, in_place, within
         As for `isogloss.learners.stochastic.Passing`.
     """
@@ -192,6 +195,7 @@ class Perceptron(Passing):
         shuffle: bool = True,
         lower: ArrayLike | None = None,
         upper: ArrayLike | None = None,
+        rates: Sequence[tuple[int, float]] = (),
         average_from: int | None = 0,
         in_place: bool = False,
         within: Callable[[float], object] | None = None,
@@ -214,7 +218,11 @@ class Perceptron(Passing):
         self.augmentation, self.passes, self.shuffle = augmentation, passes, shuffle
         self.region = Region(place, model.n_weights, lower, upper)
         self._known = known if given else GoldTargets(known, costs)
-        self._together = given or (batch > 1 and not self.region.bounded)
+        self._together = given or bool(rates) or (batch > 1 and not self.region.bounded)
+        if rates and (self.region.bounded or min(rate for _, rate in rates) < 0):
+            raise ParameterError(f"{place}: rates should be 0 or more, for weights without bounds")
+        self._borders = np.array([0, *(first for first, _ in rates)], np.int64)
+        self._rates = np.array([1.0, *(rate for _, rate in rates)])
 
     def init(self, weights: ArrayLike | None = None) -> StochasticState:
         """The state before the first pass, at the given weights or at 0, or the nearest within the bounds."""
@@ -273,7 +281,8 @@ class Perceptron(Passing):
         if found.counts is not None:
             longest[found.counts == 0] = 0.0
             longest *= np.where(found.counts == 0, 1.0, found.counts)
-        margin_step(*lists, real(steps), lacks, longest, state.weights, state.memory)
+        rates = self._rates.astype(state.weights.dtype)
+        margin_step(*lists, real(steps), lacks, longest, self._borders, rates, state.weights, state.memory)
         wrong = run_sums(np.abs(found.parts), batch.scores.offsets) > 0
         return np.array([np.maximum(lacks, 0.0).sum(), found.losses.sum(), (wrong & self._moves(lacks)).sum()])
 
@@ -343,7 +352,7 @@ class Mira(Perceptron):
 
     Parameters
     ----------
-    model, targets, passes, batch, seed, shuffle, lower, upper, average_from, in_place, within
+    model, targets, passes, batch, seed, shuffle, lower, upper, rates, average_from, in_place, within
         As for `Perceptron`. With bounds, the margin holds after an update only where they do not stand in its way.
     costs : sequence of Cost
         The loss ℓ of each item.
@@ -371,16 +380,19 @@ class Mira(Perceptron):
         shuffle: bool = True,
         lower: ArrayLike | None = None,
         upper: ArrayLike | None = None,
+        rates: Sequence[tuple[int, float]] = (),
         average_from: int | None = 0,
         in_place: bool = False,
         within: Callable[[float], object] | None = None,
     ) -> None:
         super().__init__(
             model, targets, costs, augmentation=augmentation, passes=passes, batch=batch, seed=seed, shuffle=shuffle,
-            lower=lower, upper=upper, average_from=average_from, in_place=in_place, within=within,
+            lower=lower, upper=upper, rates=rates, average_from=average_from, in_place=in_place, within=within,
         )  # fmt: skip
         if k < 1 or (cap is not None and not cap > 0):
             raise ParameterError(f"Mira: k and cap should be positive, not {k!r}, {cap!r}")
+        if rates and k > 1:
+            raise ParameterError(f"Mira: rates need k = 1, not {k}")
         self.k, self.cap = k, np.inf if cap is None else cap
         self._together = self._together and k == 1
 

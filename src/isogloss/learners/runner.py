@@ -217,6 +217,18 @@ class Keeping(NamedTuple):
         check_checkpoint(checkpoint, made, resume=resume)
         return cls(checkpoint, resume, made)
 
+    def stage(self, name: str) -> Keeping:
+        """The same for one of several runs that follow one another: each has a checkpoint of its own beside others.
+
+        Examples
+        --------
+        >>> Keeping("model.checkpoint", True, {"data": "3a"}).stage("weights")
+        Keeping(checkpoint='model.checkpoint.weights', resume=True, fingerprint={'data': '3a', 'stage': 'weights'})
+        """
+        if self.checkpoint is None:
+            return self
+        return Keeping(f"{os.fspath(self.checkpoint)}.{name}", self.resume, {**(self.fingerprint or {}), "stage": name})
+
     @property
     def arguments(self) -> dict[str, Any]:
         """Those of `run`."""

@@ -212,11 +212,12 @@ def ftrl(block, blocks, places, ends, numbers, values, rate, l1, l2, weights, me
 
 
 @njit(cache=True, nogil=True)
-def margin_step(places, ends, numbers, values, step, lacks, most, weights, memory):
+def margin_step(places, ends, numbers, values, step, lacks, most, borders, rates, weights, memory):
     """Steps of MIRA, item by item: as long as is needed for the margin to be the loss, and at most ``most[k]``.
 
     ``lacks[k]`` is the hinge at the weights that the item was searched with; where `most` is below 0, the step has
-    length 1 (the perceptron). `values` are overwritten.
+    length 1 (the perceptron). A weight moves by its rate times the step, as if its feature were multiplied with the
+    root of the rate. `values` are overwritten.
     """
     for k in range(len(places)):
         if places[k] == ends[k]:
@@ -226,8 +227,9 @@ def margin_step(places, ends, numbers, values, step, lacks, most, weights, memor
         size = 0.0
         for j in range(places[k], ends[k]):  # every weight once: the first visit takes its value and clears it
             i = numbers[j]
-            size += np.float64(memory[i, GRADIENT]) * memory[i, GRADIENT]
-            values[j], memory[i, GRADIENT] = memory[i, GRADIENT], 0
+            much = memory[i, GRADIENT] * _rate_of(i, borders, rates)
+            size += np.float64(memory[i, GRADIENT]) * much
+            values[j], memory[i, GRADIENT] = much, 0
         length = 1.0
         if most[k] >= 0:
             length = min(most[k], lacks[k] / size) if size > 0 and lacks[k] > 0 else 0.0

@@ -33,8 +33,19 @@ def encoded(bitext: Bitext, decoder: Decoder) -> list[NDArray[np.int32]]:
     return [numbers[row].astype(np.int32) for row in bitext.target.ids]
 
 
-def forced(decoder: Decoder, bitext: Bitext, sentences: Sentences | None = None) -> Derivations:
-    """The best derivation of each target side, none where the table cannot make it."""
+def forced(
+    decoder: Decoder,
+    bitext: Bitext,
+    sentences: Sentences | None = None,
+    *,
+    more: NDArray[np.float64] | None = None,
+    jumps: NDArray[np.float64] | None = None,
+    swaps: NDArray[np.float64] | None = None,
+) -> Derivations:
+    """The best derivation of each target side, none where the table cannot make it.
+
+    `more`, `jumps` and `swaps` are what options and moves score besides, as for `Decoder.options`.
+    """
     from isogloss.tasks.translate._numba.options import within
 
     known = decoder.sentences(bitext.source) if sentences is None else sentences
@@ -44,5 +55,8 @@ def forced(decoder: Decoder, bitext: Bitext, sentences: Sentences | None = None)
     fits = np.zeros(len(known.pairs), np.bool_)
     within(known.option_starts, known.target_starts, known.target_words, known.copied, flat, starts, fits)
     wide = replace(decoder.searching, beam=WIDE, pops=UNLIMITED, options=UNLIMITED)
-    found = replace(decoder, searching=wide).search(known.keeping(fits), 1, references=references)
+    found = replace(decoder, searching=wide).search(
+        known.keeping(fits), 1, references=references, more=None if more is None else more[fits], jumps=jumps,
+        swaps=swaps,
+    )  # fmt: skip
     return replace(found, sentences=known, options=np.flatnonzero(fits)[found.options])

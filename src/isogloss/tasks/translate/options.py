@@ -5,14 +5,27 @@ Help is made of them, so this module imports nothing that is heavy.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from isogloss.estimator import THREADS, Estimator, option
 
-__all__ = ["REORDERING", "TranslatorOptions"]
+__all__ = ["FEATURES", "REORDERING", "STAGES", "TAGGED", "TRAINERS", "UPDATES", "TranslatorOptions"]
 
 REORDERING = ("distance", "swap", "monotone")
 """How phrases may change places."""
+FEATURES = ("dense", "phrases", "pos", "all")
+"""What translations are scored by, each with all before it."""
+SPARSE, TAGGED = FEATURES[1:], FEATURES[2:]
+"""Those that are learnt from training sentences; those that look at tags."""
+TRAINERS = ("risk", "perceptron", "mira")
+"""How sparse weights are learnt."""
+RATES = {"risk": 0.03, "perceptron": 0.005, "mira": 0.003}
+"""Lengths of steps."""
+UPDATES = ("local", "hybrid", "bold")
+"""What steps of sparse weights are drawn to; as `isogloss.learners.searched` has them, which takes long to import."""
+
+STAGES = ("dense", "sparse", "scale")
+"""Stages of learning with sparse features: dense weights, sparse ones, and the weight of these beside the others."""
 
 
 class TranslatorOptions(Estimator):
@@ -51,4 +64,65 @@ class TranslatorOptions(Estimator):
     cap: float = option(default=0.003, above=0, help="The most that one sentence may change the weights by.")
     passes: int = option(default=20, least=1, most=1000, help="Passes of tuning over all translations found so far.")
     seed: int = option(default=0, least=0, help="Seed of the order of sentences in tuning.")
+    features: str = option(
+        default="dense", choices=FEATURES,
+        help="What translations are scored by: a few real-valued features alone (dense), with weights of phrases "
+        "(phrases), of patterns of tags as well (pos), or of patterns of links too (all), learnt from training "
+        "sentences.",
+    )  # fmt: skip
+    trainer: str = option(
+        default="risk", choices=TRAINERS, needs={"features": SPARSE},
+        help="How sparse weights are learnt: by the expected quality of what is found (risk), or by steps to one "
+        "translation, of one length (perceptron) or as long as is needed (mira).",
+    )  # fmt: skip
+    update: str = option(
+        default="local", choices=UPDATES, needs={"features": SPARSE, "trainer": TRAINERS[1:]},
+        help="What a sentence draws sparse weights to: the best translation that is found (local), its reference "
+        "(bold), or that where it can be reached (hybrid).",
+    )  # fmt: skip
+    proposals: int = option(
+        default=30, least=2, most=10_000, needs={"features": SPARSE},
+        help="Translations of a sentence that sparse weights are learnt from.",
+    )  # fmt: skip
+    rate: float | None = option(
+        default=None, kind=float, above=0, needs={"features": SPARSE},
+        help="Length of steps of sparse weights, with trainer mira the longest; as suits the trainer if not given.",
+    )  # fmt: skip
+    dense_rate: float = option(
+        default=0.0, least=0, needs={"features": SPARSE},
+        help="How far dense weights move with sparse ones, 1 for as far; 0 leaves them as they were tuned.",
+    )  # fmt: skip
+    epochs: int = option(
+        default=5, least=1, most=1000, needs={"features": SPARSE},
+        help="Passes over training sentences; of these, the best on dev counts.",
+    )  # fmt: skip
+    learn_on: int = option(
+        default=10_000, least=1, needs={"features": SPARSE},
+        help="Training sentences that sparse weights are learnt on.",
+    )  # fmt: skip
+    feature_count: int = option(
+        default=10, least=1, needs={"features": SPARSE},
+        help="Sparse features that fewer phrases of these sentences have are left out.",
+    )  # fmt: skip
+    folds: int = option(
+        default=5, least=2, most=100, needs={"features": SPARSE},
+        help="Parts of these sentences; each is translated by what the rest of the text teaches.",
+    )  # fmt: skip
+    batch: int = option(
+        default=16, least=1, needs={"features": SPARSE}, help="Sentences that are translated with the same weights."
+    )  # fmt: skip
+    classes: int = option(
+        default=50, least=1, most=499, needs={"features": TAGGED},
+        help="Classes of words on each side, which take the place of tags where none are given.",
+    )  # fmt: skip
     threads: int | None = option(default=None, kind=int, least=1, kept=False, effect=False, help=THREADS)
+
+    @property
+    def step_length(self) -> float:
+        """Length of steps of sparse weights: `rate` or, if that is not given, what suits the trainer."""
+        return RATES[self.trainer] if self.rate is None else float(self.rate)
+
+    @property
+    def options_(self) -> dict[str, Any]:
+        """Every option as it was used; what is kept with a model."""
+        return super().options_ | ({} if self.features == "dense" else {"rate": self.step_length})

@@ -10,15 +10,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isogloss.data import Text
+from isogloss.data.rows import gathered, run_sums
 from isogloss.engine.threads import run_blocks, using_threads
 from isogloss.tasks.translate.language_model import LanguageModel
 from isogloss.tasks.translate.table import ORIENTATIONS, SCORES, TranslationTable
+
+if TYPE_CHECKING:
+    from isogloss.tasks.translate.sparse import Learnt
 
 __all__ = ["BLANKET", "Decoder", "Derivations", "Searching", "Sentences", "first_weights"]
 
@@ -27,11 +31,13 @@ Integers = NDArray[np.int64]
 
 BLANKET = ("language_model", "distortion", "words", "phrases", *SCORES, *ORIENTATIONS)
 """What every derivation is scored by, in the order of its weights."""
+LEARNT = "learnt"
+"""What sparse features score, behind all others where there are any."""
 _LANGUAGE, _DISTORTION, _WORDS, _PHRASES = 0, 1, 2, 3
 _TABLE, _TURNS = slice(4, 4 + len(SCORES)), slice(4 + len(SCORES), 4 + len(SCORES) + len(ORIENTATIONS))
 UNLIMITED = 1 << 62
-PIECE = 8
-"""Sentences of a block."""
+PIECE, FEW = 8, 16
+"""Sentences of a block; blocks of a few sentences."""
 
 
 def first_weights(n_scores: int = len(SCORES), *, orientation: bool = True) -> Array:
@@ -139,6 +145,24 @@ class Sentences:
         """Where jumps of each sentence begin: (n + 1) · n of them, from where a phrase ended to where one begins."""
         return np.concatenate([[0], np.cumsum(self.lengths * (self.lengths + 1))]).astype(np.int64)
 
+    def swap_starts(self, longest: int) -> Integers:
+        """Where swaps of each sentence begin: for each first word, words of the first phrase and of the second."""
+        return np.concatenate([[0], np.cumsum(self.lengths * longest**2)]).astype(np.int64)
+
+    def take(self, sentences: Integers) -> Sentences:
+        """Some of the sentences by their numbers, in that order."""
+        span_starts, spans = gathered(self.span_starts, sentences)
+        option_starts, options = gathered(self.option_starts, sentences)
+        placed = self.spans[spans]
+        moved = option_starts[:-1] - self.option_starts[:-1][sentences]
+        placed[:, 2:] += np.repeat(moved, np.diff(span_starts))[:, None]
+        target_starts, words = gathered(self.target_starts, options)
+        return replace(
+            self, text=self.text.take(sentences), lengths=self.lengths[sentences], spans=placed,
+            span_starts=span_starts, pairs=self.pairs[options], target_starts=target_starts,
+            target_words=self.target_words[words], copied=self.copied[options],
+        )  # fmt: skip
+
     @cached_property
     def option_spans(self) -> tuple[Integers, Integers]:
         """First word and end of each option."""
@@ -202,14 +226,17 @@ class Decoder:
     language_model : LanguageModel
         Its words are those of the table's target side.
     weights : float64[n]
-        Of `BLANKET`.
+        Of `BLANKET`, and of what sparse features come to where there are any.
     searching : Searching
+    learnt : Learnt, optional
+        What sparse features come to.
     """
 
     table: TranslationTable
     language_model: LanguageModel
     weights: Array
     searching: Searching = field(default_factory=Searching)
+    learnt: Learnt | None = None
 
     def weighted(self, weights: Array) -> Decoder:
         """The same with other weights."""
@@ -219,7 +246,13 @@ class Decoder:
         """Sentences with their options."""
         return Sentences.of(text, self.table, self.language_model)
 
-    def options(self, sentences: Sentences, more: Array | None = None, jumps: Array | None = None) -> Any:
+    def options(
+        self,
+        sentences: Sentences,
+        more: Array | None = None,
+        jumps: Array | None = None,
+        swaps: Array | None = None,
+    ) -> Any:
         """Options with their scores, for kernels.
 
         Parameters
@@ -228,23 +261,31 @@ class Decoder:
             What else options score.
         jumps : float64[n_jumps], optional
             What else jumps score.
+        swaps : float64[n_swaps], optional
+            What phrases that swap score (`Sentences.swap_starts`).
         """
         from isogloss.tasks.translate._numba.decode import Options
         from isogloss.tasks.translate._numba.options import jump_scores, option_scores
 
         weights = self.weights
         scores = np.zeros(len(sentences.pairs)) if more is None else np.array(more)
+        moves = np.zeros(int(sentences.jump_starts[-1])) if jumps is None else np.array(jumps)
+        swapped = np.zeros(0) if swaps is None else np.array(swaps)
+        if self.learnt is not None:
+            scores += weights[-1] * self.learnt.options(sentences)
+            of_jumps, of_swaps = self.learnt.moves(sentences, self.table)
+            moves += weights[-1] * of_jumps
+            swapped = weights[-1] * of_swaps + (swapped if len(swapped) else 0.0)
         own = np.ascontiguousarray(weights[_TABLE])
         option_scores(
             self.table.pairs, sentences.pairs, sentences.target_starts, own, weights[_WORDS], weights[_PHRASES], scores
         )
-        moves = np.zeros(int(sentences.jump_starts[-1])) if jumps is None else np.array(jumps)
         jump_scores(sentences.lengths, sentences.jump_starts, weights[_DISTORTION], moves)
-        none = np.zeros(len(sentences) + 1, np.int64)
+        swap_starts = sentences.swap_starts(self.table.longest)
         return Options(
             sentences.spans, sentences.span_starts, sentences.lengths, sentences.target_starts[:-1],
             sentences.target_starts[1:], sentences.target_words, sentences.copied, scores, moves, sentences.jump_starts,
-            np.zeros(0), none, self._turns(sentences), *self._orientations,
+            swapped, swap_starts, self._turns(sentences), *self._orientations,
         )  # fmt: skip
 
     def _turns(self, sentences: Sentences) -> NDArray[np.int32]:
@@ -275,6 +316,7 @@ class Decoder:
         references: Sequence[NDArray[np.int32]] | None = None,
         more: Array | None = None,
         jumps: Array | None = None,
+        swaps: Array | None = None,
     ) -> Derivations:
         """The best derivations of each sentence, on threads.
 
@@ -287,12 +329,16 @@ class Decoder:
         references : sequence of int32[.], optional
             Only derivations with these words, one sentence each; there may be none. Words that the language model does
             not know are negative, see `isogloss.tasks.translate.forced`.
-        more, jumps
+        more, jumps, swaps
             As for `options`.
         """
         from isogloss.tasks.translate._numba.decode import best_of, search
 
-        options, grams, settings = self.options(sentences, more, jumps), self.language_model.grams, self._settings
+        options, grams, settings = (
+            self.options(sentences, more, jumps, swaps),
+            self.language_model.grams,
+            self._settings,
+        )
         begin, end = self.language_model.begin, self.language_model.end
         found: list[Any] = [None] * len(sentences)
         nothing = np.zeros(0, np.int32)
@@ -305,7 +351,7 @@ class Decoder:
                 found[s] = best_of(options, hypotheses, values, complete, many, distinct)
 
         with using_threads():
-            run_blocks(work, max(1, -(-len(sentences) // PIECE)))
+            run_blocks(work, max(1, min(len(sentences), FEW), -(-len(sentences) // PIECE)))
         scores, starts, chosen = zip(*found, strict=True) if found else ((), (), ())
         steps = [np.diff(each) for each in starts]
         return Derivations(
@@ -327,18 +373,39 @@ class Decoder:
         )  # fmt: skip
 
     def features(self, derivations: Derivations) -> Array:
-        """float64[n, n_weights]: what each derivation comes to in all of `BLANKET`; its score is their product with
-        the weights."""
+        """float64[n, n_weights]: what each derivation comes to in all of `BLANKET`, and in sparse features where there
+        are any; its score is their product with the weights."""
         from isogloss.tasks.translate._numba.options import derive
 
         own = derivations.sentences
-        out = np.empty((len(derivations), len(self.weights)))
+        out = np.empty((len(derivations), len(BLANKET)))
+        options, model = replace(self, learnt=None).options(own), self.language_model
         derive(
-            self.options(own), own.pairs, self.table.pairs, self.language_model.grams, self.language_model.begin,
-            self.language_model.end, *own.option_spans, derivations.option_starts, derivations.options,
-            self._turns(own), self.table.arrays["orientations"], len(SCORES), out,
+            options, own.pairs, self.table.pairs, model.grams, model.begin, model.end, *own.option_spans,
+            derivations.option_starts, derivations.options, self._turns(own), self.table.arrays["orientations"],
+            len(SCORES), out,
         )  # fmt: skip
-        return out
+        if self.learnt is None:
+            return out
+        jumps, swaps = self.moves(derivations)
+        of_jumps, of_swaps = self.learnt.moves(own, self.table)
+        each = self.learnt.options(own)[derivations.options] + of_jumps[jumps]
+        if len(of_swaps):
+            each[swaps >= 0] += of_swaps[swaps[swaps >= 0]]
+        return np.column_stack([out, run_sums(each, derivations.option_starts)])
+
+    def moves(self, derivations: Derivations) -> tuple[Integers, Integers]:
+        """int64[n_steps] each: the jump to each phrase, and the swap that it begins or −1, as cells of sentences."""
+        from isogloss.tasks.translate._numba.sparse import moves_of
+
+        own, longest = derivations.sentences, self.table.longest
+        jumps, swaps = np.empty((2, len(derivations.options)), np.int64)
+        starts = own.swap_starts(longest) if self.searching.swapping else np.zeros(0, np.int64)
+        moves_of(
+            own.lengths, own.jump_starts, starts, longest, *own.option_spans, derivations.sentence,
+            derivations.option_starts, derivations.options, jumps, swaps,
+        )  # fmt: skip
+        return jumps, swaps
 
     def texts(self, derivations: Derivations) -> list[str]:
         """The words of each derivation; those that are copied as they are in the source."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from os import PathLike
 from typing import Any, ClassVar, NamedTuple, Self
@@ -15,19 +15,22 @@ from isogloss import store
 from isogloss.data import Bitext, Links, Ragged, Text, Vocabulary
 from isogloss.data.formats.convert import BitextLike, TextLike, as_bitext, as_links, as_text
 from isogloss.data.reading import Reading
+from isogloss.data.treebank import Treebank
 from isogloss.engine.threads import using_threads
-from isogloss.errors import BitextError, UsageError
+from isogloss.errors import BitextError, ModelError, ParameterError, UsageError
 from isogloss.layout import Layout, Numbers, Strings, check, integer, vector
 from isogloss.learners.runner import Keeping, run
 from isogloss.learners.tuning import Tuned
-from isogloss.metrics.translation import TranslationScore, score_translations
+from isogloss.metrics.translation import TranslationScore, bleu_of, score_translations
 from isogloss.progress import Progress, QuietProgress
 from isogloss.tasks.translate import language_model as lm
 from isogloss.tasks.translate.language_model import LanguageModel
-from isogloss.tasks.translate.options import TranslatorOptions
-from isogloss.tasks.translate.search import BLANKET, Decoder, Derivations, Searching, first_weights
+from isogloss.tasks.translate.learning import CrossFitted, Folding, Kind, sparse_learner, spread_evenly
+from isogloss.tasks.translate.options import STAGES, TAGGED, TranslatorOptions
+from isogloss.tasks.translate.search import BLANKET, LEARNT, Decoder, Derivations, Searching, first_weights
+from isogloss.tasks.translate.sparse import Learnt, PhraseTags, Reordering
 from isogloss.tasks.translate.table import SCORES, TranslationTable
-from isogloss.tasks.translate.tuning import tuner
+from isogloss.tasks.translate.tuning import References, tuner
 
 __all__ = ["PhraseStep", "Translation", "Translator"]
 
@@ -38,6 +41,13 @@ TOGETHER = 100
 """Sentences that are translated at once, so that memory does not grow with the text."""
 LONGEST = 1000
 """Words of the longest sentence that is translated as a whole: time and memory grow with the square."""
+
+
+class Tags(NamedTuple):
+    """A tag for each word of both sides, written as words are."""
+
+    source: Text
+    target: Text
 
 
 class PhraseStep(NamedTuple):
@@ -112,6 +122,11 @@ class Translator(TranslatorOptions):
         How widely is searched.
     iterations, nbest, cap, passes
         Of tuning.
+    features : {"dense", "phrases", "pos", "all"}
+        What translations are scored by.
+    trainer, update, proposals, rate, dense_rate, epochs, learn_on, feature_count, folds, batch,
+    classes
+        Of sparse features.
     seed : int
     threads : int, optional
         All cores if not given; the result is the same.
@@ -125,6 +140,10 @@ class Translator(TranslatorOptions):
         BLEU on dev, in percent, under the weights that each round of tuning began with.
     tuning_ : float64[n_rounds]
         BLEU on dev under the weights that each round came to; the best are taken.
+    learning_ : float64[n_epochs]
+        BLEU on dev after each pass over training sentences; empty without sparse features.
+    reachable_ : float or None
+        The share of the sentences that sparse weights were learnt from whose references can be reached.
     reading_ : Reading or None
 
     References
@@ -142,6 +161,9 @@ class Translator(TranslatorOptions):
     """
 
     _kind: ClassVar[str] = "translate.phrases"
+    reachable_: float | None = None
+    _sparse: Learnt | None = None
+    """What sparse features came to, where there are any."""
 
     # --- learning
 
@@ -152,6 +174,7 @@ class Translator(TranslatorOptions):
         *,
         links: Links | None = None,
         monolingual: Text | None = None,
+        tags: tuple[TextLike | Treebank, TextLike | Treebank] | None = None,
         progress: Progress | None = None,
         checkpoint: str | PathLike[str] | None = None,
         resume: bool = False,
@@ -167,20 +190,26 @@ class Translator(TranslatorOptions):
             Between the words of the bitext; otherwise an `HMMAligner` finds them.
         monolingual : Text, optional
             More text of the target language, for the language model.
+        tags : pair of Text or Treebank, optional
+            The tag of each word of both sides of the bitext, for features by tags: texts of tags, or what a tagger has
+            predicted, of which UPOS is taken. Otherwise classes of words, which are learnt from the text.
         checkpoint, resume
-            Where tuning is kept if it is interrupted, and whether to go on from there.
+            Where learning is kept if it is interrupted, and whether to go on from there; with sparse features, each of
+            `STAGES` has a checkpoint of its own beside it.
         """
         self.check_params()
         bitext, progress = as_bitext(bitext), progress or QuietProgress()
         held = as_bitext(dev) if dev is not None else None
         given = None if links is None else as_links(links)
         self._refuse_empty(bitext, "learn from")
-        if held is not None and self.iterations:
+        if held is not None and (self.iterations or self.features != "dense"):
             self._refuse_empty(held, "tune on")
+        tagged = None if tags is None else self._checked_tags(bitext, tags)
         try:
             with using_threads(self.threads):
-                keeping = Keeping.of(checkpoint, resume, self.options_, _hashed(bitext, held, given, monolingual))
-                self._learn(bitext, held, given, monolingual, keeping, progress)
+                texts = _hashed(bitext, held, given, monolingual, tagged)
+                keeping = Keeping.of(checkpoint, resume, self.options_, texts)
+                self._learn(bitext, held, given, monolingual, tagged, keeping, progress)
         finally:
             progress.finish()
         self.reading_ = Reading.of(bitext.source, bitext.target)
@@ -192,6 +221,7 @@ class Translator(TranslatorOptions):
         dev: Bitext | None,
         links: Links | None,
         monolingual: Text | None,
+        tags: Tags | None,
         keeping: Keeping,
         progress: Progress,
     ) -> None:
@@ -202,15 +232,26 @@ class Translator(TranslatorOptions):
         if dev is None:
             away = held_out(len(bitext))
             dev, bitext, links = bitext.take(away), bitext.take(~away), links.take(~away)
-        self.table_ = TranslationTable.of(
+            tags = None if tags is None else Tags(*(side.take(~away) for side in tags))
+        self.table_, self.language_model_ = self._models(bitext, links, monolingual, progress)
+        self._weights, self._sparse = first_weights(orientation=self.orientation), None
+        self.trace_, self.tuning_, self.reachable_, self.learning_ = np.zeros(0), np.zeros(0), None, np.zeros(0)
+        if self.iterations:
+            self._tune(dev, keeping.stage(STAGES[0]) if self.features != "dense" else keeping, progress)
+        if self.features != "dense":
+            self._learn_sparse(bitext, dev, links, monolingual, tags, keeping, progress)
+            if self.iterations:
+                self._tune(dev, keeping.stage(STAGES[2]), progress)
+
+    def _models(
+        self, bitext: Bitext, links: Links, monolingual: Text | None, progress: Progress | None = None
+    ) -> tuple[TranslationTable, LanguageModel]:
+        """What is estimated from a bitext."""
+        table = TranslationTable.of(
             bitext, links, max_length=self.max_length, least_count=self.least_count, candidates=self.candidates,
             progress=progress,
         )  # fmt: skip
-        self.language_model_ = _language_model(self.table_, bitext.target, monolingual, self.order)
-        self._weights = first_weights(orientation=self.orientation)
-        self.trace_, self.tuning_ = np.zeros(0), np.zeros(0)
-        if self.iterations:
-            self._tune(dev, keeping, progress)
+        return table, _language_model(table, bitext.target, monolingual, self.order)
 
     def _tune(self, dev: Bitext, keeping: Keeping, progress: Progress) -> None:
         learner = tuner(
@@ -219,21 +260,106 @@ class Translator(TranslatorOptions):
         tuned = Tuned(learner, learner.value, "BLEU {:.2f} on dev")
         result = run(
             tuned, tuned.init(self._weights), iterations=self.iterations, should_stop=tuned.is_done, name="Tuning",
-            progress=progress, every=None, **keeping.arguments,
+            progress=progress, every=None if self.features == "dense" else 1, **keeping.arguments,
         )  # fmt: skip
         self._weights = np.array(result.state.weights)
         self.trace_, self.tuning_ = result.trace, np.array(result.state.scores)
 
+    def _learn_sparse(
+        self,
+        bitext: Bitext,
+        dev: Bitext,
+        links: Links,
+        monolingual: Text | None,
+        tags: Tags | None,
+        keeping: Keeping,
+        progress: Progress,
+    ) -> None:
+        """Weights of sparse features, from training sentences that are decoded by what the others teach."""
+        decoder = self._decoder
+
+        def make(some: Bitext, between: Links) -> Decoder:
+            table, model = self._models(some, between, monolingual)
+            return replace(decoder, table=table, language_model=model)
+
+        kind = self._sparse_kind(bitext, tags)
+        progress.start("Folds", self.folds)
+        search = CrossFitted.of(
+            bitext, links, spread_evenly(bitext, self.learn_on), self.folds, make, kind,
+            nbest=self.proposals, update=self.update if self.trainer != "risk" else "local", least=self.feature_count,
+            told=progress.update,
+        )  # fmt: skip
+        progress.finish()
+        self.reachable_ = float(search.reachable().mean())
+        learnt = Folding(decoder, kind, search.index, search.of_moves)
+        learner = sparse_learner(
+            search, trainer=self.trainer, update=self.update, rate=self.step_length, dense_rate=float(self.dense_rate),
+            batch=self.batch, seed=self.seed,
+        )  # fmt: skip
+        known, references = decoder.sentences(dev.source), References.of(dev.target, decoder.language_model)
+
+        def score(weights: Array) -> float:
+            found = learnt.decoder(weights).search(known)
+            return 100 * float(bleu_of(references.counts(found).sum(axis=0)))
+
+        tuned = Tuned(learner, score, "BLEU {:.2f} on dev")
+        start = np.concatenate([np.zeros(search.index.n_features), self._weights])
+        result = run(
+            tuned, tuned.init(start), iterations=self.epochs, should_stop=tuned.is_done, name="Learning sparse weights",
+            progress=progress, every=1, **keeping.stage(STAGES[1]).arguments,
+        )  # fmt: skip
+        found = learnt.decoder(np.array(result.state.weights))
+        self._weights, self._sparse = found.weights, found.learnt
+        self.learning_ = np.array(result.state.scores)
+
+    def _sparse_kind(self, bitext: Bitext, tags: Tags | None) -> Kind:
+        """Which sparse features there are, with the tags of phrases and words."""
+        if self.features == "phrases":
+            return Kind(self.features)
+        table, sides = self.table_, []
+        for k, (text, names) in enumerate(((bitext.source, table.source), (bitext.target, table.target))):
+            ids = names.encode(text.vocabulary)[text.ids.flat].astype(np.int64)
+            offsets = text.ids.offsets - text.ids.offsets[0]
+            if tags is None:
+                marks, n_tags = _classes(ids, offsets, len(names), self.classes)
+            else:
+                marks, n_tags = np.asarray(tags[k].ids.flat, np.int64), len(tags[k].vocabulary)
+            sides.append(PhraseTags.of(ids, offsets, marks, len(names), n_tags, self.max_length))
+        reordering = None
+        if self.reordering != "monotone":
+            reordering = Reordering(sides[0].words, sides[0].n_tags, self.reordering == "swap")
+        return Kind(self.features, sides[0], sides[1], reordering)
+
+    def _checked_tags(self, bitext: Bitext, tags: tuple[TextLike | Treebank, TextLike | Treebank]) -> Tags:
+        """Tags of both sides, one for each word."""
+        if self.features not in TAGGED:
+            raise ParameterError(f"Translator: tags say nothing with features={self.features!r}; pos and all need them")
+        found = Tags(*(_tags_of(side) for side in tags))
+        for side, given, name in zip((bitext.source, bitext.target), found, ("source", "target"), strict=True):
+            if len(side) != len(given):
+                raise BitextError(
+                    f"{given.name}: tags of {len(given)} sentences were given, and the {name} side has {len(side)}"
+                )
+            wrong = np.flatnonzero(side.ids.lengths != given.ids.lengths)
+            if len(wrong):
+                at = int(wrong[0])
+                raise BitextError(
+                    f"{given.name}, line {bitext.line_of(at)}: {given.ids.lengths[at]} tags for "
+                    f"{side.ids.lengths[at]} words of the {name} side. Give one tag for each word"
+                )
+        return found
+
     def tune(self, dev: BitextLike, *, progress: Progress | None = None) -> Self:
         """Find the weights anew on other sentences: those of another domain, or with another seed.
 
-        Phrases and the language model stay as they are.
+        Phrases, the language model and sparse weights stay as they are.
         """
         _ = self._learnt
         self.check_params()
         held, progress = as_bitext(dev), progress or QuietProgress()
         self._refuse_empty(held, "tune on")
-        self._weights = first_weights(orientation=self.orientation)
+        start = first_weights(orientation=self.orientation)
+        self._weights = start if self._sparse is None else np.append(start, 1.0)
         self.trace_, self.tuning_ = np.zeros(0), np.zeros(0)
         try:
             with using_threads(self.threads):
@@ -253,7 +379,12 @@ class Translator(TranslatorOptions):
     @property
     def weights_(self) -> dict[str, float]:
         """The weight of each feature."""
-        return dict(zip(BLANKET, self._learnt.tolist(), strict=True))
+        return dict(zip(self._names, self._learnt.tolist(), strict=True))
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        """The features that have a weight each."""
+        return BLANKET if self._sparse is None else (*BLANKET, LEARNT)
 
     @property
     def _learnt(self) -> Array:
@@ -268,7 +399,7 @@ class Translator(TranslatorOptions):
         searching = Searching(
             self.beam, self.pops, self.table_limit, limit, self.reordering == "swap", turning=self.orientation
         )  # fmt: skip
-        return Decoder(self.table_, self.language_model_, weights, searching)
+        return Decoder(self.table_, self.language_model_, weights, searching, self._sparse)
 
     # --- applying
 
@@ -336,7 +467,7 @@ class Translator(TranslatorOptions):
                 links = tuple((first + i, at + j) for i, j in inside)
                 phrases.append(PhraseStep(first, int(ends[option]), own, links, pair >= 0))
                 at += size
-            named = dict(zip(BLANKET, features[k].tolist(), strict=True))
+            named = dict(zip(self._names, features[k].tolist(), strict=True))
             source = text.tokens(int(found.sentence[k]))
             made.append(Translation(words, float(found.scores[k]), source, tuple(phrases), named))
         return made
@@ -353,7 +484,12 @@ class Translator(TranslatorOptions):
             "target_offsets": target_offsets, **store.prefixed("table.", table.arrays),
             **store.prefixed("language_model.", model.arrays),
         }  # fmt: skip
-        meta = {"order": model.order, "trace": self.trace_.tolist(), "tuning": self.tuning_.tolist()}
+        meta: dict[str, Any] = {"order": model.order, "trace": self.trace_.tolist(), "tuning": self.tuning_.tolist()}
+        if self._sparse is not None:
+            arrays |= store.prefixed("sparse.", self._sparse.to_arrays())
+            meta["sparse"] = {
+                "tags": self._sparse.n_tags, "reachable": self.reachable_, "learning": self.learning_.tolist()
+            }  # fmt: skip
         return store.Saved(self._kind, self.options_, arrays, meta | Reading.to_meta(self.reading_))
 
     @classmethod
@@ -378,14 +514,23 @@ class Translator(TranslatorOptions):
             order = integer(saved.meta["order"], "order", least=1, most=lm.MOST)
             own = store.unprefixed("language_model.", saved.arrays)
             made.language_model_ = LanguageModel.from_arrays(target, order, own)
-            made._weights = names["weights"]
+            made._weights, made._sparse = names["weights"], None
+            made.reachable_, made.learning_ = None, np.zeros(0)
+            told = saved.meta.get("sparse")
+            if told is not None:
+                own, n_tags = store.unprefixed("sparse.", saved.arrays), integer(told["tags"], "tags", least=0)
+                made._sparse = Learnt.from_arrays(own, made.table_, n_tags, made.reordering == "swap")
+                made.reachable_, made.learning_ = float(told["reachable"]), vector(told["learning"], "learning")
+            wanted = len(BLANKET) + (told is not None)
+            if len(made._weights) != wanted:
+                raise ModelError(f"the translator: there are {len(made._weights)} weights, and {wanted} are needed")
             made.trace_, made.tuning_ = (vector(saved.meta[name], name) for name in ("trace", "tuning"))
             made.reading_ = Reading.from_meta(saved.meta)
         return made
 
 
 _LAYOUT: Layout = {
-    "weights": Numbers("float64", len(BLANKET)),
+    "weights": Numbers("float64", "weights"),
     "source": Strings("source words", distinct=True),
     "target": Strings("target words", distinct=True),
 }
@@ -453,8 +598,25 @@ class _Bytes:
         return self.digest.encode()
 
 
-def _hashed(bitext: Bitext, dev: Bitext | None, links: Links | None, monolingual: Text | None) -> list[_Bytes]:
-    texts = [bitext.source, bitext.target]
+def _tags_of(given: TextLike | Treebank) -> Text:
+    """Tags as a text; of a treebank, its parts of speech."""
+    if not isinstance(given, Treebank):
+        return as_text(given)
+    return Text.of([given.strings("upos", s) for s in range(len(given))], given.name)
+
+
+def _classes(ids: NDArray[np.int64], offsets: NDArray[np.int64], n_words: int, n_classes: int) -> tuple[Any, int]:
+    """The class of each token, and how many there are."""
+    from isogloss.learners.word_classes import brown_classes
+
+    known, numbers = np.unique(brown_classes(ids, offsets, n_words, n_classes), return_inverse=True)
+    return np.asarray(numbers, np.int64).reshape(-1)[ids], len(known)
+
+
+def _hashed(
+    bitext: Bitext, dev: Bitext | None, links: Links | None, monolingual: Text | None, tags: Tags | None
+) -> list[_Bytes]:
+    texts = [bitext.source, bitext.target, *(tags or ())]
     texts += [] if dev is None else [dev.source, dev.target]
     texts += [] if monolingual is None else [monolingual]
     parts: list[Any] = [part for text in texts for part in (text.ids, text.vocabulary)]

@@ -588,6 +588,9 @@ MODELS: dict[str, Callable[[], Any]] = {
     "parse.restyled": partial(_restyled, carried=True),
     "topics.polylingual": _topics,
     "translate.phrases": _translator,
+    "translate.phrases/sparse": partial(
+        _translator, features="all", feature_count=1, reordering="swap", epochs=2, folds=2, rate=0.3
+    ),
     "translate.phrases/swap": partial(_translator, reordering="swap", orientation=False, iterations=0, order=1),
     "topics.polylingual/documents": partial(_topics, prior="documents", lowercase=False),
     "parse.restyled/given": partial(_restyled, carried=False, l2=0.1, relations=False, decoder="map"),
