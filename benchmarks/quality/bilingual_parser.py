@@ -2,6 +2,8 @@
 
 python -m benchmarks.quality.bilingual_parser                 all rows that are missing
 python -m benchmarks.quality.bilingual_parser --only fr,ru    some languages beside English
+python -m benchmarks.quality.bilingual_parser --sizes 10,100  with so many trees alone
+python -m benchmarks.quality.bilingual_parser --systems 'joint;target only;monolingual'
 python -m benchmarks.quality.bilingual_parser --again         replace rows that are there
 python -m benchmarks.quality.bilingual_parser --dev           on pairs of ParTUT, for choosing settings
 python -m benchmarks.quality.bilingual_parser --clock         seconds of belief propagation for its variants
@@ -13,6 +15,9 @@ scored, in turn. The English parser is learnt from the English Web Treebank, the
 parser of order 2 with all of its parts, learnt from the same trees. Stars: different from `target only` with as many
 trees, by paired bootstrap over sentences, p < 0.05.
 
+Trees that were found are kept in out/bilingual_parser, a file for each third, so that a run that was stopped goes on
+where it was, and rows are written when all thirds of a number of trees are there.
+
 The clock is of belief propagation alone, one core, over pairs of PUD French with 20 to 30 words, with the weights that
 100 pairs give; the last column has what the reference had, in seconds of its own time, as multiples of `target only`.
 """
@@ -20,6 +25,7 @@ The clock is of belief propagation alone, one core, over pairs of PUD French wit
 from __future__ import annotations
 
 import argparse
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,6 +51,7 @@ from isogloss.tasks.joint.pair_model import PairModel
 from isogloss.tasks.parse import DependencyParser
 
 PAGE = Path("docs/joint.md")
+OUT = Path("out/bilingual_parser")
 COLUMNS = (
     "date", "machine", "version", "commit", "command", "data", "part", "system", "trees", "pairs", "uas", "las",
     "seconds",
@@ -114,40 +121,92 @@ def rounds(language: str, dev: bool) -> Iterator[Round]:
         yield Round(pairs.take(pool), pairs.take(fold), aligner)
 
 
-def measure(language: str, part: str) -> None:
+class Asked(NamedTuple):
+    """What is to be measured."""
+
+    language: str
+    part: str
+    sizes: tuple[int, ...]
+    systems: tuple[str, ...]
+    again: bool = False
+
+    def wanted(self) -> list[tuple[str, int]]:
+        """Systems with numbers of trees that have no row yet."""
+        return [
+            (system, trees)
+            for trees in self.sizes
+            for system in self.systems
+            if (trees == VARIANTS or system in (ALONE, ONLY, JOINT))
+            and (self.again or not results().has(data=self.language, part=self.part, system=system, trees=trees))
+        ]
+
+    def place(self, fold: int, system: str, trees: int) -> Path:
+        """Where the trees are kept that were found in a third."""
+        name = re.sub("[^a-z]+", "-", system)
+        return OUT / rows.commit() / f"{self.language}-{self.part}-{fold}-{name}-{trees}.conllu"
+
+
+def measure(asked: Asked) -> None:
+    wanted = asked.wanted()
+    if not wanted:
+        return
     english = kept_parser("ewt", treebank("en-ewt/train"), iterations=6)
-    found: dict[tuple[str, int], list[Treebank]] = {}
-    seconds: dict[tuple[str, int], float] = {}
     gold: list[Treebank] = []
-    for number, one in enumerate(rounds(language, part == "dev")):
+    for number, one in enumerate(rounds(asked.language, asked.part == "dev")):
         gold.append(one.test.target)
-        for trees in SIZES:
-            train = one.pool.take(np.arange(min(trees, len(one.pool))))
-            alone = DependencyParser(order=2, factors=list(FAMILIES), labels="second").fit(train.target)
-            for system, options in SYSTEMS.items():
-                if trees != VARIANTS and system not in (ONLY, JOINT):
-                    continue
-                began = time.process_time()
-                given: dict[str, Any] = {"source_parser": english, "target_parser": alone, "aligner": one.aligner}
-                parser = BilingualParser(**options).fit(train, **given)
-                found.setdefault((system, trees), []).append(parser.predict(one.test).target)
-                seconds[system, trees] = seconds.get((system, trees), 0.0) + time.process_time() - began
-            began = time.process_time()
-            found.setdefault((ALONE, trees), []).append(DependencyParser().fit(train.target).predict(one.test.target))
-            seconds[ALONE, trees] = seconds.get((ALONE, trees), 0.0) + time.process_time() - began
-            print(language, number, trees, flush=True)
-    whole, right = {key: join_treebanks(own) for key, own in found.items()}, join_treebanks(gold)
+        for trees in dict.fromkeys(trees for _, trees in wanted):
+            names = [system for system, size in wanted if size == trees]
+            missing = [name for name in names if not asked.place(number, name, trees).exists()]
+            if missing:
+                train = one.pool.take(np.arange(min(trees, len(one.pool))))
+                for system, found, seconds in _trees(missing, train, one, english):
+                    place = asked.place(number, system, trees)
+                    place.parent.mkdir(parents=True, exist_ok=True)
+                    place.with_suffix(".seconds").write_text(f"{seconds:.3f}")
+                    found.write(place)
+                print(asked.language, number, trees, flush=True)
+    right = join_treebanks(gold)
+    own = {key: _kept(asked, key, len(gold)) for key in wanted}
     fresh = []
-    for (system, trees), own in whole.items():
-        score = score_trees(own, right, bootstrap=0)
+    for (system, trees), (found, seconds) in own.items():
+        score = score_trees(found, right, bootstrap=0)
         fresh.append({
             "date": rows.today(), "machine": rows.machine(), "version": __version__, "commit": rows.commit(),
-            "command": f"python -m benchmarks.quality.bilingual_parser --only {language}", "data": language,
-            "part": part, "system": system, "trees": trees, "pairs": len(right), "uas": score.uas, "las": score.las,
-            "seconds": seconds[system, trees],
+            "command": f"python -m benchmarks.quality.bilingual_parser --only {asked.language}", "data": asked.language,
+            "part": asked.part, "system": system, "trees": trees, "pairs": len(right), "uas": score.uas,
+            "las": score.las, "seconds": seconds,
         })  # fmt: skip
     results().put(fresh)
-    compared().put(_paired(language, part, whole, right))
+    every = {
+        (system, trees): _kept(asked, (system, trees), len(gold))[0]
+        for trees in SIZES
+        for system in (ALONE, *SYSTEMS)
+        if all(asked.place(k, system, trees).exists() for k in range(len(gold)))
+    }
+    compared().put(_paired(asked.language, asked.part, every, right))
+
+
+def _trees(
+    systems: list[str], train: TreePairs, one: Round, english: DependencyParser
+) -> Iterator[tuple[str, Treebank, float]]:
+    """What some systems find after learning from the same trees, with the seconds of processors that they took."""
+    given: dict[str, Any] = {"source_parser": english, "aligner": one.aligner}
+    if set(systems) - {ALONE}:
+        given["target_parser"] = DependencyParser(order=2, factors=list(FAMILIES), labels="second").fit(train.target)
+    for system in systems:
+        began = time.process_time()
+        if system == ALONE:
+            found = DependencyParser().fit(train.target).predict(one.test.target)
+        else:
+            found = BilingualParser(**SYSTEMS[system]).fit(train, **given).predict(one.test).target
+        yield system, found, time.process_time() - began
+
+
+def _kept(asked: Asked, key: tuple[str, int], folds: int) -> tuple[Treebank, float]:
+    """The trees of all thirds, and their seconds."""
+    places = [asked.place(fold, *key) for fold in range(folds)]
+    seconds = sum(float(place.with_suffix(".seconds").read_text()) for place in places)
+    return join_treebanks([Treebank.read(place) for place in places]), seconds
 
 
 def _paired(
@@ -326,6 +385,8 @@ def speed_table() -> str:
 def main() -> None:
     asked = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     asked.add_argument("--only", help="languages, with commas")
+    asked.add_argument("--sizes", default=",".join(map(str, SIZES)), help="numbers of trees, with commas")
+    asked.add_argument("--systems", default=";".join((ALONE, *SYSTEMS)), help="systems, with semicolons")
     for flag in ("again", "dev", "clock", "table"):
         asked.add_argument(f"--{flag}", action="store_true")
     given = asked.parse_args()
@@ -339,12 +400,11 @@ def main() -> None:
     if given.clock:
         clock()
         return
-    if given.dev:
-        measure("fr", "dev")
-        return
-    for language in given.only.split(",") if given.only else LANGUAGES:
-        if given.again or not results().has(data=language, part="test"):
-            measure(language, "test")
+    sizes = tuple(int(size) for size in given.sizes.split(","))
+    systems = tuple(given.systems.split(";"))
+    languages = ["fr"] if given.dev else given.only.split(",") if given.only else list(LANGUAGES)
+    for language in languages:
+        measure(Asked(language, "dev" if given.dev else "test", sizes, systems, given.again))
 
 
 if __name__ == "__main__":
