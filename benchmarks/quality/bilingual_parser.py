@@ -128,6 +128,7 @@ class Asked(NamedTuple):
     part: str
     sizes: tuple[int, ...]
     systems: tuple[str, ...]
+    commit: str
     again: bool = False
 
     def wanted(self) -> list[tuple[str, int]]:
@@ -143,7 +144,7 @@ class Asked(NamedTuple):
     def place(self, fold: int, system: str, trees: int) -> Path:
         """Where the trees are kept that were found in a third."""
         name = re.sub("[^a-z]+", "-", system)
-        return OUT / rows.commit() / f"{self.language}-{self.part}-{fold}-{name}-{trees}.conllu"
+        return OUT / self.commit / f"{self.language}-{self.part}-{fold}-{name}-{trees}.conllu"
 
 
 def measure(asked: Asked) -> None:
@@ -171,7 +172,7 @@ def measure(asked: Asked) -> None:
     for (system, trees), (found, seconds) in own.items():
         score = score_trees(found, right, bootstrap=0)
         fresh.append({
-            "date": rows.today(), "machine": rows.machine(), "version": __version__, "commit": rows.commit(),
+            "date": rows.today(), "machine": rows.machine(), "version": __version__, "commit": asked.commit,
             "command": f"python -m benchmarks.quality.bilingual_parser --only {asked.language}", "data": asked.language,
             "part": asked.part, "system": system, "trees": trees, "pairs": len(right), "uas": score.uas,
             "las": score.las, "seconds": seconds,
@@ -404,7 +405,7 @@ def main() -> None:
     systems = tuple(given.systems.split(";"))
     languages = ["fr"] if given.dev else given.only.split(",") if given.only else list(LANGUAGES)
     for language in languages:
-        measure(Asked(language, "dev" if given.dev else "test", sizes, systems, given.again))
+        measure(Asked(language, "dev" if given.dev else "test", sizes, systems, rows.commit(), given.again))
 
 
 if __name__ == "__main__":
