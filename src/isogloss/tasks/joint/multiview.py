@@ -127,8 +127,8 @@ class Multiview(MultiviewOptions):
         Analyses of each side.
     rule : "full", "weak", "product" or "uniform"
         What chooses a pair of analyses: equations 5, 2, 3 and 4 of the paper.
-    decoder : "best" or "nodes"
-        The best pair; or, for each side, what has the most right nodes in expectation over all pairs.
+    decoder : "nodes" or "best"
+        For each side, what has the most right nodes in expectation over all pairs; or the best pair.
     source_choice, target_choice : "best" or "most"
         What is learnt from: the best analysis of the full model, or of its best five the one with the most nodes.
     threshold : float
@@ -269,8 +269,10 @@ class Multiview(MultiviewOptions):
         self.agreement_ = np.array([_agreement(view, model, text, own) for model, text, own in sides_])
 
     def _features(self, models: Models) -> PairFeatures:
-        source, target = (VIEWS[self.task].labels(model) for model in models[:2])
-        return PairFeatures(source, target, float(self.threshold), self.task == "parse", LEAST[self.task])
+        view = VIEWS[self.task]
+        source, target = (view.labels(model) for model in models[:2])
+        threshold, least = float(self.threshold), LEAST[self.task]
+        return PairFeatures(source, target, threshold, self.task == "parse", least, view.shared)
 
     def _judged(
         self, pairs: SentencePairs, models: Models, features: PairFeatures, progress: Progress | None = None
