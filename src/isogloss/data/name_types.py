@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-__all__ = ["SHARED", "shared_type", "shared_types"]
+from isogloss.data.mentions import Mentions
+
+__all__ = ["SHARED", "renamed", "shared_type", "shared_types"]
 
 SHARED = {
     "PER": ("PER", "PERS", "PERSON", "PEOP", "PEOPLE"),
@@ -42,3 +44,14 @@ def shared_types(found: Iterable[str], gold: Iterable[str]) -> dict[str, str]:
     if set(ours) & set(theirs.values()):
         return {}
     return {label: theirs[shared_type(label)] for label in ours if shared_type(label) in theirs}
+
+
+def renamed(text: Mentions, names: Mapping[str, str]) -> Mentions:
+    """The text with other names of types; those that are not among `names` stay.
+
+    >>> text = Mentions.of([(["Ada", "left"], [(0, 1, "Peop")])])
+    >>> renamed(text, {"Peop": "PER"}).entities(0)
+    ((0, 1, 'PER'),)
+    """
+    entities = [text.entities(s) for s in range(len(text))]
+    return text.with_entities([[(begin, end, names.get(kind, kind)) for begin, end, kind in own] for own in entities])
