@@ -4,6 +4,7 @@ python -m benchmarks.quality.multiview                    all rows that are miss
 python -m benchmarks.quality.multiview --systems full     some systems
 python -m benchmarks.quality.multiview --pairs 2000       with fewer pairs of the bitext; rows are of their own
 python -m benchmarks.quality.multiview --again            replace rows that are there
+python -m benchmarks.quality.multiview --carried          names of a language without annotation, in two ways
 python -m benchmarks.quality.multiview --dev              retrained models on CoNLL-2002 testa and CoNLL04 dev
 python -m benchmarks.quality.multiview --table            run nothing: write the tables of docs/multiview.md
 
@@ -12,6 +13,8 @@ from the same text without looks and shapes of words. The bilingual model learns
 Europarl, and retrained models learn from their first text and from these and 5,000 more as it annotates them
 (`retrained`), or as their own full model does (`self-retrained`). All are scored on the 781 parallel sentences of
 Europarl with names that are not among the 40,000 pairs of that bitext; the aligner learns from the words of 20,000.
+`--carried` has no model of the language that is scored: names of Spanish are carried into English and German, those of
+English into Spanish and German, over the links of 5,000 pairs (`transfer.names.project_names`).
 Models and names that were found are kept in out/multiview, so that a run that was stopped goes on where it was.
 """
 
@@ -41,6 +44,7 @@ from isogloss.tasks.extract import EntityTagger
 from isogloss.tasks.joint import Multiview
 from isogloss.tasks.joint.retraining import retrained
 from isogloss.tasks.joint.weakening import learn_weaker
+from isogloss.tasks.transfer.names import project_names
 
 PAGE = Path("docs/multiview.md")
 OUT = Path("out/multiview")
@@ -52,6 +56,9 @@ PAIRED = ("date", "commit", "data", "side", "pairs", "system", "against", "delta
 SIDES = ("en", "es")
 PAIRS = 5000
 ALIGNED = 20_000
+CARRIED = (("es", "en"), ("es", "de"), ("en", "de"), ("en", "es"))
+"""From one language to another."""
+METHODS = ("hard", "expectations")
 RETRAINED = ("self-retrained", "retrained")
 JOINT: dict[str, dict[str, Any]] = {
     "bilingual with weak": {"rule": "weak"},
@@ -261,6 +268,41 @@ def _paired(
         }  # fmt: skip
 
 
+def carry(study: Study, again: bool) -> None:
+    """Rows of names that were carried into a language without annotation, by both methods."""
+    text = parallel_names()
+    source, target = study.languages
+    data = f"{source} to {target}"
+    if not again and all(results().has(data=data, pairs=study.pairs, system=method) for method in METHODS):
+        return
+    there = {}
+    for method in METHODS:
+        place = study.place / f"{method}-{source}-{target}-{study.pairs}"
+
+        def learn(method: str = method) -> EntityTagger:
+            return project_names(
+                bitext(study.languages, 0, study.pairs), study.full(source), aligner=study.aligner, method=method
+            )
+
+        found = as_shared(study.kept(place.name, EntityTagger, learn).predict(text[target]))
+        there[method], score = found, score_entities(found, text[target])
+        low, high = score.interval
+        results().put([{
+            "date": rows.today(), "machine": rows.machine(), "version": __version__, "commit": study.commit,
+            "command": "python -m benchmarks.quality.multiview --carried", "data": data, "side": target,
+            "pairs": study.pairs, "system": method, "test": len(found), "f1": score.f1, "low": low, "high": high,
+            "precision": score.precision, "recall": score.recall,
+            "seconds": float(place.with_suffix(".seconds").read_text()),
+        }])  # fmt: skip
+        print(data, method, f"{score.f1:.2f}", flush=True)
+    told = compare_entities(there["expectations"], there["hard"], text[target])
+    compared().put([{
+        "date": rows.today(), "commit": study.commit, "data": data, "side": target, "pairs": study.pairs,
+        "system": "expectations", "against": "hard", "delta": told.delta, "low": told.interval[0],
+        "high": told.interval[1], "p": told.p_value,
+    }])  # fmt: skip
+
+
 def on_dev(study: Study) -> None:
     """F1 of retrained models on other text of the kind that the full models learnt from."""
     for side, language in enumerate(study.languages):
@@ -309,18 +351,39 @@ def paired_table() -> str:
     return used.below("\n".join(lines))
 
 
+def carried_table() -> str:
+    """F1 of both ways to carry names, and their difference."""
+    used = rows.Used()
+    lines = ["| | hard: F1 | P | R | expectations: F1 | P | R | difference |", "|---|" + "---:|" * 7]
+    for source, target in CARRIED:
+        data, cells = f"{source} to {target}", []
+        for method in METHODS:
+            for row in results().find(data=data, pairs=PAIRS, system=method):
+                cells += [f"{float(row[key]):.1f}" for key in ("f1", "precision", "recall")]
+                used.add(method, data, row)
+        for row in compared().find(data=data, pairs=PAIRS, system="expectations"):
+            spread = f"{float(row['low']):+.1f} to {float(row['high']):+.1f}"
+            lines.append(f"| {data} | {' | '.join(cells)} | {float(row['delta']):+.1f} ({spread}) |")
+    return used.below("\n".join(lines))
+
+
 def main() -> None:
     asked = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     asked.add_argument("--systems", default=";".join(SYSTEMS), help="with semicolons")
     asked.add_argument("--pairs", type=int, default=PAIRS)
-    for flag in ("again", "dev", "table"):
+    for flag in ("again", "carried", "dev", "table"):
         asked.add_argument(f"--{flag}", action="store_true")
     given = asked.parse_args()
     if given.table:
         rows.fill(PAGE, "multiview names", table())
         rows.fill(PAGE, "multiview paired", paired_table())
+        rows.fill(PAGE, "carried names", carried_table())
         return
     study = Study(SIDES, given.pairs, rows.commit())
+    if given.carried:
+        for languages in CARRIED:
+            carry(Study(languages, given.pairs, study.commit), given.again)
+        return
     if given.dev:
         on_dev(study)
         return
