@@ -127,8 +127,8 @@ class Multiview(MultiviewOptions):
         Analyses of each side.
     rule : "full", "weak", "product" or "uniform"
         What chooses a pair of analyses: equations 5, 2, 3 and 4 of the paper.
-    decoder : "nodes" or "best"
-        For each side, what has the most right nodes in expectation over all pairs; or the best pair.
+    decoder : "best" or "nodes"
+        The best pair; or, for each side, what has the most right nodes in expectation over all pairs.
     source_choice, target_choice : "best" or "most"
         What is learnt from: the best analysis of the full model, or of its best five the one with the most nodes.
     threshold : float

@@ -36,8 +36,8 @@ class MultiviewOptions(Estimator):
         "of pairs, unweighted (uniform).",
     )  # fmt: skip
     decoder: str = option(
-        default="nodes", choices=("best", "nodes"),
-        help="What has most that is right in expectation over all pairs of analyses (nodes), or the best pair (best).",
+        default="best", choices=("best", "nodes"),
+        help="The best pair of analyses (best), or what has most that is right in expectation over all pairs (nodes).",
     )  # fmt: skip
     source_choice: str = option(
         default="best", choices=CHOICES,

@@ -546,7 +546,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "parse.delexicalised/target": partial(_delexicalised, target=True),
     "joint.bilingual": _bilingual,
     "joint.bilingual/best": partial(_bilingual, source_trees="best", coupling="mono", grain="coarse", tags="predicted"),
-    "joint.multiview": partial(_multiview, "entities", decoder="best"),
+    "joint.multiview": partial(_multiview, "entities"),
     "joint.multiview/tag": partial(_multiview, "tag", decoder="nodes"),
     "joint.multiview/parse": partial(_multiview, "parse", decoder="nodes"),
     "joint.pairs": partial(_paired_parser, grain="coarse"),
