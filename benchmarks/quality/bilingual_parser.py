@@ -10,10 +10,10 @@ python -m benchmarks.quality.bilingual_parser --clock         seconds of belief 
 python -m benchmarks.quality.bilingual_parser --table         run nothing: write the tables of docs/joint.md
 
 PUD is cut into three parts; the trees of two are learnt from, the first so many of a fixed shuffle, and the third is
-scored, in turn. The English parser is learnt from 5,000 sentences of the English Web Treebank, the aligner from the words of all pairs
-(French: and of 20,000 of Europarl). `target only` is the same model without configurations. `monolingual` is our
-parser of order 2 with all of its parts, learnt from the same trees. Stars: different from `target only` with as many
-trees, by paired bootstrap over sentences, p < 0.05.
+scored, in turn. The English parser is learnt from 5,000 sentences of the English Web Treebank, the aligner from the
+words of all pairs (French: and of 20,000 of Europarl). `target only` is the same model without configurations.
+`monolingual` is our parser of order 2 with all of its parts, learnt from the same trees. Stars: different from
+`target only` with as many trees, by paired bootstrap over sentences, p < 0.05.
 
 Trees that were found are kept in out/bilingual_parser, a file for each third, so that a run that was stopped goes on
 where it was, and rows are written when all thirds of a number of trees are there.
