@@ -76,7 +76,7 @@ def test_posteriors_come_to_what_is_asked() -> None:
 @pytest.mark.parametrize("method", ["expectations", "hard"])
 def test_names_are_learnt_without_annotation(method: str) -> None:
     source = EntityTagger(iterations=5).fit(samples.mentions("en-de", "source"))
-    made = project_names(bitext(), source, method=method, min_count=1)
+    made = project_names(bitext(), source, method=method)
     score = score_entities(made.predict(bitext().target), sample("target"), bootstrap=0)
     assert made.types_ == source.types_ or method == "hard"
     assert score.f1 > 40

@@ -300,19 +300,21 @@ def _timed(name: str, make: Any, count: int) -> dict[str, Any]:
 
 
 def curve() -> str:
-    """UAS by the number of target trees."""
+    """UAS by the number of target trees, where something was measured."""
     used = rows.Used()
-    heads = ["", "system", *map(str, SIZES)]
-    lines = ["| " + " | ".join(heads) + " |", "|---|---|" + "---:|" * len(SIZES)]
+    measured = [size for size in SIZES if results().has(part="test", trees=str(size))]
+    heads = ["", "system", *map(str, measured)]
+    lines = ["| " + " | ".join(heads) + " |", "|---|---|" + "---:|" * len(measured)]
     for language, title in LANGUAGES.items():
         for system in (ALONE, ONLY, JOINT):
             cells = []
-            for trees in SIZES:
-                mark = _mark(language, system, trees)
+            for trees in measured:
+                mark, cell = _mark(language, system, trees), ""
                 for row in results().find(data=language, part="test", system=system, trees=str(trees)):
-                    cells.append(f"{float(row['uas']):.1f}{mark}")
+                    cell = f"{float(row['uas']):.1f}{mark}"
                     used.add("curves", title, row)
-            if cells:
+                cells.append(cell)
+            if any(cells):
                 lines.append("| " + " | ".join([title, system, *cells]) + " |")
     return used.below("\n".join(lines))
 
@@ -349,20 +351,20 @@ def worth() -> str:
             }
             for system in (ONLY, JOINT)
         }
-        if not curves[JOINT]:
+        if VARIANTS not in curves[JOINT]:
             continue
         factors = [f"{factor:.1f} at {trees}" for trees, factor in _factors(curves[ONLY], curves[JOINT])]
         gain = curves[JOINT][VARIANTS] - curves[ONLY][VARIANTS]
-        lines.append(
-            f"- {title}: {gain:+.1f} UAS with {VARIANTS} trees; as good as a model of the target alone with this many "
-            f"times the trees: {', '.join(factors)}."
-        )
+        line = f"- {title}: {gain:+.1f} UAS with {VARIANTS} trees"
+        if factors:
+            line += f"; as good as the target alone with this many times the trees: {', '.join(factors)}"
+        lines.append(f"{line}.")
     return "\n".join(lines)
 
 
 def _factors(alone: dict[int, float], joint: dict[int, float]) -> Iterator[tuple[int, float]]:
     """For each number of trees, by which factor more the target alone needs, where its curve goes as high."""
-    sizes = sorted(alone)
+    sizes = sorted(set(alone) & set(joint))
     heights = np.maximum.accumulate([alone[size] for size in sizes])
     for trees in sizes:
         if joint[trees] <= heights[-1]:
@@ -405,7 +407,8 @@ def main() -> None:
             ("bilingual curve", curve), ("bilingual variants", variants), ("bilingual worth", worth),
             ("bilingual speed", speed_table),
         ):  # fmt: skip
-            rows.fill(PAGE, name, made())
+            if f"<!-- {name} -->" in PAGE.read_text(encoding="utf-8"):
+                rows.fill(PAGE, name, made())
         return
     if given.clock:
         clock()

@@ -195,8 +195,7 @@ def _from_names(
     text = as_mentions(bitext.target).with_entities(found)
     if not text.n_entities:
         raise MentionsError(f"{bitext.target.name}: no name arrived over the links, so there is nothing to learn")
-    made = EntityTagger(l2=asked.l2, min_count=asked.min_count, threads=asked.threads)
-    return made.fit(text, None, progress)
+    return EntityTagger(threads=asked.threads).fit(text, None, progress)
 
 
 def _from_expectations(

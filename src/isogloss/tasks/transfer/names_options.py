@@ -36,6 +36,11 @@ class ProjectedNamesOptions(Estimator):
         default=20, least=1, most=1000, needs={"method": ("expectations",)},
         help="Projections of the posteriors, each followed by steps of L-BFGS towards it.",
     )  # fmt: skip
-    l2: float = option(default=0.1, above=0, help="Penalty on the squares of weights.")
-    min_count: int = option(default=2, least=1, help="Attributes that are met less often are left out.")
+    l2: float = option(
+        default=0.1, above=0, needs={"method": ("expectations",)}, help="Penalty on the squares of weights."
+    )
+    min_count: int = option(
+        default=2, least=1, needs={"method": ("expectations",)},
+        help="Attributes that are met less often are left out.",
+    )  # fmt: skip
     threads: int | None = option(default=None, kind=int, least=1, kept=False, effect=False, help=THREADS)
