@@ -17,7 +17,15 @@ from isogloss.metrics import score_entities
 from isogloss.structures import FactoredChains
 from isogloss.tasks.extract import EntityTagger
 from isogloss.tasks.extract.labels import NameLabels
-from isogloss.tasks.transfer.names import WantedNames, carried_names, carried_types, project_names, types_of_words
+from isogloss.tasks.transfer.names import (
+    WantedNames,
+    carried_names,
+    carried_types,
+    expected_names,
+    project_names,
+    types_of_words,
+)
+from isogloss.tasks.transfer.names_options import ProjectedNamesOptions
 
 
 def sample(side: str) -> Mentions:
@@ -78,21 +86,29 @@ def test_names_are_learnt_without_annotation(method: str) -> None:
     source = EntityTagger(iterations=5).fit(samples.mentions("en-de", "source"))
     made = project_names(bitext(), source, method=method)
     score = score_entities(made.predict(bitext().target), sample("target"), bootstrap=0)
-    assert made.types_ == source.types_ or method == "hard"
+    assert set(made.types_) <= set(source.types_)
     assert score.f1 > 40
 
 
-def test_the_objective_rises() -> None:
-    source = EntityTagger(iterations=3).fit(sample("source"))
-    trace = project_names(bitext(), source, iterations=6).trace_
-    assert (np.diff(trace) > -1e-2 * np.abs(trace[1:])).all()
-    assert trace[-1] > trace[0]
+def test_the_objective_rises_and_words_without_links_are_found_by_their_likes() -> None:
+    """Anna is linked in one sentence and not in the next, and is a name in both."""
+    text = Mentions.of([(["Anna", "kommt", "heute"], []), (["dort", "wohnt", "Anna", "gern"], [])] * 6)
+    least = np.zeros((text.n_words, 2))
+    least[:, 0] = 0.95
+    first = text.offsets[:-1]
+    least[first[::2]] = (0.05, 0.95)
+    least[first[1::2] + 2] = 0.0  # not linked
+    options = ProjectedNamesOptions(min_count=1, iterations=8)
+    names, trace = expected_names(text, ("PER",), WantedNames(least, 10.0, 0.01), options, 4)
+    assert names == [[(0, 1, "PER")], [(2, 3, "PER")]] * 6
+    assert (np.diff(trace) > -1e-3 * np.abs(trace[1:])).all() and trace[-1] > trace[0]
 
 
 def test_what_cannot_be_learnt() -> None:
     source = EntityTagger(iterations=3).fit(sample("source"))
-    with pytest.raises(MentionsError, match="no name arrived"):
-        project_names(bitext(), source, links=Links.of([[]] * 50), method="hard")
+    for method in ("hard", "expectations"):
+        with pytest.raises(MentionsError, match="no name arrived"):
+            project_names(bitext(), source, links=Links.of([[]] * 50), method=method)
     with pytest.raises(BitextError, match="nothing to learn from"):
         project_names(Bitext.of([("Anna", "")]), source)
     with pytest.raises(ParameterError, match="method"):

@@ -18,7 +18,9 @@ from isogloss.tasks.transfer.names_options import ProjectedNamesOptions
 __all__ = ["names"]
 
 
-@with_options(ProjectedNamesOptions, "method", "strength", "faint", "iterations", "l2", "min_count", panel="Learning")
+@with_options(
+    ProjectedNamesOptions, "method", "strength", "faint", "threshold", "iterations", "l2", "min_count", panel="Learning"
+)
 def names(
     bitext: Annotated[tuple[str, str], bitext_option("Two texts, line by line translations, tokenised.")],
     source_model: Annotated[

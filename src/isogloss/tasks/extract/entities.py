@@ -18,7 +18,6 @@ from isogloss.engine.threads import using_threads
 from isogloss.errors import MentionsError, ParameterError, UsageError
 from isogloss.features import Templates, blind_to
 from isogloss.layout import integer
-from isogloss.learners.chain_model import ChainModel, LabelPairs
 from isogloss.learners.loglinear import Likelihood
 from isogloss.learners.passes import Course, LearntInPasses, learner_of
 from isogloss.metrics.names import EntityScore, score_entities
@@ -211,22 +210,6 @@ class EntityTagger(EntityOptions, LearntInPasses[FittedNames]):
         spans, on_spans = Supported.collected(self._span_templates, parts, right, labels.n_labels, self.min_count)
         made = FittedNames(labels, longest, words, spans, nothing)
         return made, made.model_over(on_words, lengths, on_spans), GoldNames(segments)
-
-    def _unsupported(self, text: Mentions, labels: NameLabels, longest: int) -> tuple[FittedNames, Any]:
-        """What has weights where no name is known, which is every attribute for every tag, and the model of a text.
-
-        A chain in which no name begins right behind another of its type: where one ends would be anybody's guess.
-        """
-        parts = self._as_seen(text).words()
-        index = self._word_templates.index(parts, min_count=self.min_count)
-        words = Supported(self._word_templates, index, LabelPairs.all(index.n_features, labels.n_tags))
-        made = FittedNames(labels, longest, words, None, np.zeros(0, np.float32))
-        return made, ChainModel(words.on(parts), text.lengths, moves=labels.moves(apart=True))
-
-    def _learnt_elsewhere(self, fitted: FittedNames, trace: NDArray[Any], text: Mentions) -> Self:
-        """This tagger with weights that something else found in a text."""
-        self._take(fitted.compact(), trace, np.zeros(0))
-        return self._learnt_from(text.text())
 
     def _held_out(self, unfinished: FittedNames, dev: Mentions) -> Callable[[NDArray[Any]], float]:
         models = list(self._models(dev, unfinished))

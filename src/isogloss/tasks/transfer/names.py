@@ -7,19 +7,20 @@ with probability :math:`a_{it}`, and posteriors of the target model are asked fo
 .. math:: E_q[y_t \text{ is of type } X] \ge \sum_i a_{it}\, m_i(X) \Big/ \max\Big(1, \sum_i a_{it}\Big)
 
 and likewise for words outside of names; what is missing costs its square (posterior regularisation). Words that are
-not linked are asked for nothing, so that the model decides about them.
+not linked are asked for nothing, so that the model decides about them. A tagger then learns from the names that are
+probable under these posteriors.
 
 References
 ----------
 Wang and Manning, Cross-lingual Projected Expectation Regularization for Weakly Supervised Learning, TACL 2014. We
 differ: expectations are lower bounds of posterior regularisation (Ganchev, Gillenwater and Taskar, ACL 2009) in place
-of squared distances of the model's own expectations, and there is no model of noise. Names of one type that stand side
-by side count as one.
+of squared distances of the model's own expectations, there is no model of noise, and what is kept is a tagger that
+learns from the posteriors' names rather than the field itself.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -29,10 +30,12 @@ from numpy.typing import NDArray
 from isogloss.data.bitext import Bitext
 from isogloss.data.formats.convert import as_mentions
 from isogloss.data.links import Links
-from isogloss.data.mentions import Entity
+from isogloss.data.mentions import Entity, Mentions
 from isogloss.data.sentence_pairs import SentencePairs
 from isogloss.engine.threads import using_threads
 from isogloss.errors import BitextError, MentionsError
+from isogloss.features import Templates
+from isogloss.learners.chain_model import ChainModel, LabelPairs, NodeFeatures
 from isogloss.learners.posterior.features import Features
 from isogloss.learners.posterior.project import Projection, regularise
 from isogloss.learners.posterior.smooth import squared_hinge
@@ -40,20 +43,21 @@ from isogloss.learners.posterior.together import Together
 from isogloss.learners.runner import run
 from isogloss.learners.semi_supervised import Alternating
 from isogloss.progress import Progress, QuietProgress
+from isogloss.structures.chain import Chain
 from isogloss.tasks.extract.entities import EntityTagger
+from isogloss.tasks.extract.features import WORD_TEMPLATES, seen_words
 from isogloss.tasks.extract.labels import NameLabels
+from isogloss.tasks.extract.names import chosen_names, name_posteriors
 from isogloss.tasks.joint.views.candidates import link_grids
 from isogloss.tasks.transfer.names_options import ProjectedNamesOptions
 
-__all__ = ["WantedNames", "carried_names", "carried_types", "project_names", "types_of_words"]
+__all__ = ["WantedNames", "carried_names", "carried_types", "expected_names", "project_names", "types_of_words"]
 
 Array = NDArray[np.float64]
 CLIMBS = 10
 """Steps of L-BFGS after each projection."""
 PIECE = 500
 """Pairs whose links and names are in memory together."""
-APART = -20.0
-"""What it costs to begin a name right behind another of its type."""
 
 
 def types_of_words(posteriors: Array) -> Array:
@@ -158,7 +162,7 @@ def project_names(
     Returns
     -------
     EntityTagger
-        Of chains for expectations, of segments for hard projection, saved and applied like all others.
+        Saved and applied like all others.
 
     Examples
     --------
@@ -192,29 +196,47 @@ def _from_names(
     links = aligner.predict(bitext) if pairs.links is None else pairs.links
     names = source.predict(bitext.source)
     found = [carried_names(list(names.entities(s)), sorted(links[s].links)) for s in range(len(bitext))]
-    text = as_mentions(bitext.target).with_entities(found)
-    if not text.n_entities:
-        raise MentionsError(f"{bitext.target.name}: no name arrived over the links, so there is nothing to learn")
-    return EntityTagger(threads=asked.threads).fit(text, None, progress)
+    return _tagger_of(as_mentions(bitext.target).with_entities(found), asked, progress)
 
 
 def _from_expectations(
     pairs: SentencePairs, source: EntityTagger, aligner: Any, asked: ProjectedNamesOptions, progress: Progress
 ) -> EntityTagger:
     bitext = pairs.bitext()
-    least = _expected(pairs, source, aligner, progress)
-    wanted = WantedNames(least, float(asked.strength), float(asked.faint))
-    text, labels = as_mentions(bitext.target), NameLabels(source.types_)
-    made = EntityTagger(model="chain", l2=asked.l2, min_count=asked.min_count, threads=asked.threads)
-    unfinished, model = made._unsupported(text, labels, source.longest_)
+    wanted = WantedNames(_expected(pairs, source, aligner, progress), float(asked.strength), float(asked.faint))
+    text = as_mentions(bitext.target)
+    names, _ = expected_names(text, source.types_, wanted, asked, source.longest_, progress)
+    return _tagger_of(text.with_entities(names), asked, progress)
+
+
+def _tagger_of(text: Mentions, asked: ProjectedNamesOptions, progress: Progress) -> EntityTagger:
+    if not text.n_entities:
+        raise MentionsError(f"{text.name}: no name arrived over the links, so there is nothing to learn")
+    return EntityTagger(threads=asked.threads).fit(text, None, progress)
+
+
+def expected_names(
+    text: Mentions, types: tuple[str, ...], wanted: WantedNames, asked: ProjectedNamesOptions, longest: int,
+    progress: Progress | None = None,
+) -> tuple[list[list[Entity]], Array]:  # fmt: skip
+    """Names by the posteriors of a field that is learnt from what is asked of them, and its objective after each step.
+
+    The field is a chain over tags with all attributes of words, in which no name begins right behind another of its
+    type: where one ends would be anybody's guess.
+    """
+    labels = NameLabels(types)
+    parts, templates = seen_words(text, tags=False).words(), Templates(WORD_TEMPLATES, kind="word")
+    attributes = templates.matrix(parts, templates.index(parts, min_count=asked.min_count))
+    features = NodeFeatures(attributes, LabelPairs.all(attributes.n_indicators, labels.n_tags))
+    model = ChainModel(features, text.lengths, moves=labels.moves(apart=True))
     learner = Alternating(model, model, wanted.project, l2=float(asked.l2), climbs=CLIMBS)
-    found = run(
-        learner, learner.init(), iterations=asked.iterations, progress=progress, name="Learning names"
-    )  # fmt: skip
-    weights = found.state.weights.astype(np.float32)
-    steps = weights[model.features.n_weights :][: labels.n_tags**2].reshape(labels.n_tags, labels.n_tags)
-    steps[labels.moves()[:-1] & ~labels.moves(apart=True)[:-1]] = APART
-    return made._learnt_elsewhere(replace(unfinished, weights=weights), np.asarray(found.trace), text)
+    found = run(learner, learner.init(), iterations=asked.iterations, progress=progress, name="Learning names")
+    last: Any = wanted.project(Together([model.distributions(found.state.weights)]), found.state.start)
+    chains, names = last.q.members[0], []
+    for start in range(0, len(chains), PIECE):
+        some = Chain.batch([chains[s].chain.scores for s in range(start, min(start + PIECE, len(chains)))])
+        names += chosen_names(name_posteriors(some, longest), float(asked.threshold), labels)
+    return names, np.asarray(found.trace)
 
 
 def _expected(pairs: SentencePairs, source: EntityTagger, aligner: Any, progress: Progress) -> Array:

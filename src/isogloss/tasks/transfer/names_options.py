@@ -32,8 +32,12 @@ class ProjectedNamesOptions(Estimator):
         default=0.02, least=0, below=1, needs={"method": ("expectations",)},
         help="What arrives with a smaller probability is not asked for.",
     )  # fmt: skip
+    threshold: float = option(
+        default=0.25, least=0, below=1, needs={"method": ("expectations",)},
+        help="Names of TARGET that come out more probable than this are learnt from.",
+    )  # fmt: skip
     iterations: int = option(
-        default=20, least=1, most=1000, needs={"method": ("expectations",)},
+        default=12, least=1, most=1000, needs={"method": ("expectations",)},
         help="Projections of the posteriors, each followed by steps of L-BFGS towards it.",
     )  # fmt: skip
     l2: float = option(
