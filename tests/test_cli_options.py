@@ -29,6 +29,7 @@ from isogloss.tasks.extract import EntityTagger, RelationExtractor, RoleLabeller
 from isogloss.tasks.joint import BilingualParser, JointParserAligner, Multiview
 from isogloss.tasks.parse.constituency import ConstituencyParser
 from isogloss.tasks.parse.options import CONSTRAINTS as NAMED
+from isogloss.tasks.transfer.names_options import ProjectedNamesOptions
 
 USED: dict[str, tuple[type[Estimator], ...]] = {
     "align": (align.HMMAligner, align.Model1Aligner, align.Model2Aligner),
@@ -46,6 +47,7 @@ USED: dict[str, tuple[type[Estimator], ...]] = {
     "extract train": (EntityTagger, RelationExtractor, RoleLabeller),
     "topics train": (PolylingualTopics,),
     "transfer combine": (transfer.DelexicalisedParser,),
+    "transfer names": (ProjectedNamesOptions,),
     "transfer train": (transfer.TransferredParser,),
     "threads": (Threads,),
     "rank train": (BilingualRanker,),

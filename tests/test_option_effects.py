@@ -277,7 +277,7 @@ CASES: dict[str, Case] = {
     "joint.multiview": Case(
         {"candidates": 4, "rounds": 3},
         lambda e: e.fit(unlinked(e.task), *monolingual(e.task)),
-        unlinked("entities"),
+        SentencePairs(*(samples.mentions("en-de", side).part(0, 50) for side in ("source", "target"))),
         trials={"task": [], "rule": ["uniform"], "threshold": [0.95], "rounds": [1]},
     ),
     "joint.pairs": Case(

@@ -2,16 +2,21 @@
 
 python -m benchmarks.quality.bilingual_parser                 all rows that are missing
 python -m benchmarks.quality.bilingual_parser --only fr,ru    some languages beside English
+python -m benchmarks.quality.bilingual_parser --sizes 10,100  with so many trees alone
+python -m benchmarks.quality.bilingual_parser --systems 'joint;target only;monolingual'
 python -m benchmarks.quality.bilingual_parser --again         replace rows that are there
 python -m benchmarks.quality.bilingual_parser --dev           on pairs of ParTUT, for choosing settings
 python -m benchmarks.quality.bilingual_parser --clock         seconds of belief propagation for its variants
 python -m benchmarks.quality.bilingual_parser --table         run nothing: write the tables of docs/joint.md
 
 PUD is cut into three parts; the trees of two are learnt from, the first so many of a fixed shuffle, and the third is
-scored, in turn. The English parser is learnt from the English Web Treebank, the aligner from the words of all pairs
-(French: and of 20,000 of Europarl). `target only` is the same model without configurations. `monolingual` is our
-parser of order 2 with all of its parts, learnt from the same trees. Stars: different from `target only` with as many
-trees, by paired bootstrap over sentences, p < 0.05.
+scored, in turn. The English parser is learnt from 2,000 sentences of the English Web Treebank, the aligner from the
+words of all pairs (French: and of 20,000 of Europarl). `target only` is the same model without configurations.
+`monolingual` is our parser of order 2 with all of its parts, learnt from the same trees. Stars: different from
+`target only` with as many trees, by paired bootstrap over sentences, p < 0.05.
+
+Trees that were found are kept in out/bilingual_parser, a file for each third, so that a run that was stopped goes on
+where it was, and rows are written when all thirds of a number of trees are there.
 
 The clock is of belief propagation alone, one core, over pairs of PUD French with 20 to 30 words, with the weights that
 100 pairs give; the last column has what the reference had, in seconds of its own time, as multiples of `target only`.
@@ -20,6 +25,7 @@ The clock is of belief propagation alone, one core, over pairs of PUD French wit
 from __future__ import annotations
 
 import argparse
+import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,6 +51,7 @@ from isogloss.tasks.joint.pair_model import PairModel
 from isogloss.tasks.parse import DependencyParser
 
 PAGE = Path("docs/joint.md")
+OUT = Path("out/bilingual_parser")
 COLUMNS = (
     "date", "machine", "version", "commit", "command", "data", "part", "system", "trees", "pairs", "uas", "las",
     "seconds",
@@ -66,6 +73,8 @@ SYSTEMS: dict[str, dict[str, Any]] = {
     "gold source": {"source_trees": "given"},
 }
 """Options of what is learnt; the first two with any number of trees."""
+ENGLISH = 2000
+"""Sentences that the English parser learns from."""
 OUTER = 3
 LONGEST = 80
 """Words of a sentence of ParTUT, at most."""
@@ -87,6 +96,13 @@ def compared() -> rows.Rows:
 
 def speeds() -> rows.Rows:
     return rows.Rows(Path(__file__).with_name("bilingual_parser-speed.csv"), SPEED, ("variant",))
+
+
+def english_parser() -> DependencyParser:
+    """Of some sentences of the English Web Treebank, which has several kinds of text one after the other."""
+    trees = treebank("en-ewt/train")
+    some = np.sort(np.random.default_rng(0).permutation(len(trees))[:ENGLISH])
+    return kept_parser(f"ewt-{ENGLISH}", trees.take(some), iterations=4)
 
 
 class Round(NamedTuple):
@@ -114,40 +130,93 @@ def rounds(language: str, dev: bool) -> Iterator[Round]:
         yield Round(pairs.take(pool), pairs.take(fold), aligner)
 
 
-def measure(language: str, part: str) -> None:
-    english = kept_parser("ewt", treebank("en-ewt/train"), iterations=6)
-    found: dict[tuple[str, int], list[Treebank]] = {}
-    seconds: dict[tuple[str, int], float] = {}
+class Asked(NamedTuple):
+    """What is to be measured."""
+
+    language: str
+    part: str
+    sizes: tuple[int, ...]
+    systems: tuple[str, ...]
+    commit: str
+    again: bool = False
+
+    def wanted(self) -> list[tuple[str, int]]:
+        """Systems with numbers of trees that have no row yet."""
+        return [
+            (system, trees)
+            for trees in self.sizes
+            for system in self.systems
+            if (trees == VARIANTS or system in (ALONE, ONLY, JOINT))
+            and (self.again or not results().has(data=self.language, part=self.part, system=system, trees=trees))
+        ]
+
+    def place(self, fold: int, system: str, trees: int) -> Path:
+        """Where the trees are kept that were found in a third."""
+        name = re.sub("[^a-z]+", "-", system)
+        return OUT / self.commit / f"{self.language}-{self.part}-{fold}-{name}-{trees}.conllu"
+
+
+def measure(asked: Asked) -> None:
+    wanted = asked.wanted()
+    if not wanted:
+        return
+    english = english_parser()
     gold: list[Treebank] = []
-    for number, one in enumerate(rounds(language, part == "dev")):
+    for number, one in enumerate(rounds(asked.language, asked.part == "dev")):
         gold.append(one.test.target)
-        for trees in SIZES:
-            train = one.pool.take(np.arange(min(trees, len(one.pool))))
-            alone = DependencyParser(order=2, factors=list(FAMILIES), labels="second").fit(train.target)
-            for system, options in SYSTEMS.items():
-                if trees != VARIANTS and system not in (ONLY, JOINT):
-                    continue
-                began = time.process_time()
-                given: dict[str, Any] = {"source_parser": english, "target_parser": alone, "aligner": one.aligner}
-                parser = BilingualParser(**options).fit(train, **given)
-                found.setdefault((system, trees), []).append(parser.predict(one.test).target)
-                seconds[system, trees] = seconds.get((system, trees), 0.0) + time.process_time() - began
-            began = time.process_time()
-            found.setdefault((ALONE, trees), []).append(DependencyParser().fit(train.target).predict(one.test.target))
-            seconds[ALONE, trees] = seconds.get((ALONE, trees), 0.0) + time.process_time() - began
-            print(language, number, trees, flush=True)
-    whole, right = {key: join_treebanks(own) for key, own in found.items()}, join_treebanks(gold)
+        for trees in dict.fromkeys(trees for _, trees in wanted):
+            names = [system for system, size in wanted if size == trees]
+            missing = [name for name in names if not asked.place(number, name, trees).exists()]
+            if missing:
+                train = one.pool.take(np.arange(min(trees, len(one.pool))))
+                for system, found, seconds in _trees(missing, train, one, english):
+                    place = asked.place(number, system, trees)
+                    place.parent.mkdir(parents=True, exist_ok=True)
+                    place.with_suffix(".seconds").write_text(f"{seconds:.3f}")
+                    found.write(place)
+                print(asked.language, number, trees, flush=True)
+    right = join_treebanks(gold)
+    own = {key: _kept(asked, key, len(gold)) for key in wanted}
     fresh = []
-    for (system, trees), own in whole.items():
-        score = score_trees(own, right, bootstrap=0)
+    for (system, trees), (found, seconds) in own.items():
+        score = score_trees(found, right, bootstrap=0)
         fresh.append({
-            "date": rows.today(), "machine": rows.machine(), "version": __version__, "commit": rows.commit(),
-            "command": f"python -m benchmarks.quality.bilingual_parser --only {language}", "data": language,
-            "part": part, "system": system, "trees": trees, "pairs": len(right), "uas": score.uas, "las": score.las,
-            "seconds": seconds[system, trees],
+            "date": rows.today(), "machine": rows.machine(), "version": __version__, "commit": asked.commit,
+            "command": f"python -m benchmarks.quality.bilingual_parser --only {asked.language}", "data": asked.language,
+            "part": asked.part, "system": system, "trees": trees, "pairs": len(right), "uas": score.uas,
+            "las": score.las, "seconds": seconds,
         })  # fmt: skip
     results().put(fresh)
-    compared().put(_paired(language, part, whole, right))
+    every = {
+        (system, trees): _kept(asked, (system, trees), len(gold))[0]
+        for trees in SIZES
+        for system in (ALONE, *SYSTEMS)
+        if all(asked.place(k, system, trees).exists() for k in range(len(gold)))
+    }
+    compared().put(_paired(asked.language, asked.part, every, right))
+
+
+def _trees(
+    systems: list[str], train: TreePairs, one: Round, english: DependencyParser
+) -> Iterator[tuple[str, Treebank, float]]:
+    """What some systems find after learning from the same trees, with the seconds of processors that they took."""
+    given: dict[str, Any] = {"source_parser": english, "aligner": one.aligner}
+    if set(systems) - {ALONE}:
+        given["target_parser"] = DependencyParser(order=2, factors=list(FAMILIES), labels="second").fit(train.target)
+    for system in systems:
+        began = time.process_time()
+        if system == ALONE:
+            found = DependencyParser().fit(train.target).predict(one.test.target)
+        else:
+            found = BilingualParser(**SYSTEMS[system]).fit(train, **given).predict(one.test).target
+        yield system, found, time.process_time() - began
+
+
+def _kept(asked: Asked, key: tuple[str, int], folds: int) -> tuple[Treebank, float]:
+    """The trees of all thirds, and their seconds."""
+    places = [asked.place(fold, *key) for fold in range(folds)]
+    seconds = sum(float(place.with_suffix(".seconds").read_text()) for place in places)
+    return join_treebanks([Treebank.read(place) for place in places]), seconds
 
 
 def _paired(
@@ -171,7 +240,7 @@ def _paired(
 
 def clock() -> None:
     """Milliseconds a pair of belief propagation, with weights that have learnt."""
-    english = kept_parser("ewt", treebank("en-ewt/train"), iterations=6)
+    english = english_parser()
     pairs = pud("fr")
     aligner = aligner_of("fr", [pairs])
     some = np.flatnonzero((pairs.source.lengths >= 20) & (pairs.target.lengths >= 20))
@@ -231,19 +300,21 @@ def _timed(name: str, make: Any, count: int) -> dict[str, Any]:
 
 
 def curve() -> str:
-    """UAS by the number of target trees."""
+    """UAS by the number of target trees, where something was measured."""
     used = rows.Used()
-    heads = ["", "system", *map(str, SIZES)]
-    lines = ["| " + " | ".join(heads) + " |", "|---|---|" + "---:|" * len(SIZES)]
+    measured = [size for size in SIZES if results().has(part="test", trees=str(size))]
+    heads = ["", "system", *map(str, measured)]
+    lines = ["| " + " | ".join(heads) + " |", "|---|---|" + "---:|" * len(measured)]
     for language, title in LANGUAGES.items():
         for system in (ALONE, ONLY, JOINT):
             cells = []
-            for trees in SIZES:
-                mark = _mark(language, system, trees)
+            for trees in measured:
+                mark, cell = _mark(language, system, trees), ""
                 for row in results().find(data=language, part="test", system=system, trees=str(trees)):
-                    cells.append(f"{float(row['uas']):.1f}{mark}")
+                    cell = f"{float(row['uas']):.1f}{mark}"
                     used.add("curves", title, row)
-            if cells:
+                cells.append(cell)
+            if any(cells):
                 lines.append("| " + " | ".join([title, system, *cells]) + " |")
     return used.below("\n".join(lines))
 
@@ -280,20 +351,20 @@ def worth() -> str:
             }
             for system in (ONLY, JOINT)
         }
-        if not curves[JOINT]:
+        if VARIANTS not in curves[JOINT]:
             continue
         factors = [f"{factor:.1f} at {trees}" for trees, factor in _factors(curves[ONLY], curves[JOINT])]
         gain = curves[JOINT][VARIANTS] - curves[ONLY][VARIANTS]
-        lines.append(
-            f"- {title}: {gain:+.1f} UAS with {VARIANTS} trees; as good as a model of the target alone with this many "
-            f"times the trees: {', '.join(factors)}."
-        )
+        line = f"- {title}: {gain:+.1f} UAS with {VARIANTS} trees"
+        if factors:
+            line += f"; as good as the target alone with this many times the trees: {', '.join(factors)}"
+        lines.append(f"{line}.")
     return "\n".join(lines)
 
 
 def _factors(alone: dict[int, float], joint: dict[int, float]) -> Iterator[tuple[int, float]]:
     """For each number of trees, by which factor more the target alone needs, where its curve goes as high."""
-    sizes = sorted(alone)
+    sizes = sorted(set(alone) & set(joint))
     heights = np.maximum.accumulate([alone[size] for size in sizes])
     for trees in sizes:
         if joint[trees] <= heights[-1]:
@@ -326,6 +397,8 @@ def speed_table() -> str:
 def main() -> None:
     asked = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     asked.add_argument("--only", help="languages, with commas")
+    asked.add_argument("--sizes", default=",".join(map(str, SIZES)), help="numbers of trees, with commas")
+    asked.add_argument("--systems", default=";".join((ALONE, *SYSTEMS)), help="systems, with semicolons")
     for flag in ("again", "dev", "clock", "table"):
         asked.add_argument(f"--{flag}", action="store_true")
     given = asked.parse_args()
@@ -334,17 +407,17 @@ def main() -> None:
             ("bilingual curve", curve), ("bilingual variants", variants), ("bilingual worth", worth),
             ("bilingual speed", speed_table),
         ):  # fmt: skip
-            rows.fill(PAGE, name, made())
+            if f"<!-- {name} -->" in PAGE.read_text(encoding="utf-8"):
+                rows.fill(PAGE, name, made())
         return
     if given.clock:
         clock()
         return
-    if given.dev:
-        measure("fr", "dev")
-        return
-    for language in given.only.split(",") if given.only else LANGUAGES:
-        if given.again or not results().has(data=language, part="test"):
-            measure(language, "test")
+    sizes = tuple(int(size) for size in given.sizes.split(","))
+    systems = tuple(given.systems.split(";"))
+    languages = ["fr"] if given.dev else given.only.split(",") if given.only else list(LANGUAGES)
+    for language in languages:
+        measure(Asked(language, "dev" if given.dev else "test", sizes, systems, rows.commit(), given.again))
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 import gzip
 import re
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -62,6 +63,8 @@ SYSTEMS: dict[str, dict[str, Any]] = {
     "itg": {"linking": "itg"},
 }
 """Options of what is scored beside `separate`."""
+PARSING = ("data", "features", "learners", "structures", "tasks/parse", "tasks/tag")
+"""The code that a parser depends on."""
 EUROPARL = 20_000
 OUTER = 3
 INNER = 3
@@ -132,8 +135,10 @@ def aligner_of(language: str, texts: list[TreePairs]) -> HMMAligner:
 
 
 def kept_parser(name: str, trees: Treebank, **options: Any) -> DependencyParser:
-    """A parser, learnt once for all runs at this commit."""
-    place = OUT / f"{name}-{rows.commit()}.parser"
+    """A parser, learnt once for all runs with the same code of parsers."""
+    asked = ["git", "log", "-1", "--format=%h", "--", *(f"src/isogloss/{room}" for room in PARSING)]
+    known = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    place = OUT / f"{name}-{known}.parser"
     if place.exists():
         return DependencyParser.load(place)
     parser = DependencyParser(**options).fit(trees)

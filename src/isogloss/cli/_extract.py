@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from isogloss.cli._common import say
 from isogloss.cli._treebanks import table_lines
 from isogloss.errors import UsageError
 from isogloss.estimator import Estimator
@@ -32,6 +33,7 @@ __all__ = [
     "score_lines",
     "scores_of",
     "task_of",
+    "with_types_of",
 ]
 
 SYNTAX = ("none", "given", "joint", "hidden-dependency", "hidden-constituency")
@@ -186,6 +188,23 @@ def read_scored(found: str, gold: str, format: str, encoding: str, errors: str) 
     if isinstance(getattr(right, "source", None), MarkedSource):
         return read_answers(found, right, encoding, errors), right
     return read_input(found, format, encoding, errors, _no_text), right
+
+
+def with_types_of(found: Any, gold: Any, quiet: bool) -> Any:
+    """Names with the types of gold, where those of two corpora are the same under other names."""
+    from isogloss.data.mentions import Mentions
+    from isogloss.data.name_types import renamed, shared_types
+
+    if not isinstance(found, Mentions) or not isinstance(gold, Mentions) or gold.n_relations:
+        return found
+    names = shared_types(*({kind for s in range(len(own)) for _, _, kind in own.entities(s)} for own in (found, gold)))
+    if names:
+        say(
+            f"types of names count as the same: {', '.join(f'{ours} as {theirs}' for ours, theirs in names.items())}",
+            quiet,
+        )
+        return renamed(found, names)
+    return found
 
 
 def _no_text(data: bytes, name: str) -> Any:

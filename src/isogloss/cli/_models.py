@@ -62,8 +62,10 @@ OWN_COMMANDS = {"parse.transferred": "isogloss transfer apply", "joint.multiview
 """Commands that are for one kind alone."""
 
 
-def header_of(path: str, task: str) -> dict[str, Any]:
+def header_of(path: str, task: str, wanted: str | None = None) -> dict[str, Any]:
     """The header of a saved model; one of another task is refused with the command that it is for.
+
+    `wanted` says what is wanted, where that is not what models of the task are called.
 
     Checkpoints, and kinds of later versions, pass: `store.load` has words for them.
     """
@@ -77,16 +79,16 @@ def header_of(path: str, task: str) -> dict[str, Any]:
     found = USES.get(kind.partition(".")[0]) if kind in store.KINDS else None
     if found is not None and found is not USES[task]:
         raise UsageError(
-            f"{path}: this is {found.noun} ({kind}), where {USES[task].noun} is wanted. Use "
+            f"{path}: this is {found.noun} ({kind}), where {wanted or USES[task].noun} is wanted. Use "
             f"`{OWN_COMMANDS.get(kind, found.command)}`"
         )
     return header
 
 
-def _load(path: str, task: str) -> Any:
+def _load(path: str, task: str, wanted: str | None = None) -> Any:
     from isogloss import store
 
-    header_of(path, task)
+    header_of(path, task, wanted)
     return store.load(path)
 
 
@@ -148,7 +150,7 @@ def load_multiview(path: str, threads: int | None = None) -> Multiview:
     """Saved models of two languages that annotate a bitext together."""
     from isogloss.tasks.joint import Multiview
 
-    both = _load(path, "joint")
+    both = _load(path, "joint", "a model by `isogloss multiview train`")
     if not isinstance(both, Multiview):
         raise UsageError(
             f"{path}: this parses and aligns a bitext. Use `isogloss joint apply`, or give a model by "

@@ -67,19 +67,22 @@ def read_annotated(task: str, path: str, encoding: str, errors: str) -> Any:
 
 
 def read_pairs(files: tuple[str, str], models: tuple[Any, Any], places: tuple[str, str], how: Reading) -> SentencePairs:
-    """Two texts, each as its model reads text; what is not plain text says itself what a word is."""
+    """Two texts, each as its model reads text if there is one; what is not plain text says itself what a word is."""
     from isogloss.data.bitext import Text
     from isogloss.data.sentence_pairs import SentencePairs
     from isogloss.data.treebank import Treebank
 
     sides: list[Any] = []
+    form: dict[str, Any] = {}
     for path, model, place in zip(files, models, places, strict=True):
-        form = as_remembered({"tokenise": how.tokenise, "normalise": None}, model.reading_, place)
+        if model is not None:
+            form = as_remembered({"tokenise": how.tokenise, "normalise": None}, model.reading_, place)
         side = _read(path, form, how)
         if how.tokenise is not None and not isinstance(side, Text):
             raise UsageError(f"--tokenise is for plain text, and {path} says itself what a word is. Leave it out")
         shown = side.text() if how.task == "entities" and not isinstance(side, Text) else side
-        say_if_strange(model.reading_, shown)
+        if model is not None:
+            say_if_strange(model.reading_, shown)
         sides.append(side)
     pairs = SentencePairs(*sides)
     if how.task == "entities":

@@ -36,6 +36,7 @@ from isogloss.cli._extract import (
     score_lines,
     scores_of,
     task_of,
+    with_types_of,
 )
 from isogloss.cli._memory import as_remembered, say_if_strange
 from isogloss.cli._models import header_of, load_crf_tagger, load_dependency_parser, load_extractor
@@ -216,16 +217,18 @@ def score(
 
     Names are right if their words and their type are, as conlleval counts; relations, if both names, the direction and
     the label are; arguments, if the word and its role are. All of all kinds together are averaged (micro), but for
-    SemEval, whose official score is the mean over its nine relations (macro).
+    SemEval, whose official score is the mean over its nine relations (macro). Where OUT and GOLD have no type of names
+    in common, types with other names count as the same: Peop of CoNLL04 as PER.
     """
     check_output(output, [found, gold, against])
     standard_input_once(found, gold, against)
     with compiling("extract-score", quiet, "10 s"):
         ours, right = read_scored(found, gold, format, encoding, errors)
+        ours = with_types_of(ours, right, quiet)
         measured, compared = scores_of(right)
         told = measured(ours, right).as_dict()
         if against is not None:
-            theirs, _ = read_scored(against, gold, format, encoding, errors)
+            theirs = with_types_of(read_scored(against, gold, format, encoding, errors)[0], right, quiet)
             told["against"] = compared(ours, theirs, right).as_dict()
     if json:
         write_json(told, output)

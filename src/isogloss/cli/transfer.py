@@ -25,6 +25,7 @@ from isogloss.cli._common import (
 from isogloss.cli._evidence import bitext_option, check_bitext, links_option, source_trees_option
 from isogloss.cli._models import check_dependency_parser, load_dependency_parser
 from isogloss.cli._transfer_combining import combine
+from isogloss.cli._transfer_names import names
 from isogloss.cli._transfer_training import apply, train
 from isogloss.cli._treebanks import read_treebank, standard_input_once
 from isogloss.cli.transfer_markup import command as markup
@@ -34,7 +35,7 @@ from isogloss.errors import TreebankError, UsageError
 if TYPE_CHECKING:
     from isogloss.data.treebank import Treebank
 
-__all__ = ["COMMANDS", "apply", "combine", "markup", "project", "train"]
+__all__ = ["COMMANDS", "apply", "combine", "markup", "names", "project", "train"]
 
 WHAT = "heads,tags,feats"
 
@@ -168,5 +169,5 @@ def _report(carried: Treebank, what: list[str], seconds: float, quiet: bool) -> 
     say(f"{len(carried) - empty:,} sentences, {carried.n_words:,} words{rest}, {seconds:.1f} s", quiet)
 
 
-COMMANDS = {"train": train, "apply": apply, "combine": combine, "project": project, "markup": markup}
+COMMANDS = {"train": train, "apply": apply, "combine": combine, "project": project, "names": names, "markup": markup}
 """The commands of this group: ``isogloss transfer project`` and so on."""

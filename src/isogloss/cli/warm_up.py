@@ -136,6 +136,7 @@ LINES = (
     "joint score joint.en joint.de en-de.en.conllu en-de.de.conllu -o joint.score",
     "joint view joint.en joint.de joint.l -o joint.html",
     "extract train en-de.de.conll --model chain --iterations 2 --save names.de",
+    f"transfer names --bitext {_TEXTS} --source-model segments --iterations 2 --save names.carried",
     f"multiview train --bitext {_TEXTS} --source-model segments --target-model names.de --save both --retrain",
     f"multiview apply both {_TEXTS} --out-source both.en --out-target both.de",
     "parse train en-de.de.conllu --nonprojective --iterations 2 --save parser.de",

@@ -60,13 +60,18 @@ class NameLabels:
         """Labels of segments, likewise."""
         return len(self.types) + 1
 
-    def moves(self) -> NDArray[np.bool_]:
-        """bool[n_tags + 1, n_tags]: a name goes on after its beginning or its inside alone; see `ChainModel`."""
+    def moves(self, *, apart: bool = False) -> NDArray[np.bool_]:
+        """bool[n_tags + 1, n_tags]: a name goes on after its beginning or its inside alone; see `ChainModel`.
+
+        With `apart`, no name begins right behind another of its type.
+        """
         k = self.n_tags
         allowed = np.ones((k + 1, k), np.bool_)
         inside = np.arange(2, k, 2)
         allowed[:, inside] = False
         allowed[inside, inside] = allowed[inside - 1, inside] = True
+        if apart:
+            allowed[inside, inside - 1] = allowed[inside - 1, inside - 1] = False
         return allowed
 
     def tags(self, n: int, entities: Iterable[Entity]) -> NDArray[np.int64]:

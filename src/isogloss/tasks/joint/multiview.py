@@ -269,8 +269,10 @@ class Multiview(MultiviewOptions):
         self.agreement_ = np.array([_agreement(view, model, text, own) for model, text, own in sides_])
 
     def _features(self, models: Models) -> PairFeatures:
-        source, target = (VIEWS[self.task].labels(model) for model in models[:2])
-        return PairFeatures(source, target, float(self.threshold), self.task == "parse", LEAST[self.task])
+        view = VIEWS[self.task]
+        source, target = (view.labels(model) for model in models[:2])
+        threshold, least = float(self.threshold), LEAST[self.task]
+        return PairFeatures(source, target, threshold, self.task == "parse", least, view.shared)
 
     def _judged(
         self, pairs: SentencePairs, models: Models, features: PairFeatures, progress: Progress | None = None

@@ -104,6 +104,10 @@ class View(ABC):
     def labels(self, model: Any) -> tuple[str, ...]:
         """Labels that nodes may have."""
 
+    def shared(self, label: str) -> str:
+        """What a label is called in both languages."""
+        return label
+
     @abstractmethod
     def expected(self, sentences: Any, sentence: int, ranked: Sequence[Any], chances: Array, model: Any) -> Any:
         """The analysis with the most that is right in expectation, when `ranked` have these probabilities."""

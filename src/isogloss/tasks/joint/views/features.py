@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,6 +63,8 @@ class PairFeatures:
         Whether nodes are links of trees.
     least : float
         Pairs of nodes whose words are linked less than that have no features, and are not matched.
+    shared : callable
+        What a label is called in both languages; labels that are called the same are the same.
     """
 
     source: tuple[str, ...]
@@ -70,6 +72,7 @@ class PairFeatures:
     threshold: float
     trees: bool = False
     least: float = 0.0
+    shared: Callable[[str], str] = str
 
     @property
     def values(self) -> tuple[str, ...]:
@@ -135,7 +138,7 @@ class PairFeatures:
         out = np.zeros((len(self.source) + 1, len(self.target) + 1))
         for i, label in enumerate(self.source):
             for j, other in enumerate(self.target):
-                out[i, j] = label == other
+                out[i, j] = self.shared(label) == self.shared(other)
         return out
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from isogloss.data.formats.convert import as_mentions
 from isogloss.data.joining import join_mentions
 from isogloss.data.mentions import Entity, Mentions
+from isogloss.data.name_types import shared_type
 from isogloss.metrics.names import EntityScore, score_entities
 from isogloss.tasks.extract import EntityTagger
 from isogloss.tasks.joint.views.base import Array, Nodes, Ranked, View
@@ -52,6 +53,10 @@ class NameView(View):
     def labels(self, model: EntityTagger) -> tuple[str, ...]:
         """Types of names."""
         return model.types_
+
+    def shared(self, label: str) -> str:
+        """CoNLL04's Peop is a PER, its Other a MISC."""
+        return shared_type(label)
 
     def expected(
         self, sentences: Mentions, sentence: int, ranked: Sequence[Any], chances: Array, model: EntityTagger
