@@ -29,11 +29,18 @@ SUREST = 1e-9
 
 
 def em_proportions(
-    posteriors: ArrayLike, trained: ArrayLike, *, iterations: int = 1000, tolerance: float = 1e-8, least: float = 1e-3
+    posteriors: ArrayLike,
+    trained: ArrayLike,
+    *,
+    iterations: int = 1000,
+    tolerance: float = 1e-8,
+    least: float = 1e-3,
+    strength: float = 0.0,
 ) -> Array:
     r"""The proportions of labels under which posteriors are most likely, by EM.
 
-    .. math:: q_i(y) \propto p(y \mid x_i)\, \pi_y / \pi^0_y, \qquad \pi_y \leftarrow \frac1n \sum_i q_i(y)
+    .. math:: q_i(y) \propto p(y \mid x_i)\, \pi_y / \pi^0_y, \qquad
+        \pi_y \leftarrow \frac1{n + s} \Big( \sum_i q_i(y) + s\, \pi^0_y \Big)
 
     Parameters
     ----------
@@ -44,6 +51,9 @@ def em_proportions(
     least : float
         No label has less. No posterior is taken for less than `SUREST` either: a classifier that is wholly sure of
         some item would otherwise rule out what all other items say.
+    strength : float
+        s: as how many items it counts that proportions are those of training, which is a Dirichlet prior. Of a few
+        items, posteriors that are all a little wrong would otherwise give one label everything.
 
     Returns
     -------
@@ -66,7 +76,8 @@ def em_proportions(
     found = first.copy()
     for _ in range(iterations):
         joint = ratios * found
-        fresh = (joint / joint.sum(axis=1, keepdims=True)).mean(axis=0) if len(joint) else found
+        counts = (joint / joint.sum(axis=1, keepdims=True)).sum(axis=0) + strength * first
+        fresh = counts / (len(joint) + strength) if len(joint) else found
         fresh = np.maximum(fresh, least)
         fresh /= fresh.sum()
         if np.abs(fresh - found).max() < tolerance:
