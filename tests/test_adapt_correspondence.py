@@ -26,6 +26,7 @@ from isogloss.tasks.adapt import (
 )
 from isogloss.tasks.adapt.correspondence import choose_pivots, learn_places, masks
 from isogloss.tasks.adapt.model import Corrected, Rule
+from isogloss.tasks.adapt.seen import Seen
 
 RNG = np.random.default_rng(5)
 X = (RNG.random((30, 8)) < 0.4).astype(float)
@@ -55,12 +56,14 @@ def test_information_of_a_perfect_and_of_an_independent_feature() -> None:
 def test_predictors_of_pivots_are_those_of_a_generic_solver_and_do_not_see_what_is_hidden() -> None:
     hidden = np.zeros((8, 2))
     hidden[[0, 3], 0], hidden[[1], 1] = 1, 1
-    found = present_predictors(ROWS, np.array([0, 1]), hidden, regularisation=0.01, tolerance=1e-9, passes=20000)
+    sizes = RNG.random(30) + 0.2
+    options = {"regularisation": 0.01, "tolerance": 1e-9, "passes": 20000}
+    found = present_predictors(ROWS, np.array([0, 1]), hidden, sizes=sizes, **options)  # type: ignore[arg-type]
     for pivot in (0, 1):
         seen = hidden[:, pivot] == 0
 
         def cost(w: np.ndarray, pivot: int = pivot, seen: np.ndarray = seen) -> float:  # type: ignore[type-arg]
-            return float(modified_huber(X[:, seen] @ w, 2 * X[:, pivot] - 1)[0].mean() + 0.01 * w @ w)
+            return float(modified_huber(sizes * (X[:, seen] @ w), 2 * X[:, pivot] - 1)[0].mean() + 0.01 * w @ w)
 
         wanted = minimize(cost, np.zeros(int(seen.sum())), tol=1e-12).x
         own = found.toarray()[:, pivot]
@@ -69,8 +72,8 @@ def test_predictors_of_pivots_are_those_of_a_generic_solver_and_do_not_see_what_
 
 
 def test_masks() -> None:
-    features = NGrams.of([Text.of(["good book", "bad book", "good film"])], longest=2)
-    names = np.array(features.names)
+    features = Seen(NGrams.of([Text.of(["good book", "bad book", "good film"])], longest=2))
+    names = np.array(features.whole.names)
     pivots = np.array([list(names).index("good"), list(names).index("bad book")])
     hidden = {kind: masks(features, pivots, kind).toarray() != 0 for kind in ("own", "words", "pivots")}
     assert set(names[hidden["own"][:, 0]]) == {"good"}
@@ -79,10 +82,19 @@ def test_masks() -> None:
     assert all(set(names[column]) == {"good", "bad book"} for column in hidden["pivots"].T)
 
 
-def learnt(**more: object) -> tuple[NGrams, Sparse, Sparse, np.ndarray]:  # type: ignore[type-arg]
-    features = NGrams.of([BOOKS.text, PANS.text], longest=2, least=2)
+def test_a_pivot_is_hidden_in_titles_too() -> None:
+    table = LabelledDocuments.of([("pos", "good", "a good book"), ("neg", "bad", "a bad book")])
+    features = Seen.of([table], longest=1, least=1)
+    names = [*features.whole.names, *(f"title {name}" for name in features.own[0].names)]
+    hidden = masks(features, np.array([names.index("good")]), "words").toarray()[:, 0] != 0
+    assert {name for name, away in zip(names, hidden, strict=True) if away} == {"good", "title good"}
+    assert len(set(features.kinds.tolist())) == 2
+
+
+def learnt(**more: object) -> tuple[Seen, Sparse, Sparse, np.ndarray]:  # type: ignore[type-arg]
+    features = Seen.of([BOOKS, PANS], longest=2, least=2)
     targets = np.eye(2)[BOOKS.numbers(("neg", "pos"))]
-    return features, features.matrix(BOOKS.text), features.matrix(PANS.text), targets
+    return features, features.matrix(BOOKS), features.matrix(PANS), targets
 
 
 PLACES = {"dimensions": 5, "masking": "words", "positive": False, "blocks": False, "regularisation": 1e-3, "seed": 0}
@@ -104,6 +116,27 @@ def test_places_are_orthonormal_and_depend_on_pivots_alone() -> None:
         choose_pivots(source, target, None, number=30, least=500)
 
 
+@pytest.mark.parametrize("rescale", ["length", "standard", "norm", "none"])
+def test_places_do_not_grow_with_documents_and_are_as_large_as_asked(rescale: str) -> None:
+    features, source, target, targets = learnt()
+    pivots = choose_pivots(source, target, targets, number=30, least=3)
+    places = learn_places(features, source, target, pivots, **PLACES).fitted(source, rescale)  # type: ignore[arg-type]
+    here, words = places.of(source), np.diff(source.indptr)
+    raw = np.stack([places.table[source.indices[a:b]].sum(axis=0) for a, b in zip(source.indptr, source.indptr[1:])])
+    assert places.raw(source) == pytest.approx(raw / np.sqrt(words)[:, None], abs=1e-5)
+    if rescale == "length":
+        assert np.linalg.norm(here, axis=1).mean() == pytest.approx(1, abs=0.05)
+    elif rescale == "standard":
+        assert here.std(axis=0) == pytest.approx(np.ones(5))
+    elif rescale == "norm":
+        assert np.abs(here).sum(axis=1).mean() == pytest.approx(5 * np.sqrt(words).mean())
+    if rescale in ("length", "standard"):
+        assert here.mean(axis=0) == pytest.approx(np.zeros(5), abs=1e-9)
+        moved = places.centred(target).of(target)
+        assert moved.mean(axis=0) == pytest.approx(np.zeros(5), abs=1e-9)
+        assert np.abs(places.of(target).mean(axis=0)).max() > 0.05  # the other domain lies elsewhere
+
+
 def test_a_correction_moves_between_the_source_and_the_labels() -> None:
     features, source, target, targets = learnt()
     pivots = choose_pivots(source, target, targets, number=30, least=3)
@@ -113,20 +146,43 @@ def test_a_correction_moves_between_the_source_and_the_labels() -> None:
     )
     few, labels = target.rows(0, 20), np.eye(2)[PANS[:20].numbers(("neg", "pos"))]
     n, h = len(features), 5
-    stiff = Corrected.learnt(rule, few, labels, loss="huber", l2=0.1, places_l2=1e7)
+    told = {"loss": "huber", "by": "label"}
+    stiff = Corrected.learnt(rule, few, labels, l2=0.1, places_l2=1e7, **told)  # type: ignore[arg-type]
     assert stiff.linear.weights[:, n : n + h] == pytest.approx(rule.linear.weights[:, n:], abs=1e-4)
-    frozen = Corrected.learnt(rule, few, labels, loss="huber", l2=1e7, places_l2=1e7)
+    frozen = Corrected.learnt(rule, few, labels, l2=1e7, places_l2=1e7, **told)  # type: ignore[arg-type]
     alone = places.of(target) @ rule.linear.weights[0, n:] + frozen.linear.bias[0]
     assert np.diff(frozen.scores(target), axis=1)[:, 0] == pytest.approx(alone, abs=1e-2)
-    none = Corrected.learnt(rule, target.rows(0, 0), np.zeros((0, 2)), loss="huber", l2=0.1, places_l2=0.1)
-    assert np.array_equal(none.linear.weights[:, n : n + h], rule.linear.weights[:, n:])
-    assert not none.linear.weights[:, :n].any()
+    for by in ("score", "label"):
+        none = Corrected.learnt(rule, target.rows(0, 0), np.zeros((0, 2)), loss="huber", l2=0.1, places_l2=0.1, by=by)
+        assert np.array_equal(none.linear.weights[:, n : n + h], rule.linear.weights[:, n:])
+        assert not none.linear.weights[:, :n].any()
+        if by == "score":
+            assert none.scores(target) == pytest.approx(rule.scores(target))
+
+
+@pytest.mark.parametrize("three", [False, True])
+def test_a_correction_by_scores_begins_at_the_rule_of_the_source(three: bool) -> None:
+    features, source, target, targets = learnt()
+    if three:
+        targets = np.concatenate([targets, np.zeros((len(targets), 1))], axis=1)
+        targets[::3] = [0, 0, 1]
+    pivots = choose_pivots(source, target, targets, number=30, least=3)
+    places = learn_places(features, source, target, pivots, **PLACES).fitted(source, "length")  # type: ignore[arg-type]
+    rule = Rule.learnt(
+        source, targets, np.ones(len(targets)), weighting="none", loss="huber", l2=1e-3, places=places, places_l2=1e-3
+    )
+    few, labels = target.rows(0, 20), targets[:20]
+    frozen = Corrected.learnt(rule, few, labels, loss="huber", l2=1e7, places_l2=1e7)
+    shift = frozen.scores(target) - rule.scores(target)  # no more than the bias moves
+    assert shift == pytest.approx(np.tile(shift[:1], (len(shift), 1)), abs=1e-3)
+    loose = Corrected.learnt(rule, few, labels, loss="huber", l2=1e-4, places_l2=1e-4)
+    assert (loose.scores(few).argmax(axis=1) == labels.argmax(axis=1)).all()
 
 
 def test_pivots_that_tell_labels_apart_serve_better_than_frequent_ones() -> None:
-    """Frequent words of generated reviews say nothing of labels, and places that predict them do harm."""
+    """Frequent words of generated reviews say nothing of labels, and places that predict them do more harm."""
     others = samples.reviews("kitchen", 200, seed=1)
-    options = {"min_count": 2, "pivots": 60, "dimensions": 5}
+    options = {"min_count": 2, "pivots": 20, "dimensions": 5}
     found = {method: DocumentClassifier(method, **options).fit(BOOKS, PANS) for method in ("scl", "scl-mi")}
     assert float(found["scl-mi"].score(others)) > float(found["scl"].score(others))
 

@@ -61,12 +61,32 @@ def test_columns_by_number_by_name_and_by_themselves(tmp_path: Path) -> None:
         (b"pos\tfine\n", {"label": 4}, r"t\.tsv, line 1: there is no column 4"),
         (b"kind\ttext\npos\tfine\n", {"label": "class"}, r"no column is called 'class'; there are kind, text"),
         (b"", {"label": "class"}, r"t\.tsv: is empty"),
+        (b"", {}, r"t\.tsv: has no documents"),
         (b"1\t2\n", {"label": 0, "text": [5]}, "there is no column 5"),
     ],
 )
 def test_wrong_tables_are_refused_with_file_and_line(table: bytes, options: dict, words: str) -> None:  # type: ignore[type-arg]
     with pytest.raises(DocumentsError, match=words):
         parse_labelled(table, "t.tsv", **options)
+
+
+def test_words_of_each_column_are_those_of_its_cells() -> None:
+    cells = ["", "Fine!", "I liked it, 7 times.", "don't", " a  b ", "über", "x" * 9, "e\u0301t\u00e9"]
+    rows = [("pos", *(cells[k] for k in RNG.integers(len(cells), size=3))) for _ in range(40)]
+    found = LabelledDocuments.of(rows)
+    table = "".join("\t".join(row) + "\n" for row in rows).encode()
+    read = parse_labelled(table, text=[1, 2, 3])
+    for documents in (found, read, found.take(np.arange(39, -1, -1)).take(np.arange(39, -1, -1)), found[:40]):
+        for k in range(3):
+            own = LabelledDocuments.of([(row[0], row[k + 1]) for row in rows]).text
+            column = documents.column(k)
+            assert [column.tokens(i) for i in range(40)] == [own.tokens(i) for i in range(40)]
+    assert parse_labelled(table, text=[1]).cuts is None
+    assert [found[5:9].column(1).tokens(i) for i in range(4)] == [found.column(1).tokens(i) for i in range(5, 9)]
+    with pytest.raises(ParameterError, match="no column 3"):
+        found.column(3)
+    with pytest.raises(ParameterError, match="each should be a string"):
+        LabelledDocuments.of([("pos", ["a"], "b")])
 
 
 def test_copies_of_a_text_stay_on_one_side() -> None:
@@ -242,6 +262,17 @@ def test_em_finds_the_most_likely_proportions() -> None:
     assert em_proportions(np.tile(trained, (5, 1)), trained) == pytest.approx(trained)  # nothing is known
 
 
+def test_few_items_move_proportions_little() -> None:
+    posteriors, trained = np.tile([0.6, 0.4], (20, 1)), np.array([0.5, 0.5])
+    assert em_proportions(posteriors, trained)[0] > 0.99
+    held = em_proportions(posteriors, trained, strength=50)
+    grid = np.linspace(0.01, 0.99, 981)
+    values = [20 * np.log(share * 1.2 + (1 - share) * 0.8) + 25 * np.log(share * (1 - share)) for share in grid]
+    assert held[0] == pytest.approx(grid[np.argmax(values)], abs=1e-3)
+    many = em_proportions(np.tile(posteriors, (500, 1)), trained, strength=50)
+    assert many[0] > 0.97
+
+
 def test_both_estimates_find_a_shift_of_labels_alone() -> None:
     means, trained = np.array([-1.0, 1.0]), np.array([0.5, 0.5])
 
@@ -284,6 +315,29 @@ def test_self_training_learns_words_that_only_the_new_domain_has(share: float) -
     assert given.prior_.tolist() == pytest.approx([1 - share, share])
 
 
+def test_titles_count_by_themselves(tmp_path: Path) -> None:
+    """A word says in the title what it does not in the text: learnt where columns are seen, and not else."""
+    rows = []
+    for k in range(60):
+        good, other = k % 2, k // 2 % 2
+        title = f"great {'xyz'[k % 3]}" if good else "poor"
+        rows.append(
+            ("pos" if good else "neg", title, f"{'great' if other else 'so'} it is a long text {k % 7} of words")
+        )
+        if not good:
+            rows.append(("neg", "poor", "great it is a long text of words"))
+    documents = LabelledDocuments.of(rows)
+    new = LabelledDocuments.of([(None, "great", "it is a long text"), (None, "it", "is a great long text")])
+    seen = DocumentClassifier("none", min_count=2, folds=2).fit(documents)
+    joined = DocumentClassifier("none", min_count=2, folds=2, own_columns=False).fit(documents)
+    assert seen._fitted.features.columns == (0,)
+    assert np.ptp(seen.predict_proba(new)[:, 1]) > np.ptp(joined.predict_proba(new)[:, 1]) + 0.1
+    seen.save(tmp_path / "m")
+    assert np.array_equal(store.load(tmp_path / "m").predict_proba(new), seen.predict_proba(new))
+    plain = [" ".join(row[1:]) for row in rows[:4]]  # texts of one column have no titles
+    assert seen.predict_proba(plain).shape == (4, 2)
+
+
 def test_without_unlabelled_documents_all_methods_are_one() -> None:
     books, others = samples.reviews("books", 60), samples.reviews("books", 20, seed=1)
     base = DocumentClassifier("none", min_count=2).fit(books)
@@ -314,8 +368,10 @@ def test_more_than_two_labels(tmp_path: Path) -> None:
 
 def test_what_makes_no_sense_is_refused() -> None:
     books = samples.reviews("books", 20)
-    with pytest.raises(DocumentsError, match="1 labels among 2"):
+    with pytest.raises(DocumentsError, match="1 label among 2 documents"):
         DocumentClassifier().fit([("pos", "a"), ("pos", "b"), (None, "c")])
+    with pytest.raises(DocumentsError, match="no word is in 1000 documents or more"):
+        DocumentClassifier(min_count=1000).fit(books, books)
     with pytest.raises(ParameterError, match="prior should have a share for each label, neg, pos"):
         DocumentClassifier(prior={"pos": 1.0}, min_count=1).fit(books, books)
     with pytest.raises(ParameterError, match="prior should be shares"):

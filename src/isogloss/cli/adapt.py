@@ -36,9 +36,9 @@ LEARNING = "Learning"
 
 @with_options(
     DocumentOptions,
-    "ngrams", "values", "min_count", "weighting", "loss", "l2", "prior", "rounds", "folds", "sharpness", "stable",
-    "target_weight", "pivots", "pivot_count", "dimensions", "masking", "rescale", "positive", "blocks", "pivot_l2",
-    "places_l2", "correction", "seed", panel=LEARNING, first=("method",),
+    "ngrams", "values", "min_count", "own_columns", "weighting", "loss", "l2", "prior", "rounds", "folds", "sharpness",
+    "stable", "target_weight", "pivots", "pivot_count", "dimensions", "masking", "rescale", "own_centre", "positive",
+    "blocks", "pivot_l2", "places_l2", "correction", "correction_by", "seed", panel=LEARNING, first=("method",),
 )  # fmt: skip
 def train(
     source: Annotated[

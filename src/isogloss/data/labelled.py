@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isogloss.data.bitext import Text
+from isogloss.data.ragged import Ragged
 from isogloss.data.rows import Rows, counted, row_numbers
 from isogloss.data.tokenise import tokenise_text
 from isogloss.errors import DocumentsError, ParameterError
 
-__all__ = ["Columns", "LabelledDocument", "LabelledDocuments"]
+__all__ = ["Columns", "LabelledDocument", "LabelledDocuments", "joined_columns"]
 
 
 class LabelledDocument(NamedTuple):
@@ -58,6 +59,8 @@ class LabelledDocuments(Rows[LabelledDocument]):
         The line that names the columns.
     name : str
         The file, for messages.
+    cuts : int64[n_documents, n_columns], optional
+        How many words of each document are of each column, where the text is of several; see `column`.
 
     Examples
     --------
@@ -73,24 +76,39 @@ class LabelledDocuments(Rows[LabelledDocument]):
     columns: Columns | None = None
     heading: str | None = None
     name: str = "<memory>"
+    cuts: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         if len(self.text) != len(self.labels):
             raise ParameterError(f"LabelledDocuments: {len(self.text)} documents, but {len(self.labels)} labels")
+        if self.cuts is not None and (self.cuts.sum(axis=1) != self.text.ids.lengths).any():
+            raise ParameterError("LabelledDocuments: columns should have as many words together as the text")
 
     @classmethod
     def of(
-        cls, documents: Iterable[tuple[str | None, str | Sequence[str]] | str], name: str = "<memory>"
+        cls, documents: Iterable[tuple[str | None, str | Sequence[str]] | Sequence[Any] | str], name: str = "<memory>"
     ) -> LabelledDocuments:
-        """From pairs of a label and a text, or from texts alone.
+        """From pairs of a label and a text, or from texts alone; after a label, there may be several texts (`column`).
 
         A string is cut into words as `isogloss.data.tokenise` does; a list has the words themselves.
+
+        Examples
+        --------
+        >>> found = LabelledDocuments.of([("pos", "Fine", "I liked it."), ("neg", "", "Bad.")])
+        >>> found[0].words, found.column(0).tokens(0)
+        (('Fine', 'I', 'liked', 'it', '.'), ('Fine',))
         """
         rows: list[Any] = [(None, one) if isinstance(one, str) else tuple(one) for one in documents]
-        if any(len(row) != 2 or not isinstance(row[0], str | None) for row in rows):
+        wide = len(rows[0]) if rows else 2
+        if any(len(row) != wide or wide < 2 or not isinstance(row[0], str | None) for row in rows):
             raise ParameterError("LabelledDocuments.of: give pairs of a label and a text, or texts alone")
-        labels = tuple(label for label, _ in rows)
-        return cls(_words([text for _, text in rows], name), labels, name=name)
+        labels = tuple(row[0] for row in rows)
+        if wide == 2:
+            return cls(_words([text for _, text in rows], name), labels, name=name)
+        if not all(isinstance(cell, str) for row in rows for cell in row[1:]):
+            raise ParameterError("LabelledDocuments.of: where there are several texts, each should be a string")
+        text, cuts = joined_columns([row[1:] for row in rows], name)
+        return cls(text, labels, name=name, cuts=cuts)
 
     @classmethod
     def read(cls, path: str | PathLike[str], **options: Any) -> LabelledDocuments:
@@ -106,6 +124,17 @@ class LabelledDocuments(Rows[LabelledDocument]):
     def names(self) -> tuple[str, ...]:
         """The labels that occur, in alphabetical order."""
         return tuple(sorted({label for label in self.labels if label is not None}))
+
+    def column(self, number: int) -> Text:
+        """The words of one column of the text, numbered from 0 among those of the text, a row for each document."""
+        if self.cuts is None or not 0 <= number < self.cuts.shape[1]:
+            many = 1 if self.cuts is None else self.cuts.shape[1]
+            raise ParameterError(f"LabelledDocuments: the text has {many} columns, and no column {number}")
+        ends = np.cumsum(self.cuts.ravel()).reshape(self.cuts.shape)[:, number]
+        lengths = self.cuts[:, number]
+        offsets = np.concatenate([[0], np.cumsum(lengths)])
+        at = np.arange(offsets[-1]) + np.repeat(ends - lengths - offsets[:-1], lengths)
+        return Text(Ragged(self.text.ids.flat[at], offsets), self.text.vocabulary, self.name)
 
     def numbers(self, names: Sequence[str]) -> NDArray[np.int64]:
         """int64[n_documents]: the number of each label among some names; −1 for none, and for other labels."""
@@ -168,14 +197,17 @@ class LabelledDocuments(Rows[LabelledDocument]):
     def part(self, start: int, stop: int) -> LabelledDocuments:
         """Documents start..stop-1."""
         lines = None if self.lines is None else self.lines[start:stop]
-        return replace(self, text=self.text.part(start, stop), labels=self.labels[start:stop], lines=lines)
+        cuts = None if self.cuts is None else self.cuts[start:stop]
+        return replace(self, text=self.text.part(start, stop), labels=self.labels[start:stop], lines=lines, cuts=cuts)
 
     def take(self, numbers: ArrayLike) -> LabelledDocuments:
         """Documents by their numbers, in that order, or by a mask."""
         rows = row_numbers(numbers, len(self), "LabelledDocuments")
         chosen = rows.tolist()
         lines = None if self.lines is None else tuple(self.lines[row] for row in chosen)
-        return replace(self, text=self.text.take(rows), labels=tuple(self.labels[row] for row in chosen), lines=lines)
+        cuts = None if self.cuts is None else self.cuts[rows]
+        labels = tuple(self.labels[row] for row in chosen)
+        return replace(self, text=self.text.take(rows), labels=labels, lines=lines, cuts=cuts)
 
     def _row(self, number: int) -> LabelledDocument:
         return LabelledDocument(self.labels[number], self.text.tokens(number))
@@ -190,6 +222,18 @@ class LabelledDocuments(Rows[LabelledDocument]):
     def _first_rows(self, most: int) -> dict[str, Any]:
         rows = [[k, self.labels[k] or "", " ".join(self.text.tokens(k)[:20])] for k in range(min(most, len(self)))]
         return {"heads": ["", "label", "text"], "rows": rows, "total": len(self)}
+
+
+def joined_columns(rows: Sequence[Sequence[str]], name: str) -> tuple[Text, NDArray[np.int64]]:
+    """The words of all columns of each row, and how many of them are of each column."""
+    lines = [" ".join(" ".join(row).split("\n")) for row in rows]
+    text = tokenise_text(lines, name=name)
+    wide = len(rows[0]) if rows else 1
+    ends = np.cumsum([[len(cell) + 1 for cell in row] for row in rows], axis=1).reshape(len(rows), wide)
+    starts = np.zeros(0, np.int64) if text.spans is None else text.spans.flat[:, 0].astype(np.int64)
+    row_of = np.repeat(np.arange(len(rows)), text.ids.lengths)
+    column_of = (starts[:, None] >= ends[row_of]).sum(axis=1)
+    return text, np.bincount(row_of * wide + column_of, minlength=len(rows) * wide).reshape(len(rows), wide)
 
 
 def _words(texts: Sequence[str | Sequence[str]], name: str) -> Text:

@@ -192,6 +192,7 @@ def present_predictors(
     passes: int = 100,
     positive: bool = False,
     seed: int = 0,
+    sizes: ArrayLike | None = None,
 ) -> sparse.csc_matrix:
     """The predictors of features of which a row may have many, by the other features.
 
@@ -205,6 +206,8 @@ def present_predictors(
         Not 0 where a predictor does not see a feature: at least its own pivot.
     regularisation, tolerance, passes, positive, seed
         As in `predictors`.
+    sizes : float64[n_rows], optional
+        What the features of each row are, if not 1: with 1/√(number of features) all rows have length 1.
 
     Returns
     -------
@@ -215,6 +218,9 @@ def present_predictors(
     if not regularisation > 0:
         raise ParameterError(f"present_predictors: regularisation should be above 0, not {regularisation!r}")
     wide = matrix.n_indicators
+    each = np.ones(matrix.n_rows) if sizes is None else np.ascontiguousarray(sizes, np.float64)
+    if each.shape != (matrix.n_rows,):
+        raise ParameterError(f"present_predictors: sizes should be {matrix.n_rows} numbers, not {list(each.shape)}")
     ones = np.ones(len(matrix.indices), np.uint8)
     present = sparse.csc_matrix((ones, matrix.indices, matrix.indptr), shape=(wide, matrix.n_rows)).T.tocsc()
     masks = sparse.csc_matrix(hidden)
@@ -228,7 +234,7 @@ def present_predictors(
         there = np.ascontiguousarray(present[:, columns[mine]].toarray())
         shown = np.ascontiguousarray((masks[:, mine].toarray() == 0).astype(np.float64))
         weights = np.zeros(shown.shape)
-        given = (orders, matrix.indptr, matrix.indices, there, shown, regularisation, tolerance, passes)
+        given = (orders, matrix.indptr, matrix.indices, each, there, shown, regularisation, tolerance, passes)
         present_pivots(*given, weights)
         found[block] = sparse.csc_matrix(np.maximum(weights, 0.0) if positive else weights)
 

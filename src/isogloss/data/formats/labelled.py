@@ -6,8 +6,7 @@ import re
 from collections.abc import Sequence
 
 from isogloss.data.formats.files import PathOrName, name_of, read_bytes
-from isogloss.data.labelled import Columns, LabelledDocuments
-from isogloss.data.tokenise import tokenise_text
+from isogloss.data.labelled import Columns, LabelledDocuments, joined_columns
 from isogloss.errors import DocumentsError, ParameterError, UsageError
 
 __all__ = ["Column", "parse_labelled", "read_labelled", "read_rows", "scored_columns", "written"]
@@ -36,8 +35,8 @@ def read_labelled(
     label : int or str, optional
         The column of the label, by number from 0 or by the name in the heading; None if there is none to be looked at.
     text : sequence of int or str, optional
-        The columns of the text, which are joined. All but the label and columns of nothing but numbers, such as stars,
-        if not given.
+        The columns of the text, which are joined; `LabelledDocuments.column` has each by itself. All but the label and
+        columns of nothing but numbers, such as stars, if not given.
     heading : bool, optional
         Whether the first line names the columns: it does if a column is called by its name.
     encoding, errors : str
@@ -75,6 +74,8 @@ def parse_labelled(
     if heading is False and named:
         raise UsageError(f"{name}: columns without a heading have numbers, from 0, and no names")
     lines, head = read_rows(data, name, bool(heading) or named)
+    if not lines:
+        raise DocumentsError(f"{name}: has no documents. Every line of a table is one, with a tab between columns")
     first = 1 + (head is not None)
     names = [] if head is None else head.split("\t")
     rows = [line.split("\t") for line in lines]
@@ -99,10 +100,12 @@ def parse_labelled(
             )
         if at is not None and not row[at].strip():
             raise DocumentsError(f"{name}, line {number}: column {label} should have a label, and is empty")
-        texts.append(" ".join(row[place] for place in places))
+        texts.append([row[place] for place in places])
         labels.append(None if at is None else row[at].strip())
     told = Columns(None if at is None else label, tuple(text), head is not None)
-    return LabelledDocuments(tokenise_text(texts, name=name), tuple(labels), tuple(lines), told, head, name)
+    found, cuts = joined_columns(texts, name)
+    given = cuts if len(places) > 1 else None
+    return LabelledDocuments(found, tuple(labels), tuple(lines), told, head, name, given)
 
 
 def read_rows(data: bytes, name: str, heading: bool) -> tuple[list[str], str | None]:

@@ -60,12 +60,13 @@ def pivots(orders, indptr, indices, classes, first, regularisation, tolerance, m
 
 
 @njit(cache=True, nogil=True)
-def present_pivots(orders, indptr, indices, there, shown, regularisation, tolerance, most, weights):
+def present_pivots(orders, indptr, indices, sizes, there, shown, regularisation, tolerance, most, weights):
     """As `pivots`, where a row may have several pivots, and each predictor has columns of its own that it does not see.
 
-    there : uint8[n_rows, K], whether a row has a pivot; shown : float64[n_columns, K], 0 for columns that a predictor
-    does not see, and 1 for others; weights : float64[n_columns, K], all 0. What a predictor does not see counts in the
-    length of its steps, which makes them shorter and no less exact.
+    sizes : float64[n_rows], what the entries of each row are; there : uint8[n_rows, K], whether it has a pivot;
+    shown : float64[n_columns, K], 0 for columns that a predictor does not see, and 1 for others; weights :
+    float64[n_columns, K], all 0. What a predictor does not see counts in the length of its steps, which makes them
+    shorter and no less exact.
     """
     n, width = len(indptr) - 1, weights.shape[1]
     unit = 1.0 / (2.0 * regularisation * n)
@@ -74,22 +75,22 @@ def present_pivots(orders, indptr, indices, there, shown, regularisation, tolera
         order = orders[done % len(orders)]
         worst = 0.0
         for i in order:
-            begin, end = indptr[i], indptr[i + 1]
+            begin, end, size = indptr[i], indptr[i + 1], sizes[i]
             sums[:] = 0.0
             for e in range(begin, end):
                 row = weights[np.uint64(indices[e])]
                 for k in range(width):
                     sums[k] += row[k]
-            curve = 0.5 + (end - begin) * unit
+            curve = 0.5 + (end - begin) * size * size * unit
             own, moved = dual[i], 0.0
             for k in range(width):
                 y = 1.0 if there[i, k] else -1.0
-                fresh = own[k] + (1.0 - y * sums[k] - 0.5 * own[k]) / curve
+                fresh = own[k] + (1.0 - y * size * sums[k] - 0.5 * own[k]) / curve
                 fresh = min(max(fresh, 0.0), 4.0)
                 change = fresh - own[k]
                 own[k] = fresh
                 moved = max(moved, abs(change))
-                steps[k] = change * y * unit
+                steps[k] = change * y * size * unit
             if moved == 0.0:
                 continue
             worst = max(worst, moved * curve)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,9 +13,9 @@ from isogloss import store
 from isogloss.data.documents import Documents
 from isogloss.data.labelled import Columns, LabelledDocuments
 from isogloss.data.reading import Reading
+from isogloss.data.rows import counted
 from isogloss.engine.threads import using_threads
 from isogloss.errors import DocumentsError, ParameterError
-from isogloss.features.ngrams import NGrams
 from isogloss.features.sparse import Sparse
 from isogloss.layout import vector
 from isogloss.learners.linear import LinearWeights
@@ -30,6 +31,7 @@ from isogloss.tasks.adapt.learning import (
 )
 from isogloss.tasks.adapt.model import Corrected, FittedClassifier, Rule, calibrate, chosen_rows, joined_rows
 from isogloss.tasks.adapt.options import DocumentOptions, shares_of
+from isogloss.tasks.adapt.seen import Seen
 
 __all__ = ["DocumentClassifier", "as_labelled"]
 
@@ -52,6 +54,9 @@ class DocumentClassifier(DocumentOptions):
     values : "presence" or "counts"
     min_count : int
         Sequences in fewer documents are left out; unlabelled documents count.
+    own_columns : bool
+        Where the text is of several columns, such as a title and a body, words of all columns but the longest are
+        features of their own, beside the same words of the whole document (`isogloss.tasks.adapt.seen`).
     weighting : "naive-bayes" or "none"
     loss : "huber" or "logistic"
     l2 : float
@@ -63,9 +68,9 @@ class DocumentClassifier(DocumentOptions):
     folds : int
     stable : float
         Words whose frequency moved by more than this log ratio have no say in the estimate of proportions.
-    pivots, pivot_count, dimensions, masking, rescale, positive, blocks, pivot_l2, places_l2
+    pivots, pivot_count, dimensions, masking, rescale, own_centre, positive, blocks, pivot_l2, places_l2
         Of structural correspondence (scl, scl-mi); see the help of each.
-    correction, target_weight : float
+    correction, correction_by, target_weight : float, "score" or "label", float
         How labels of the target are used.
     seed : int
     threads : int, optional
@@ -123,8 +128,8 @@ class DocumentClassifier(DocumentOptions):
         names = source.names
         if len(names) < 2:
             raise DocumentsError(
-                f"{source.name}: {len(names)} labels among {len(source)} documents; there should be two or more. Is it "
-                "the right column?"
+                f"{source.name}: {counted(len(names), 'label')} among {counted(len(source), 'document')}; there should "
+                "be two or more. Is it the right column?"
             )
         if few is not None and (strange := sorted(set(few.names) - set(names))):
             raise DocumentsError(f"{few.name}: no document of {source.name} has the label {strange[0]!r}")
@@ -147,8 +152,13 @@ class DocumentClassifier(DocumentOptions):
     ) -> None:
         names, training = source.names, self.method == "self-training" and target is not None and len(target) > 0
         given = [one for one in (source, few, target) if one is not None]
-        features = NGrams.of([one.text for one in given], longest=self.ngrams, least=self.min_count)
-        rows = [features.matrix(one.text, counts=self.values == "counts") for one in given]
+        features = Seen.of(given, longest=self.ngrams, least=self.min_count, columns=self.own_columns)
+        if not len(features):
+            raise DocumentsError(
+                f"{source.name}: no word is in {self.min_count} documents or more, so there is nothing to learn from. "
+                f"Give more than {counted(sum(map(len, given)), 'document')}, or a lower min_count"
+            )
+        rows = [features.matrix(one, counts=self.values == "counts") for one in given]
         known = [one for one in given if one is not target and (one is source or training)]
         targets = np.eye(len(names))[np.concatenate([one.numbers(names) for one in known])]
         counts = np.concatenate(
@@ -160,9 +170,8 @@ class DocumentClassifier(DocumentOptions):
         for k in used[1:]:
             joined = joined_rows(joined, rows[k])
             copies = np.concatenate([copies, given[k].duplicates() + copies.max(initial=-1) + 1])
-        short = np.arange(len(features)) < features.sizes[:2].sum()
         folds = fold_numbers(copies, self.folds, self.seed)
-        problem = Problem(joined, targets, folds, settings, counts, short)
+        problem = Problem(joined, targets, folds, settings, counts, features.short)
         self.prior_, self.trace_, rule = problem.shares, np.zeros(0), None
         if training:
             self.prior_ = self._prior(problem, names)
@@ -173,12 +182,14 @@ class DocumentClassifier(DocumentOptions):
                 settings |= self._places(features, rows[0], rows[-1], targets)
             rule = Rule.learnt(problem.known, targets, counts, **settings)
             sure = calibrate(out_of_fold(problem, targets), targets)
+            if "places" in settings and self.own_centre and self.rescale in ("length", "standard"):
+                rule = replace(rule, places=rule.places.centred(rows[-1]))
         found: Rule | Corrected = rule
         if few is not None and not training:
             found, sure = self._corrected(rule, rows[1], few, names, sure)
         self._fitted = FittedClassifier(names, features, found, sure)
 
-    def _places(self, features: NGrams, source: Sparse, target: Sparse, targets: NDArray[Any]) -> dict[str, Any]:
+    def _places(self, features: Seen, source: Sparse, target: Sparse, targets: NDArray[Any]) -> dict[str, Any]:
         """Places of words, as the rule of the source is to see them."""
         labels = targets if self.method == "scl-mi" else None
         pivots = choose_pivots(source, target, labels, number=self.pivots, least=self.pivot_count)
@@ -193,7 +204,9 @@ class DocumentClassifier(DocumentOptions):
     ) -> tuple[Corrected, LinearWeights]:
         """The rule corrected with a few labels, and how sure it is, by labels that it was not corrected with."""
         targets, strength = np.eye(len(names))[few.numbers(names)], float(self.correction)
-        options: dict[str, Any] = {"loss": self.loss, "l2": strength, "places_l2": strength}
+        options: dict[str, Any] = {
+            "loss": self.loss, "l2": strength, "places_l2": strength, "by": self.correction_by,
+        }  # fmt: skip
         folds, scores = fold_numbers(few.duplicates(), self.folds, self.seed), np.zeros(targets.shape)
         for fold in np.unique(folds):
             there, away = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
@@ -225,7 +238,7 @@ class DocumentClassifier(DocumentOptions):
         """float64[n_documents, n_labels]: the posterior of each label; labels are `labels_`."""
         learnt, given = self._learnt, as_labelled(documents, "predict_proba")
         with using_threads(self.threads):
-            return learnt.posteriors(given.text, self.values == "counts")
+            return learnt.posteriors(given, self.values == "counts")
 
     def score(self, documents: DocumentsLike) -> DocumentScore:
         """Documents that get the right label, in percent; those without a label are passed over."""
@@ -255,7 +268,7 @@ class DocumentClassifier(DocumentOptions):
         learnt, columns = self._learnt, self.columns_
         meta: dict[str, Any] = {
             "prior": self.prior_.tolist(), "trace": self.trace_.tolist(),
-            "columns": None if columns is None else columns._asdict(),
+            "columns": None if columns is None else columns._asdict(), "own_columns": list(learnt.features.columns),
         }  # fmt: skip
         return store.Saved(self._kind, self.options_, learnt.to_arrays(), meta | Reading.to_meta(self.reading_))
 
@@ -263,7 +276,7 @@ class DocumentClassifier(DocumentOptions):
     def _from_saved(cls, saved: store.Saved) -> Self:
         with store.reading("the saved classifier of documents"):
             made = cls.of_options(saved.options)
-            made._fitted = FittedClassifier.from_arrays(saved.arrays)
+            made._fitted = FittedClassifier.from_arrays(saved.arrays, _numbers_of(saved.meta["own_columns"]))
             made.prior_, made.trace_ = vector(saved.meta["prior"], "prior"), vector(saved.meta["trace"], "trace")
             if made._fitted.features.longest != made.ngrams or len(made.prior_) != len(made._fitted.labels):
                 raise ValueError("what was learnt does not fit the options")
@@ -276,6 +289,16 @@ def _with_labels(documents: Any) -> LabelledDocuments:
     """Those of some documents whose label is known."""
     given = as_labelled(documents, "fit")
     return given.take(np.array([label is not None for label in given.labels], bool))
+
+
+def _numbers_of(given: Any) -> tuple[int, ...]:
+    """Numbers of columns of a saved model."""
+    found = tuple(given)
+    if any(not isinstance(one, int) or isinstance(one, bool) or one < 0 for one in found) or len(set(found)) < len(
+        found
+    ):
+        raise ValueError("columns have numbers from 0, each once")
+    return found
 
 
 def _columns_of(given: Any) -> Columns | None:

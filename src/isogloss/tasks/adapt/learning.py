@@ -31,6 +31,8 @@ STEPS = 3
 """Times that stable words are chosen anew, by the proportions found so far."""
 OFTEN = 0.0125
 """Stable words are in at least this share of the documents of either domain."""
+STRENGTH = 50.0
+"""As how many documents it counts that proportions of labels are those of the source."""
 ROUGH = 1e-3
 """Penalty of the classifier that proportions are estimated by: it has few features, and need not be sharp."""
 
@@ -127,7 +129,8 @@ def estimated_prior(problem: Problem, window: float) -> Array:
         seen: dict[str, Any] = {"columns": stable, "centred": True}
         rule = Rule.learnt(known, problem.targets, problem.counts, **seen, **problem.settings)
         sure = calibrate(out_of_fold(problem, problem.targets, **seen), problem.targets, centred=True)
-        prior = em_proportions(softmax(calibrated(sure, rule.scores(new))), problem.shares)
+        posteriors = softmax(calibrated(sure, rule.scores(new)))
+        prior = em_proportions(posteriors, problem.shares, strength=STRENGTH)
     return prior
 
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isogloss.data.bitext import Text
+from isogloss.data.labelled import LabelledDocuments
 from isogloss.data.rows import gathered
-from isogloss.features.ngrams import NGrams
 from isogloss.features.sparse import Sparse
 from isogloss.layout import Layout, Numbers, Strings, check
 from isogloss.learners.linear import LinearWeights, fit_linear, naive_bayes_weights, softmax
 from isogloss.tasks.adapt.correspondence import Places
+from isogloss.tasks.adapt.seen import Seen
 
 __all__ = [
     "Corrected", "FittedClassifier", "Rule", "calibrate", "calibrated", "chosen_rows", "joined_rows", "scaled",
@@ -36,6 +36,7 @@ _LAYOUT: Layout = {
 _CORRECTED: Layout = {
     "corrected_weights": Numbers("float64", ("n_scores", "n")),
     "corrected_bias": Numbers("float64", ("n_scores",)),
+    "corrected_by": Numbers("uint8", (1,), below=2),
 }
 
 
@@ -126,13 +127,17 @@ class Corrected:
     .. math:: \min_{w, v} \frac1n \sum_j L(w \cdot x_j + v \cdot \theta x_j, y_j) + \lambda \|w\|^2
         + \mu \|v - v_s\|^2
 
-    where x has a feature for the label that the rule of the source gives. What the source knows of words comes in by
-    that label alone; what it knows of places stays, unless labels speak against it [1]_.
+    What the source knows of places stays, unless labels speak against it. What it knows of words comes in by one more
+    feature of x, which is either the label that the rule of the source gives [1]_, or what its weights of words say
+    (score), whose own weight is drawn to 1: without labels, the rule is then that of the source. With the label, places
+    have their say twice, and words no more than one of equal size in every document.
 
     rule : Rule
         Of the source.
     linear : LinearWeights
-        Of features, places, and the label of the source: +1 and −1 for two labels, and 1 and 0 for each of more.
+        Of features, places, and what the source says: one number for two labels, and one for each of more. Labels are
+        +1 and −1, or 1 and 0.
+    by : "score" or "label"
 
     References
     ----------
@@ -141,27 +146,37 @@ class Corrected:
 
     rule: Rule
     linear: LinearWeights
+    by: str = "score"
 
     @classmethod
-    def learnt(cls, rule: Rule, rows: Sparse, targets: Array, *, loss: str, l2: float, places_l2: float) -> Corrected:
-        """Corrected by the labels of some rows; without any, the label of the source decides, and v stays."""
-        marks = _marks(rule.scores(rows))
+    def learnt(
+        cls, rule: Rule, rows: Sparse, targets: Array, *, loss: str, l2: float, places_l2: float, by: str = "score"
+    ) -> Corrected:
+        """Corrected by the labels of some rows; without any, the source decides, and v stays."""
+        marks = _marks(rule, rows, by)
         n, h, wide = len(rule.scale), len(rule.places.centre), marks.shape[1]
         penalty = np.concatenate([np.full(n, l2), np.full(h, places_l2), np.full(wide, l2)])
         centre = np.zeros((len(rule.linear.bias), n + h + wide))
         centre[:, n : n + h] = rule.linear.weights[:, n:]
-        if not rows.n_rows:
+        if by == "score" or not rows.n_rows:
             centre[:, n + h :] = np.eye(len(centre))
-            return cls(rule, LinearWeights(centre, np.zeros(len(centre))))
-        return cls(rule, fit_linear(rule.seen(rows, marks), targets, loss=loss, penalty=penalty, centre=centre))
+        if not rows.n_rows:
+            return cls(rule, LinearWeights(centre, np.zeros(len(centre))), by)
+        return cls(rule, fit_linear(rule.seen(rows, marks), targets, loss=loss, penalty=penalty, centre=centre), by)
 
     def scores(self, rows: Sparse) -> Array:
         """float64[n, n_labels]."""
-        return self.linear.scores(self.rule.seen(rows, _marks(self.rule.scores(rows))))
+        return self.linear.scores(self.rule.seen(rows, _marks(self.rule, rows, self.by)))
 
 
-def _marks(scores: Array) -> Array:
-    """The best label of each row, as features."""
+def _marks(rule: Rule, rows: Sparse, by: str) -> Array:
+    """What the source says of each row, as features."""
+    scores = rule.scores(rows)
+    if by == "score":
+        words = rule.linear.weights.copy()
+        words[:, len(rule.scale) :] = 0.0
+        said = LinearWeights(words, rule.linear.bias).scores(rule.seen(rows))
+        return np.asarray(said[:, 1:] - said[:, :1] if said.shape[1] == 2 else said)
     best = np.eye(scores.shape[1])[scores.argmax(axis=1)]
     return np.asarray(best[:, 1:] - best[:, :1] if scores.shape[1] == 2 else best)
 
@@ -171,24 +186,24 @@ class FittedClassifier:
     """What `DocumentClassifier` has learnt.
 
     labels : tuple of str
-    features : NGrams
+    features : Seen
     rule : Rule or Corrected
     calibration : LinearWeights
         From scores to log posteriors, up to a constant.
     """
 
     labels: tuple[str, ...]
-    features: NGrams
+    features: Seen
     rule: Rule | Corrected
     calibration: LinearWeights
 
-    def scores(self, text: Text, counts: bool) -> Array:
+    def scores(self, documents: LabelledDocuments, counts: bool) -> Array:
         """float64[n, n_labels]: log posteriors up to a constant for each document."""
-        return calibrated(self.calibration, self.rule.scores(self.features.matrix(text, counts=counts)))
+        return calibrated(self.calibration, self.rule.scores(self.features.matrix(documents, counts=counts)))
 
-    def posteriors(self, text: Text, counts: bool) -> Array:
+    def posteriors(self, documents: LabelledDocuments, counts: bool) -> Array:
         """float64[n, n_labels]."""
-        return softmax(self.scores(text, counts))
+        return softmax(self.scores(documents, counts))
 
     # --- keeping
 
@@ -198,9 +213,12 @@ class FittedClassifier:
 
         blob, offsets = pack_strings(self.labels)
         rule = self.rule.rule if isinstance(self.rule, Corrected) else self.rule
-        more = {}
+        more = dict[str, NDArray[Any]]()
         if isinstance(self.rule, Corrected):
-            more = {"corrected_weights": self.rule.linear.weights, "corrected_bias": self.rule.linear.bias}
+            more = {
+                "corrected_weights": self.rule.linear.weights, "corrected_bias": self.rule.linear.bias,
+                "corrected_by": np.array([self.rule.by == "score"], np.uint8),
+            }  # fmt: skip
         return {
             "labels": blob, "labels_offsets": offsets, "scale": rule.scale, "weights": rule.linear.weights,
             "bias": rule.linear.bias, "slopes": self.calibration.weights, "offsets": self.calibration.bias,
@@ -209,9 +227,9 @@ class FittedClassifier:
         }  # fmt: skip
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> FittedClassifier:
-        """The inverse of `to_arrays`."""
-        features = NGrams.from_arrays(arrays)
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], columns: Sequence[int]) -> FittedClassifier:
+        """The inverse of `to_arrays`; `columns` are those that are seen on their own."""
+        features = Seen.from_arrays(arrays, columns)
         found = check(arrays, _LAYOUT, "the saved classifier", {"n_features": len(features)})
         labels, bias, n = tuple(found["labels"]), found["bias"], len(features)
         wide = n + len(found["centre"])
@@ -222,7 +240,8 @@ class FittedClassifier:
         rule: Rule | Corrected = source
         if "corrected_weights" in arrays:
             more = check(arrays, _CORRECTED, "the saved classifier", {"n_scores": len(bias), "n": wide + len(bias)})
-            rule = Corrected(source, LinearWeights(more["corrected_weights"], more["corrected_bias"]))
+            by = "score" if int(more["corrected_by"][0]) else "label"
+            rule = Corrected(source, LinearWeights(more["corrected_weights"], more["corrected_bias"]), by)
         return cls(labels, features, rule, LinearWeights(found["slopes"], found["offsets"]))
 
 

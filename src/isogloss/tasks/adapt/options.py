@@ -36,6 +36,11 @@ class DocumentOptions(Estimator):
         help="What counts of a sequence of words: that it is there (presence), or how often (counts).",
     )  # fmt: skip
     min_count: int = option(default=4, least=1, help="Sequences of words in fewer documents are left out.")
+    own_columns: bool = option(
+        default=True,
+        help="Where the text has several columns, words of all but the longest, such as a title, count by themselves "
+        "as well.",
+    )  # fmt: skip
     weighting: str = option(
         default="naive-bayes", choices=("naive-bayes", "none"),
         help="Whether sequences of words count by how well they tell labels apart, as in naive Bayes.",
@@ -73,16 +78,25 @@ class DocumentOptions(Estimator):
         "all pivots (pivots).",
     )  # fmt: skip
     rescale: str = option(
-        default="standard", choices=("standard", "norm", "none"), needs=_SCL,
-        help="How large places are: mean 0, variance 1 (standard), five times the words (norm), or as they are (none).",
+        default="length", choices=("length", "standard", "norm", "none"), needs=_SCL,
+        help="How large places are: around 0 and as long as the words (length), mean 0 and variance 1 each (standard), "
+        "five times the sum of the words (norm), or as they are (none).",
+    )  # fmt: skip
+    own_centre: bool = option(
+        default=True, needs={"method": ("scl", "scl-mi"), "rescale": ("length", "standard")},
+        help="Documents of the new domain lie around a centre of their own.",
     )  # fmt: skip
     positive: bool = option(default=False, needs=_SCL, help="Decompose the positive part of predictors alone.")
     blocks: bool = option(default=False, needs=_SCL, help="Decompose words, pairs of words and so on one by one.")
-    pivot_l2: float = option(default=1e-4, above=0, needs=_SCL, help="Penalty of the predictors of pivots.")
-    places_l2: float = option(default=0.0, least=0, needs=_SCL, help="Penalty on the weights of places.")
+    pivot_l2: float = option(default=1e-3, above=0, needs=_SCL, help="Penalty of the predictors of pivots.")
+    places_l2: float = option(default=1e-4, least=0, needs=_SCL, help="Penalty on the weights of places.")
     correction: float = option(
         default=0.1, above=0, needs={"method": ("scl", "scl-mi", "none")},
         help="Penalty of the correction with labels of the target, where there are some.",
+    )  # fmt: skip
+    correction_by: str = option(
+        default="score", choices=("score", "label"), needs={"method": ("scl", "scl-mi", "none")},
+        help="How the correction hears of what words say in the source: by their score, or by the label alone.",
     )  # fmt: skip
     target_weight: float = option(
         default=5.0, above=0, needs=_SELF,

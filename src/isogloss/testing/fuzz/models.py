@@ -408,19 +408,21 @@ def _topics(**options: Any) -> Any:
 @cache
 def labelled() -> LabelledDocuments:
     """Documents with labels to learn from, one of which has no words."""
-    return LabelledDocuments.of([("neg", ""), *zip(*_reviewed("books"), strict=True)])
+    return LabelledDocuments.of([("neg", "", ""), *_reviewed("books")])
 
 
 @cache
 def new_labelled() -> LabelledDocuments:
     """Documents of another domain: no words, one, unknown ones, and generated reviews."""
-    labels, texts = _reviewed("kitchen")
-    return LabelledDocuments.of([("pos", ""), ("neg", "great"), ("pos", "qqq zzz 7"), *zip(labels, texts, strict=True)])
+    few = [("pos", "", ""), ("neg", "", "great"), ("pos", "qqq", "zzz 7")]
+    return LabelledDocuments.of([*few, *_reviewed("kitchen")])
 
 
-def _reviewed(domain: str) -> tuple[list[str], list[str]]:
+def _reviewed(domain: str) -> list[tuple[str, str, str]]:
+    """Labels, titles (the first sentence) and texts."""
     made = samples.reviews(domain, 24)
-    return [str(label) for label in made.labels], list(made.text.lines or ())
+    cut = [line.partition(". ") for line in made.text.lines or ()]
+    return [(str(label), title, rest) for label, (title, _, rest) in zip(made.labels, cut, strict=True)]
 
 
 @cache
@@ -504,6 +506,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "adapt.documents/none": partial(_classifier, method="none", ngrams=1, values="counts"),
     "adapt.documents/scl": partial(_classifier, method="scl", dimensions=3, blocks=True, positive=True),
     "adapt.documents/corrected": partial(_classifier, method="scl-mi", dimensions=3, masking="own"),
+    "adapt.documents/by-label": partial(_classifier, method="scl-mi", dimensions=3, correction_by="label"),
     "adapt.documents/three": partial(_classifier, three=True, rounds=1, loss="logistic", weighting="none"),
     "align.hmm": partial(_aligner, "HMMAligner"),
     "align.hmm/viterbi": partial(_aligner, "HMMAligner", symmetrise="grow-diag-final-and", decode="viterbi"),
