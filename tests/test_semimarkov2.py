@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from isogloss.errors import ParameterError
 from isogloss.structures import SemiMarkov, SemiMarkov2
 from isogloss.structures.base import InfeasibleError
-from isogloss.structures.semimarkov2 import SemiMarkovs2, n_word_pairs, n_word_spans
+from isogloss.structures.semimarkov2 import SemiMarkovs2, _spans_of, n_word_pairs, n_word_spans
 from isogloss.testing import brute_force_segments2, check_batch, check_k_best, check_laws
 from isogloss.testing.strategies import numbers
 
@@ -45,6 +45,17 @@ def test_everything_agrees_with_enumeration(drawn: Given, seed: int) -> None:
         return
     check_laws(dist, truth, rng=np.random.default_rng(seed), samples=0)
     check_k_best(dist.k_best(4), truth, 4)
+    cuts: dict[Any, float] = {}
+    listed: Any = truth.structures
+    for y, value in zip(listed, truth.log_scores.tolist(), strict=True):
+        cut = tuple(segment[:2] for segment in y)
+        cuts[cut] = max(value, cuts.get(cut, -np.inf))
+    found = dist.k_best(4, labels=False)
+    assert [score for score, _ in found] == pytest.approx(
+        sorted((v for v in cuts.values() if v > -np.inf), reverse=True)[:4]
+    )
+    for score, y in found:
+        assert score == pytest.approx(dist.score(y)) == pytest.approx(cuts.pop(tuple(segment[:2] for segment in y)))
 
 
 def _drawn(seed: int, words: list[int], longest: int, k: int, paired: bool) -> SemiMarkov2:
@@ -118,6 +129,31 @@ def test_longest_does_not_matter_beyond_words_and_one_is_letters() -> None:
     assert len(values) == 1
     letters = SemiMarkov2(rng.normal(size=(5, 3, 2)), steps, words, 1).argmax()
     assert [segment[:2] for segment in letters] == [(t, t + 1) for t in range(5)]
+
+
+@pytest.mark.parametrize("paired", [False, True])
+def test_words_of_many_letters_have_more_ways_than_floats_have_room(paired: bool) -> None:
+    n, k = 700, 3
+    couples = np.zeros((int(n_word_pairs([n], 3).sum()), 1)) if paired else None
+    dist = SemiMarkov2(
+        np.zeros((int(n_word_spans([n], 3).sum()), 3, k)), np.zeros((2, k + 1, k + 1)), [n], 3, couples, [0] * k
+    )
+    ways = [1]  # in whole numbers: pieces of up to three letters, and a label for each
+    for t in range(1, n + 1):
+        ways.append(k * sum(ways[max(0, t - 3) : t]))
+    assert dist.log_partition() == pytest.approx(float(np.log(float(ways[n] >> 600)) + 600 * np.log(2)), rel=1e-12)
+    starts = [ways[t] * ways[n - t] / ways[n] for t in (1, n // 2, n - 1)]
+    ends = np.array([end for _, end in _spans_of(dist.words, 3)])
+    found = dist.segment_marginals().sum(axis=(1, 2))
+    assert [found[ends == t].sum() for t in (1, n // 2, n - 1)] == pytest.approx(starts)
+
+
+def test_pairs_that_are_all_forbidden_leave_words_whole() -> None:
+    words = [3, 2]
+    for _ in range(20):  # whatever was in memory before
+        segments, pairs = np.zeros((9, 3, 2)), np.full((int(n_word_pairs(words, 3).sum()), 2), -np.inf)
+        dist = SemiMarkov2(segments, np.zeros((2, 3, 3)), words, 3, pairs)
+        assert np.exp(dist.log_partition()) == pytest.approx(4.0)
 
 
 @given(st.lists(st.lists(st.integers(1, 4), max_size=3), min_size=1, max_size=4), st.booleans(), st.integers(0, 10**6))

@@ -226,44 +226,50 @@ class SemiMarkov2(Program[Segments]):
         np.add.at(out, _numbers(y, *shape, repr(self)), 1.0)
         return out
 
-    def k_best(self, k: int) -> list[tuple[float, Segments]]:
-        """The `k` best segmentations with their scores, best first, by a search for each position of each."""
+    def k_best(self, k: int, *, labels: bool = True) -> list[tuple[float, Segments]]:
+        """The `k` best segmentations with their scores, best first, by a search for each position of each.
+
+        Without `labels`, those that differ in labels alone count once, as the best of them.
+        """
         checked_k(k, f"{self!r}: k_best")
         if self.n == 0:
             return [(0.0, ())]
         table = _spans_of(self.words, self.longest)
         first = np.searchsorted(table[:, 0], np.arange(self.n + 1))
+        kinds = self.k if labels else 1
+        found: dict[tuple[int, ...], Segments] = {}
+
+        def chosen(spans: Array, t: int, choice: int) -> Array:
+            """The scores of what begins at a position by one choice."""
+            shorter, label = divmod(choice, kinds)
+            return spans[first[t] + shorter, :, label : label + 1 if labels else self.k]
 
         def best(fixed: Sequence[int], banned: frozenset[int]) -> tuple[float, list[int]] | None:
             """Choices are what begins at each position, length and label in one number; −1 where nothing does."""
             scores = np.array(self.scores)
             spans = scores[: self._borders[0]].reshape(-1, 3, self.k)
             for t, choice in enumerate(fixed):
-                own = spans[first[t] : first[t + 1]].copy()
+                kept_one = chosen(spans, t, choice).copy() if choice >= 0 else None
                 spans[first[t] : first[t + 1]] = -np.inf
-                if choice >= 0:
-                    shorter, label = divmod(choice, self.k)
-                    spans[first[t] + shorter, :, label] = own[shorter, :, label]
+                if kept_one is not None:
+                    chosen(spans, t, choice)[:] = kept_one
             here = len(fixed)
             for choice in banned:
                 if choice >= 0:
-                    shorter, label = divmod(choice, self.k)
-                    spans[first[here] + shorter, :, label] = -np.inf
+                    chosen(spans, here, choice)[:] = -np.inf
                 else:  # something has to begin here
                     spans[(table[:, 0] < here) & (table[:, 1] > here)] = -np.inf
             value, parts = self._remake(scores)._sweep(MAX, np.empty(0))
             if value == -np.inf:
                 return None
+            y = self._read(parts)
             choices = [-1] * self.n
-            for begin, end, label in self._read(parts):
-                choices[begin] = (end - begin - 1) * self.k + label
+            for begin, end, label in y:
+                choices[begin] = (end - begin - 1) * kinds + (label if labels else 0)
+            found[tuple(choices)] = y
             return value, choices
 
-        return [(score, self._chosen(choices)) for score, choices in k_best(best, k)]
-
-    def _chosen(self, choices: Sequence[int]) -> Segments:
-        found = ((t, *divmod(choice, self.k)) for t, choice in enumerate(choices) if choice >= 0)
-        return tuple((t, t + shorter + 1, label) for t, shorter, label in found)
+        return [(score, found[choices]) for score, choices in k_best(best, k)]
 
 
 class SemiMarkovs2(ProgramBatch[Segments]):

@@ -2,10 +2,12 @@
 
 Every position t gets a potential, the score of the best way there if labels could be chosen freely:
 :math:`C_t = \\max_b (C_b + \\max segments[b, t] + c)`, with c the largest score of a step (and of a pair). The weight
-of a segment is :math:`\\exp(s + C_b - C_t + c)`, so that sums over all that ends at a position stay near 1. What could
-go wrong is underflow, and it is ruled out as in `isogloss.structures._numba.chain_scaled`: every weight of a part, and
-every forward sum, that is not exactly 0 has to be at least `LEAST`, so that a product of three is a normal number.
-Where the bound is broken the result is not a number, and the kernel in logarithms takes over for the sequence.
+of a segment is :math:`\\exp(s + C_b - C_t + c)`, so that sums over all that ends at a position begin near 1 and grow
+with the number of ways there. What could go wrong is underflow, and it is ruled out as in
+`isogloss.structures._numba.chain_scaled`: every weight of a part, and every forward sum, that is not exactly 0 has to
+be at least `LEAST`, so that a product of three is a normal number. In words of some hundred letters sums could also
+grow until they overflow, or until what goes with them backward underflows: none may be above `MOST`. Where a bound is
+broken, the kernel in logarithms takes over for the sequence.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ from isogloss.structures._numba.chain_scaled import LEAST, LOWEST
 from isogloss.structures._numba.semimarkov2 import places_of, remembering, slots
 
 __all__ = ["log_remembering", "log_remembering_all"]
+
+MOST = 1.0 / LEAST  # the largest forward sum to work with
 
 
 @njit(cache=True, nogil=True)
@@ -52,7 +56,7 @@ def _weigh_steps(at, n, scores, moves):
 
 @njit(cache=True, nogil=True)
 def _weigh_pairs(at, scores, met):
-    """The same of pairs."""
+    """The same of pairs, into zeros."""
     if not at.paired:
         return 0.0
     top = _highest(scores, at.pairs, len(scores))
@@ -100,9 +104,9 @@ def _weigh_segments(at, n, scores, toll, toll_pairs, own, level):
 
 
 @njit(cache=True, nogil=True)
-def _too_small(values, count):
+def _out_of_bounds(values, count):
     for i in range(count):  # noqa: SIM110
-        if 0.0 < values[i] < LEAST:
+        if 0.0 < values[i] < LEAST or values[i] > MOST:
             return True
     return False
 
@@ -151,12 +155,12 @@ def _forward(at, n, moves, met, own, alpha, enter):
         t = begin + 1
         if t < n:  # nothing more arrives there
             for slot in range(slots(at, t)):
-                if _too_small(alpha[t, slot], k):
+                if _out_of_bounds(alpha[t, slot], k):
                     return False
                 _multiply(alpha[t, slot], moves, block if t == at.last[t] else 0, k, enter[t, slot])
-                if _too_small(enter[t, slot], k):
+                if _out_of_bounds(enter[t, slot], k):
                     return False
-    return not _too_small(alpha[n, 0], k)
+    return not _out_of_bounds(alpha[n, 0], k)
 
 
 @njit(cache=True, nogil=True)
@@ -216,7 +220,7 @@ def log_remembering(sr, scores, words, longest, k, classes, n_classes, paired, g
     if n == 0 or k == 0 or longest == 0:
         return remembering(sr, scores, words, longest, k, classes, n_classes, paired, grad, none)
     at = places_of(words, longest, k, classes, n_classes, paired)
-    moves, met, own = np.empty(2 * (k + 1) * (k + 1)), np.empty(len(scores) - at.pairs), np.zeros(at.steps)
+    moves, met, own = np.empty(2 * (k + 1) * (k + 1)), np.zeros(len(scores) - at.pairs), np.zeros(at.steps)
     toll, toll_pairs, level = _weigh_steps(at, n, scores, moves), _weigh_pairs(at, scores, met), np.empty(n + 1)
     if toll == -np.inf:
         return -np.inf
