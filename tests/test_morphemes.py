@@ -93,9 +93,15 @@ def test_inference_agrees_with_enumeration(given: dict[str, Any]) -> None:
         best = max(ways, key=ways.__getitem__)
         own = best if model.settings.typed else tuple((a, b, STEM) for a, b, _ in best)
         assert viterbi[i] == own
-        (chance, first), *_ = model.k_best(model.encode([word]), 2)[0]
-        assert chance == pytest.approx(np.exp(ways[best] - whole))
-        assert first == own
+        cuts: dict[tuple[int, ...], float] = {}
+        for y, score in ways.items():
+            ends = tuple(end for _, end, _ in y)
+            cuts[ends] = cuts.get(ends, 0.0) + float(np.exp(score - whole))
+        listed_ways = model.k_best(model.encode([word]), 1000)[0]
+        assert own in [y for _, y in listed_ways]
+        assert [chance for chance, _ in listed_ways] == pytest.approx(sorted(cuts.values(), reverse=True))
+        for chance, y in listed_ways:  # each cut once, whatever its types
+            assert chance == pytest.approx(cuts.pop(tuple(end for _, end, _ in y)))
 
 
 def test_the_decoder_gains_most_in_expectation() -> None:
@@ -279,6 +285,14 @@ def test_threads_and_batches_change_nothing(monkeypatch: pytest.MonkeyPatch) -> 
     for other in (two, three):
         assert np.array_equal(one.params.table, other.params.table)
         assert np.array_equal(one.params.ends, other.params.ends)
+
+
+def test_words_of_thousands_of_letters() -> None:
+    model = _fit(model="up", iterations=2)
+    word = "".join(np.random.default_rng(0).choice(list("abcdefghijklmnop"), 5000))
+    types = model.encode([word])
+    assert model.best(types)[0][-1][1] == 5000
+    assert np.isfinite(model.posteriors(types).boundaries.flat).all()
 
 
 def test_strange_words() -> None:

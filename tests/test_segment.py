@@ -299,6 +299,41 @@ def test_ways_are_in_order_and_no_more_than_all(segmenter: Segmenter) -> None:
         segmenter.predict_k_best(text, 0)
 
 
+def test_ways_of_a_model_of_text_come_once(segmenter: Segmenter, monkeypatch: pytest.MonkeyPatch) -> None:
+    from isogloss.tasks.segment import segmenter as module
+
+    found = Segmenter(rounds=3).fit(CUT.text)
+    text = Text.of(["unhappily walks", "x unhappily"])
+    each = found.predict_k_best(text, 20)
+    for ways in each:
+        assert len({morphemes for _, morphemes in ways}) == len(ways)
+        assert [p for p, _ in ways] == sorted((p for p, _ in ways), reverse=True)
+    assert [len(ways) for ways in each] == [20, 16, 1, 20] and each[0] == each[3]
+    assert sum(p for p, _ in each[1]) == pytest.approx(1.0)
+    whole = [(one.predict(text).to_bytes(confidence=True), one.predict_k_best(text, 20)) for one in (found, segmenter)]
+    monkeypatch.setattr(module, "LETTERS", 1)  # a word at a time
+    assert whole == [
+        (one.predict(text).to_bytes(confidence=True), one.predict_k_best(text, 20)) for one in (found, segmenter)
+    ]
+
+
+def test_morphemes_that_begin_with_a_vowel_sign() -> None:
+    """They are not cut off the consonant before them, but found again by rules of spelling."""
+    lines = [(stem + end, [stem, end]) for stem in ("लड़क", "घोड़", "बच्च", "कमर") for end in ("ा", "े", "ों")]
+    gold = Segmentation.of(lines)
+    assert gold.surface().words()[1][1] == ("लड़", "के")
+    for options in ({}, {"gold_as": "constraints"}):
+        found = Segmenter(rounds=2, **options).fit(gold.text, gold).predict(gold.text)  # type: ignore[arg-type]
+        assert all("".join(own) == word for word, own in found.words())
+    assert Segmenter(rounds=2).fit(gold.text, gold).predict(gold.text).words() == gold.words()
+
+
+def test_text_of_which_no_string_is_known() -> None:
+    gold = Segmentation.of([("ab", ["a", "b"]), ("cd", ["ce", "d"])])
+    found = Segmenter(rounds=1, longest=1).fit(gold.text, gold).predict(gold.text)
+    assert found[0] == (("ab",),)  # pieces of the greatest length go on
+
+
 def test_text_alone(tmp_path: Path) -> None:
     found = Segmenter(rounds=4).fit(samples.morphemes().text)
     assert not found.supervised_ and found.n_features_ == 0

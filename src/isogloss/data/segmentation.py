@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from os import PathLike
 from typing import Any
 
@@ -204,15 +204,18 @@ def surface_pieces(words: Sequence[str], morphemes: Sequence[Morphemes]) -> list
     Morphemes that make up their word, one after the other, are its pieces. Others, such as happy and ly of happily, are
     aligned with it letter by letter: 1 for each letter that is replaced, left out or put in, none of them a matter of
     case; letters that are put in between two morphemes belong to the first. A word with fewer letters than morphemes
-    has fewer pieces.
+    has fewer pieces. So are morphemes that begin with a mark, such as a vowel sign, which is never cut off the letter
+    before it.
 
     Examples
     --------
     >>> surface_pieces(["happily", "stopping", "men"], [("happy", "ly"), ("stop", "ing"), ("man", "s")])
     [('happi', 'ly'), ('stopp', 'ing'), ('me', 'n')]
+    >>> surface_pieces(["cafe\\u0301s"], [("cafe", "\\u0301s")])[0] == ("cafe\\u0301", "s")
+    True
     """
     found = list(morphemes)
-    apart = [i for i, word in enumerate(words) if "".join(found[i]) != word]
+    apart = [i for i, word in enumerate(words) if not _are_pieces(word, found[i])]
     if not apart:
         return found
     from isogloss.data._numba.surface import surface_cuts
@@ -233,3 +236,15 @@ def surface_pieces(words: Sequence[str], morphemes: Sequence[Morphemes]) -> list
         pieces = ["".join(letters[row][a:b]) for a, b in pairwise(cuts)]
         found[i] = tuple(pieces) or (words[i],)
     return found
+
+
+def _are_pieces(word: str, morphemes: Morphemes) -> bool:
+    """Whether morphemes make up their word, and none begins within one of its letters."""
+    if "".join(morphemes) != word:
+        return False
+    if word.isascii() or len(morphemes) == 1:
+        return True
+    letters = graphemes(word)
+    if len(letters) == len(word):
+        return True
+    return {*accumulate(map(len, morphemes))} <= {*accumulate(map(len, letters))}

@@ -180,10 +180,7 @@ class _Learning:
 
     def batches(self) -> list[range]:
         """Words in runs whose scores fit into memory together."""
-        sizes = n_word_spans(self.types.letters.lengths, self.settings.longest) * 3 * self.settings.n_labels
-        number = (np.cumsum(sizes) - sizes) // BATCH
-        borders = np.flatnonzero(np.diff(number, prepend=-1, append=-2))
-        return [range(a, b) for a, b in zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True)]
+        return _batches(self.types, self.settings)
 
     def dump(self, params: Morphemes) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         return params._asdict(), {}
@@ -325,12 +322,13 @@ class MorphemeModel:
     def _best_threshold(self, types: WordTypes) -> float:
         """Where boundaries of these words have the largest F1 if their posteriors are right."""
         some = _some(types, SOME)
-        found = self.posteriors(some).boundaries
-        weights = np.repeat(some.weights, found.lengths)
-        expected = float(weights @ found.flat)
+        each = [some.part(own.start, own.stop) for own in _batches(some, self.settings)]
+        found = np.concatenate([np.zeros(0), *(self.posteriors(words).boundaries.flat for words in each)])
+        weights = np.repeat(some.weights, some.letters.lengths - 1)
+        expected = float(weights @ found)
         scores = [
-            2.0 * float(weights[above] @ found.flat[above]) / max(float(weights[above].sum()) + expected, 1e-300)
-            for above in (found.flat > one for one in THRESHOLDS)
+            2.0 * float(weights[above] @ found[above]) / max(float(weights[above].sum()) + expected, 1e-300)
+            for above in (found > one for one in THRESHOLDS)
         ]
         return float(THRESHOLDS[int(np.argmax(scores))])
 
@@ -391,13 +389,18 @@ class MorphemeModel:
         return np.exp(self.distributions(types, known).log_partition() - self.distributions(types).log_partition())
 
     def k_best(self, types: WordTypes, k: int) -> list[list[tuple[float, Segments]]]:
-        """The k most probable ways to cut each word, with their probabilities."""
+        """The k most probable ways to cut each word, each once, with their probabilities, whatever the types of pieces.
+
+        They are looked for by their most probable types, which they come with.
+        """
         q = self.distributions(types)
         whole = q.log_partition()
-        return [
-            [(float(np.exp(score - z)), y) for (score, _), y in zip(own, self._typed([y for _, y in own]), strict=True)]
-            for own, z in zip(q.k_best(k), whole.tolist(), strict=True)
-        ]
+        found = [[y for _, y in q[s].k_best(k, labels=False)] for s in range(len(types))]
+        owners = np.repeat(np.arange(len(types)), [len(own) for own in found])
+        listed = types.take(owners)
+        known = marks_of(listed, [[end for _, end, _ in y[:-1]] for own in found for y in own])
+        sure = iter(np.exp(self.distributions(listed, known).log_partition() - whole[owners]).tolist())
+        return [sorted(((next(sure), y) for y in self._typed(own)), key=lambda way: -way[0]) for own in found]
 
     def _typed(self, each: list[Segments]) -> list[Segments]:
         """With the numbers of `LABELS`: all are stems where the model has no types."""
@@ -486,6 +489,14 @@ def _some(types: WordTypes, most: int) -> WordTypes:
     if len(types) <= most:
         return types
     return types.take(np.linspace(0, len(types) - 1, most).astype(np.int64))
+
+
+def _batches(types: WordTypes, settings: MorphemeSettings) -> list[range]:
+    """Words in runs whose scores fit into memory together."""
+    sizes = n_word_spans(types.letters.lengths, settings.longest) * 3 * settings.n_labels
+    number = (np.cumsum(sizes) - sizes) // BATCH
+    borders = np.flatnonzero(np.diff(number, prepend=-1, append=-2))
+    return [range(a, b) for a, b in zip(borders[:-1].tolist(), borders[1:].tolist(), strict=True)]
 
 
 def _layout(k: int, n_weights: int) -> layout.Layout:

@@ -124,7 +124,7 @@ class TextKnowledge:
         starts, found = span_starts(types.letters, self.longest)[:-1], self.substrings.spans(types.letters)
         short = lengths <= self.longest
         numbers = found[(starts + lengths - 1)[short]]
-        own = np.where(numbers >= 0, self.table[:, numbers].astype(np.int64), 0)
+        own = np.pad(self.table, ((0, 0), (0, 1))).astype(np.int64)[:, numbers]  # the last column is of unknown ones
         own[:3] = np.where(own[:3] < LEAST, 0, np.log2(np.maximum(own[:3], 1)).astype(np.int64) + 1)
         out[:, there[short]] = own
         return out

@@ -46,8 +46,8 @@ FEW = 1000
 """Words that are cut by which a length penalty is chosen, at most."""
 TRUSTED = 5.0
 """How much more a word counts whose boundaries are known."""
-PIECE = 2048
-"""Words whose spans are in memory together."""
+LETTERS = 1 << 14
+"""Letters of the words whose spans are in memory together, times the number of ways to cut them that are wanted."""
 
 
 class Learnt(NamedTuple):
@@ -311,7 +311,7 @@ class Segmenter(SegmenterOptions):
         learnt = self._learnt
         found: list[list[Analysis]] = []
         with using_threads(self.threads):
-            for words in _some(_types(text)):
+            for words in _some(_types(text), k):
                 found += self._unsupervised(words, k) if learnt.cuts is None else self._supervised(words, k)
         return found
 
@@ -476,6 +476,13 @@ def _numbers(text: Text) -> NDArray[np.int64]:
     return np.asarray(np.unique(text.ids.flat, return_inverse=True)[1].ravel(), np.int64)
 
 
-def _some(words: list[str]) -> Iterator[list[str]]:
-    """A few words at a time: they have many spans."""
-    return (words[start : start + PIECE] for start in range(0, len(words), PIECE))
+def _some(words: list[str], ways: int = 1) -> Iterator[list[str]]:
+    """A few words at a time: they have many spans, and so many ways to cut each are wanted."""
+    start, letters = 0, 0
+    for at, word in enumerate(words):
+        letters += ways * len(word)
+        if letters > LETTERS and at > start:
+            yield words[start:at]
+            start, letters = at, ways * len(word)
+    if start < len(words):
+        yield words[start:]
