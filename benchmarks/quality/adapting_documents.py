@@ -5,6 +5,7 @@ python -m benchmarks.quality.adapting_documents --only ours,base    some models
 python -m benchmarks.quality.adapting_documents --splits 2          the first splits alone
 python -m benchmarks.quality.adapting_documents --again             replace rows that are there
 python -m benchmarks.quality.adapting_documents --distances         distances of domains, and their rank correlation
+python -m benchmarks.quality.adapting_documents --clock             seconds and memory, each in a process of its own
 python -m benchmarks.quality.adapting_documents --table             run nothing: write the tables of docs/adapt.md
 
 Reviews of books, films and electronics (Blitzer, Dredze and Pereira 2007), 2,000 each. A split has 1,600 documents to
@@ -12,13 +13,16 @@ learn from and 400 to score; copies of a text are on one side. The target's 1,60
 before they are scored. Models: `base`, `scl`, `scl-mi` and `scl-mi+targ` have the features of the paper; `nb` has ours
 and does not adapt; `ours` is what `DocumentClassifier` does by default, and `given prior` is told the true proportions;
 `ours 70/30` and `given 70/30` have a target, to adapt to and to score, in which 70% are positive; `in-domain` learns
-from the target's labels.
+from the target's labels. The clock runs on documents that are halves of two reviews each: 12,000 for structural
+correspondence, in two domains, and a million words in either for a diagnosis.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import resource
+import subprocess
 import sys
 import time
 from itertools import permutations
@@ -35,7 +39,7 @@ from isogloss.data import LabelledDocuments
 from isogloss.tasks.adapt import DocumentClassifier, proxy_a_distance
 
 DOMAINS = ("books", "dvd", "electronics")
-PAPER: dict[str, Any] = {"ngrams": 2, "weighting": "none", "l2": 1e-4}
+PAPER: dict[str, Any] = {"ngrams": 2, "weighting": "none", "l2": 1e-4, "own_columns": False}
 MODELS: dict[str, dict[str, Any]] = {
     "ours": {},
     "base": {"method": "none", **PAPER},
@@ -47,6 +51,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "scl-mi": {"method": "scl-mi", **PAPER},
     "scl-mi+targ": {"method": "scl-mi", **PAPER},
     "scl": {"method": "scl", **PAPER},
+    "joined columns": {"own_columns": False},
 }
 """Options of each model; the rest are as by default."""
 LABELS = 50
@@ -59,6 +64,12 @@ COLUMNS = (
 )  # fmt: skip
 KEY = ("model", "source", "target", "split")
 APART = ("date", "machine", "version", "commit", "one", "other", "held_out", "training", "cpu_seconds")
+CLOCK = (
+    "date", "machine", "version", "commit", "what", "threads", "documents", "words", "features", "seconds",
+    "cpu_seconds", "megabytes",
+)  # fmt: skip
+CLOCKED = ("scl-mi, 1,000 pivots", "diagnose, texts", "diagnose, with labels")
+THREADS = 2
 NOT_YET = "Not measured yet: `python -m benchmarks.quality.adapting_documents --distances` makes the rows."
 PAGE = Path(__file__).parents[2] / "docs" / "adapt.md"
 
@@ -69,6 +80,10 @@ def results() -> rows.Rows:
 
 def distances() -> rows.Rows:
     return rows.Rows(Path(__file__).with_name("adapting_documents-distances.csv"), APART, ("one", "other"))
+
+
+def clocked() -> rows.Rows:
+    return rows.Rows(Path(__file__).with_name("adapting_documents-clock.csv"), CLOCK, ("what", "threads"))
 
 
 def read(name: str) -> LabelledDocuments:
@@ -146,6 +161,70 @@ def measure_distances() -> None:
         print(f"{one} {other}: {found}", file=sys.stderr, flush=True)
 
 
+# --- the clock
+
+
+def halves(names: tuple[str, ...], seed: int, documents: int = 10**9, words: int = 10**9) -> LabelledDocuments:
+    """Halves of two reviews with the same label as one document, until there are enough of them."""
+    reviews = [[text for label, text in read(name) if label == wanted] for wanted in ("neg", "pos") for name in names]
+    rng, made, met = np.random.default_rng(seed), list[tuple[str | None, list[str]]](), 0
+    while len(made) < documents and met < words:
+        kind = len(made) % len(reviews)
+        one, other = (reviews[kind][int(rng.integers(len(reviews[kind])))] for _ in range(2))
+        label = "neg" if kind < len(names) else "pos"
+        made.append((label, [*one[: len(one) // 2], *other[len(other) // 2 :]]))
+        met += len(made[-1][1])
+    return LabelledDocuments.of(made)
+
+
+def clock_one(what: str) -> None:
+    """A row, in this process."""
+    from isogloss.tasks.adapt import diagnose
+
+    if what.startswith("scl-mi"):
+        given = halves(("books",), 0, documents=6000), halves(("dvd", "electronics"), 1, documents=6000)
+    else:
+        given = halves(("books", "dvd"), 0, words=10**6), halves(("electronics", "dvd"), 1, words=10**6)
+        if what.endswith("texts"):
+            given = given[0].unlabelled(), given[1]
+    features = 0
+    began, spent = time.perf_counter(), time.process_time()
+    if what.startswith("scl-mi"):
+        options = {**PAPER, "min_count": 2, "threads": THREADS}  # 270,000 sequences
+        features = DocumentClassifier("scl-mi", **options).fit(given[0], given[1].unlabelled()).n_features_
+    else:
+        diagnose(*given, threads=THREADS)
+    clocked().put([{
+        "date": rows.today(), "machine": rows.machine(), "version": __version__, "commit": rows.commit(), "what": what,
+        "threads": THREADS, "documents": sum(map(len, given)), "words": sum(one.text.n_words for one in given),
+        "features": features or "", "seconds": f"{time.perf_counter() - began:.1f}",
+        "cpu_seconds": f"{time.process_time() - spent:.1f}",
+        "megabytes": f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f}",
+    }])  # fmt: skip
+
+
+def clock() -> None:
+    for what in CLOCKED:
+        command = [sys.executable, "-m", "benchmarks.quality.adapting_documents", "--clock", "--one", what]
+        subprocess.run(command, check=True)
+        print(clocked().find(what=what), file=sys.stderr, flush=True)
+
+
+def clock_table() -> str:
+    heads = [
+        "| what | documents | words | features | seconds | of processors | MB |",
+        "|---|---:|---:|---:|---:|---:|---:|",
+    ]
+    used = rows.Used()
+    for row in clocked().read():
+        used.add("", row["what"], row)
+        numbers = [f"{int(row[name]):,}" if row[name] else "" for name in ("documents", "words", "features")]
+        heads.append(
+            f"| {row['what']} | {' | '.join(numbers)} | {row['seconds']} | {row['cpu_seconds']} | {row['megabytes']} |"
+        )
+    return used.below("\n".join(heads)) if len(heads) > 2 else NOT_YET.replace("--distances", "--clock")
+
+
 # --- tables
 
 
@@ -190,14 +269,16 @@ def compared(better: str, worse: str) -> str:
     """
     found = by_document(better, worse)
     if not found:
-        return f"| {better} | {worse} | not measured | | |"
+        return f"| {better} | {worse} | not measured | | | |"
     sums = np.array([sum(each) for each in found.values()])
     moved, n = sums[sums != 0], sum(len(each) for each in found.values())
     rng = np.random.default_rng(0)
     drawn = np.array([abs(int(rng.choice((-1, 1), len(moved)) @ moved)) for _ in range(DRAWS)])
     p = (1 + int((drawn >= abs(int(moved.sum()))).sum())) / (1 + DRAWS)
     said = f"< {2 / DRAWS:.1g}" if p < 2 / DRAWS else f"{p:.2g}"
-    return f"| {better} | {worse} | {100 * float(sums.sum()) / n:+.2f} | {len(found):,} | {said} |"
+    made = [{key: row["commit"] for key, row in pooled(model).items()} for model in (better, worse)]
+    alike = "yes" if all(made[0][key] == made[1][key] for key in made[0].keys() & made[1].keys()) else "no"
+    return f"| {better} | {worse} | {100 * float(sums.sum()) / n:+.2f} | {len(found):,} | {said} | {alike} |"
 
 
 def correlation() -> str:
@@ -228,19 +309,20 @@ def table() -> None:
             mean, low, high = interval(found)
             lines.append(f"| {model} | {len(found)} | {mean:.1f} | {low:.1f} to {high:.1f} |")
             for row in found.values():
-                used.add(model, "-".join(row[name] for name in KEY[1:]), row)
+                used.add(model, f"split {row['split']}", row)
     rows.fill(PAGE, "documents", used.below("\n".join(lines)))
     orders = [("scl", "base"), ("scl-mi", "scl"), ("scl-mi+targ", "scl-mi"), ("ours", "nb"), ("given prior", "ours"),
               ("given 70/30", "ours 70/30")]  # fmt: skip
-    heads = ["| better? | than | difference | documents | p |", "|---|---|---:|---:|---:|"]
+    heads = ["| better? | than | difference | documents | p | of one commit |", "|---|---|---:|---:|---:|---|"]
     for model in dict.fromkeys(name for pair in orders for name in pair):
         for row in pooled(model).values():
-            used.add(model, "-".join(row[name] for name in KEY[1:]), row)
+            used.add(model, f"split {row['split']}", row)
     rows.fill(PAGE, "orders", used.below("\n".join([*heads, *(compared(*pair) for pair in orders)])))
     far, heads = distances().read(), ["| one | other | held out | training |", "|---|---|---:|---:|"]
     for row in far:
         used.add(row["one"], row["other"], row)
     lines = [f"| {row['one']} | {row['other']} | {row['held_out']} | {row['training']} |" for row in far]
+    rows.fill(PAGE, "clock", clock_table())
     rows.fill(PAGE, "distances", used.below("\n".join([*heads, *lines]) + correlation()) if far else NOT_YET)
 
 
@@ -250,9 +332,16 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=SPLITS)
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--distances", action="store_true")
+    parser.add_argument("--clock", action="store_true")
+    parser.add_argument("--one", choices=CLOCKED, help=argparse.SUPPRESS)
     parser.add_argument("--table", action="store_true")
     given = parser.parse_args()
-    if given.distances:
+    if given.one:
+        clock_one(given.one)
+        return
+    if given.clock:
+        clock()
+    elif given.distances:
         measure_distances()
     elif not given.table:
         run(given.only.split(","), given.splits, given.again)

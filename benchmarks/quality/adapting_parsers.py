@@ -69,7 +69,7 @@ WAYS: dict[str, dict[str, Any]] = {
     "mira without slack": {**MARGINS, "rate": 1e6},
     "word-weights": MARGINS,
     "50 trees": {},
-    "restyle, 50 trees": {},
+    "50 trees to restyle by": {},
     "in-domain": {},
 }
 """Ways, and what is said to the parser beside its order; `ParserAdaptation` has its defaults."""
@@ -170,7 +170,7 @@ def learnt(pair: Pair, order: int, way: str) -> Any:
     if way == "50 trees":
         counts = np.repeat([1.0, FEW_WEIGHT], [len(pair.train), len(few)])
         return DependencyParser(**options).fit(join_treebanks([pair.train, few]), focus=Focus(counts))
-    if way == "restyle, 50 trees":
+    if way == "50 trees to restyle by":
         return StyleAdapter().fit(few, DependencyParser(**options).fit(pair.train))
     text = pair.text.with_columns(heads=np.full(pair.text.n_words, -1), deprel=["_"] * pair.text.n_words)
     return ParserAdaptation(way).adapt(DependencyParser(**options), pair.train, text)
@@ -309,6 +309,8 @@ def on_links(parser: Any, gold: Treebank, marked: Any) -> float:
 def table(size: str, order: int) -> str:
     """A line for each way, a column for each pair: the difference, and whether it is more than chance."""
     kept = {(row["pair"], row["way"]): row for row in results().find(size=size, order=order)}
+    if not kept:
+        return f"Not measured: `python -m benchmarks.quality.adapting_parsers --sizes {size} --orders {order}` does it."
     used, lines = rows.Used(), [f"| way | {' | '.join(PAIRS)} |", "|---" + "|---:" * len(PAIRS) + "|"]
     for way in WAYS:
         cells = []
@@ -327,6 +329,56 @@ def table(size: str, order: int) -> str:
                 cells.append(f"{mark}{float(row['difference'] or 0):+.2f}{mark}")
         if any(cells):
             lines.append(f"| {way} | {' | '.join(cells)} |")
+    return used.below("\n".join(lines))
+
+
+MOST = 6
+"""Tags that are shown: those that add most to the loss."""
+SAID = {
+    "loss": "loss", "foreseen": "foreseen", "unforeseen": "not foreseen", "known": "not foreseen, known words",
+    "margin": "± of that", "without oracle": "UAS", "with oracle": "UAS with the oracle",
+    "without oracle on these links": "UAS of its links", "oracle on its links": "UAS of its links with the oracle",
+    "fine tags, 1": "fine tags that differ", "coarse tags, 1": "coarse tags that differ",
+}  # fmt: skip
+"""Numbers that are shown, and what they are called."""
+
+
+def measured_losses() -> list[tuple[str, str, str]]:
+    """Pairs, sizes and orders with losses: for each pair, the most sentences and the highest order alone."""
+    found = {(row["pair"], row["size"], row["order"]) for row in losses().read()}
+    best = {pair: max((size == "all", order, size) for one, size, order in found if one == pair) for pair, *_ in found}
+    return [(pair, best[pair][2], best[pair][1]) for pair in PAIRS if pair in best]
+
+
+def losses_table(by: str) -> str:
+    used, lines = rows.Used(), ["| pair | kind | of source words | of target words | error there | here | adds |"]
+    lines.append("|---|---|---:|---:|---:|---:|---:|")
+    for pair, size, order in measured_losses():
+        kinds = losses().find(pair=pair, size=size, order=order, by=by)
+        if by == "tag":
+            kinds = sorted(kinds, key=lambda row: -abs(float(row["adds"])))[:MOST]
+        for row in kinds:
+            used.add(pair, row["kind"], row)
+            numbers_ = [
+                f"{float(row[name]):.1f}" if row[name] else ""
+                for name in ("source_share", "target_share", "source_error", "target_error")
+            ]
+            lines.append(f"| {pair} | {row['kind']} | {' | '.join(numbers_)} | {float(row['adds']):+.2f} |")
+    return used.below("\n".join(lines))
+
+
+def numbers_table() -> str:
+    found, used = measured_losses(), rows.Used()
+    lines = [f"| | {' | '.join(f'{pair}, {size}, order {order}' for pair, size, order in found)} |"]
+    lines.append("|---" + "|---:" * len(found) + "|")
+    for name, said in SAID.items():
+        cells = []
+        for pair, size, order in found:
+            row = next(iter(numbers().find(pair=pair, size=size, order=order, name=name)), None)
+            cells.append("" if row is None else f"{float(row['value']):.2f}")
+            if row is not None:
+                used.add(pair, said, row)
+        lines.append(f"| {said} | {' | '.join(cells)} |")
     return used.below("\n".join(lines))
 
 
@@ -349,6 +401,9 @@ def main(argv: list[str] | None = None) -> None:
         for size in SIZES:
             for order in ORDERS:
                 rows.fill(PAGE, f"ways-{size}-{order}", table(size, order))
+        for by in ("unknown", "tag"):
+            rows.fill(PAGE, f"losses-{by}", losses_table(by))
+        rows.fill(PAGE, "numbers", numbers_table())
 
 
 if __name__ == "__main__":
