@@ -25,7 +25,7 @@ from isogloss.tasks.adapt import (
     which_to_label,
 )
 from isogloss.tasks.adapt.correspondence import choose_pivots, learn_places, masks
-from isogloss.tasks.adapt.model import Corrected, Rule
+from isogloss.tasks.adapt.model import Corrected, Rule, calibrate, calibrated
 from isogloss.tasks.adapt.seen import Seen
 
 RNG = np.random.default_rng(5)
@@ -177,6 +177,35 @@ def test_a_correction_by_scores_begins_at_the_rule_of_the_source(three: bool) ->
     assert shift == pytest.approx(np.tile(shift[:1], (len(shift), 1)), abs=1e-3)
     loose = Corrected.learnt(rule, few, labels, loss="huber", l2=1e-4, places_l2=1e-4)
     assert (loose.scores(few).argmax(axis=1) == labels.argmax(axis=1)).all()
+
+
+def test_a_handful_of_labels_of_the_target_does_no_harm() -> None:
+    """Biases and how sure scores are would be learnt from next to nothing: labels were found the wrong way round."""
+    others, more = samples.reviews("kitchen", 100, seed=1), samples.reviews("kitchen", 40, seed=9)
+    base = float(DocumentClassifier("none", min_count=2).fit(BOOKS, PANS).score(others))
+    for seed, n in enumerate((1, 2, 3, 4, 6, 8)):
+        few = more.take(np.random.default_rng(seed).permutation(40)[:n])
+        assert float(DocumentClassifier("none", min_count=2).fit(BOOKS, PANS, few).score(others)) > base - 8
+    assert float(DocumentClassifier("none", min_count=2).fit(BOOKS, PANS, more).score(others)) > base
+
+
+def test_scores_of_two_labels_are_never_turned_round() -> None:
+    scores = np.array([[-1.0, 1.0], [1.0, -1.0], [-0.2, 0.2], [0.3, -0.3]])
+    for rightly in (False, True):
+        best = scores.argmax(axis=1)
+        sure = calibrate(scores, np.eye(2)[best if rightly else 1 - best])
+        assert np.array_equal(calibrated(sure, scores).argmax(axis=1), best)
+
+
+def test_self_training_without_text_learns_from_labels_of_the_target_like_those_of_the_source() -> None:
+    few = samples.reviews("kitchen", 20, seed=9)
+    together = [(one.label, one.words) for one in (*BOOKS, *few)]
+    joined = DocumentClassifier("none", min_count=2).fit(together)
+    for target in (None, []):
+        equal = DocumentClassifier(min_count=2, target_weight=1).fit(BOOKS, target, few)
+        assert equal.predict_proba(PANS) == pytest.approx(joined.predict_proba(PANS), abs=1e-6)
+    heavy = DocumentClassifier(min_count=2).fit(BOOKS, None, few)
+    assert not np.allclose(heavy.predict_proba(PANS), equal.predict_proba(PANS))
 
 
 def test_pivots_that_tell_labels_apart_serve_better_than_frequent_ones() -> None:

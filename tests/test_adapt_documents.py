@@ -14,7 +14,8 @@ from isogloss import samples, store
 from isogloss.cli import main
 from isogloss.data import LabelledDocuments, Text
 from isogloss.data.formats.labelled import parse_labelled, read_labelled
-from isogloss.errors import DocumentsError, ParameterError, UsageError
+from isogloss.data.labelled import copies_among
+from isogloss.errors import DocumentsError, ModelError, ParameterError, UsageError
 from isogloss.features.ngrams import NGrams, plain_form
 from isogloss.features.sparse import Sparse
 from isogloss.learners.linear import LinearLoss, fit_linear, naive_bayes_weights, softmax
@@ -100,6 +101,12 @@ def test_copies_of_a_text_stay_on_one_side() -> None:
         assert [documents.take(scored).labels.count(label) for label in ("pos", "neg")] == [6, 6]
 
 
+def test_copies_are_found_among_several_tables() -> None:
+    one, other = (LabelledDocuments.of(texts).text for texts in (["a b", "c"], ["d", "A b!", "c", "d"]))
+    assert copies_among([one, other]).tolist() == [0, 1, 2, 0, 1, 2]
+    assert copies_among([]).tolist() == []
+
+
 # --- sequences of words
 
 
@@ -129,10 +136,12 @@ def _sequences(words: list[str], longest: int) -> list[tuple[str, ...]]:
 
 def test_damaged_sequences_are_refused() -> None:
     arrays = NGrams.of([Text.of(["a b c a b"])], longest=3).to_arrays()
-    for name, wrong in (("before", 99), ("last", -1), ("sizes", 7)):
+    for name, wrong, words in (
+        ("before", 99, "not in order"), ("last", -1, "last"), ("last", 3, "last"), ("sizes", 7, "do not fit"),
+    ):  # fmt: skip
         damaged = {key: value.copy() for key, value in arrays.items()}
         damaged[name][0] = wrong
-        with pytest.raises((ValueError, DocumentsError, Exception), match=r"."):
+        with pytest.raises((ValueError, ModelError), match=words):
             NGrams.from_arrays(damaged)
 
 
@@ -344,6 +353,15 @@ def test_without_unlabelled_documents_all_methods_are_one() -> None:
     for more in (None, []):
         same = DocumentClassifier(min_count=2).fit(books, more)
         assert np.array_equal(same.predict_proba(others), base.predict_proba(others))
+
+
+def test_a_label_that_no_new_document_has_is_not_given() -> None:
+    rows = [(label, f"{label} word{k} {label}ish x{k % 5}") for k in range(20) for label in ("a", "b", "c")]
+    texts = [text for _, text in rows]
+    found = DocumentClassifier(min_count=1, folds=3, rounds=1, prior=["a=1", "b=1", "c=0"]).fit(rows, texts)
+    assert set(found.predict([*texts, "cish c"])) == {"a", "b"}
+    two = DocumentClassifier(min_count=1, folds=3, rounds=1, prior=["a=1", "b=0"])
+    assert set(two.fit(rows[::3] + rows[1::3], texts).predict(["bish b", ""])) == {"a"}
 
 
 def test_labels_of_unlabelled_documents_are_not_looked_at() -> None:

@@ -16,7 +16,7 @@ from isogloss.data.rows import Rows, counted, row_numbers
 from isogloss.data.tokenise import tokenise_text
 from isogloss.errors import DocumentsError, ParameterError
 
-__all__ = ["Columns", "LabelledDocument", "LabelledDocuments", "joined_columns"]
+__all__ = ["Columns", "LabelledDocument", "LabelledDocuments", "copies_among", "joined_columns"]
 
 
 class LabelledDocument(NamedTuple):
@@ -160,13 +160,7 @@ class LabelledDocuments(Rows[LabelledDocument]):
         >>> LabelledDocuments.of(["Good book!", "A bad one.", "good  book"]).duplicates().tolist()
         [0, 1, 0]
         """
-        plain = ["".join(filter(str.isalnum, word.lower())) for word in self.text.vocabulary]
-        seen: dict[str, int] = {}
-        found = np.zeros(len(self), np.int64)
-        for k in range(len(self)):
-            key = " ".join(filter(None, (plain[word] for word in self.text.ids[k].tolist())))
-            found[k] = seen.setdefault(key, len(seen))
-        return found
+        return copies_among([self.text])
 
     def held_out(self, share: float = 0.2, seed: int = 0) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Numbers of documents to learn from and of documents to score, each label with the same share of both.
@@ -178,7 +172,7 @@ class LabelledDocuments(Rows[LabelledDocument]):
         copies, names = self.duplicates(), self.names
         labels, away = self.numbers(names), np.zeros(len(self), np.bool_)
         rng = np.random.default_rng(seed)
-        members = [np.flatnonzero(copies == group) for group in range(int(copies.max(initial=-1)) + 1)]
+        members = np.split(np.argsort(copies, kind="stable"), np.cumsum(np.bincount(copies))[:-1])
         for label in range(-1, len(names)):
             wanted = round(share * int((labels == label).sum()))
             groups = rng.permutation(np.unique(copies[labels == label]))
@@ -222,6 +216,21 @@ class LabelledDocuments(Rows[LabelledDocument]):
     def _first_rows(self, most: int) -> dict[str, Any]:
         rows = [[k, self.labels[k] or "", " ".join(self.text.tokens(k)[:20])] for k in range(min(most, len(self)))]
         return {"heads": ["", "label", "text"], "rows": rows, "total": len(self)}
+
+
+def copies_among(texts: Sequence[Text]) -> NDArray[np.int64]:
+    """int64[n]: a number for each document of some texts, one text after the other; copies have the same number.
+
+    What a copy is: see `LabelledDocuments.duplicates`.
+    """
+    seen: dict[str, int] = {}
+    found = []
+    for text in texts:
+        plain = ["".join(filter(str.isalnum, word.lower())) for word in text.vocabulary]
+        for k in range(len(text)):
+            key = " ".join(filter(None, (plain[word] for word in text.ids[k].tolist())))
+            found.append(seen.setdefault(key, len(seen)))
+    return np.array(found, np.int64)
 
 
 def joined_columns(rows: Sequence[Sequence[str]], name: str) -> tuple[Text, NDArray[np.int64]]:

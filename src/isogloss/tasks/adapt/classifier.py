@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from isogloss import store
 from isogloss.data.documents import Documents
-from isogloss.data.labelled import Columns, LabelledDocuments
+from isogloss.data.labelled import Columns, LabelledDocuments, copies_among
 from isogloss.data.reading import Reading
 from isogloss.data.rows import counted
 from isogloss.engine.threads import using_threads
@@ -36,6 +37,8 @@ from isogloss.tasks.adapt.seen import Seen
 __all__ = ["DocumentClassifier", "as_labelled"]
 
 DocumentsLike = LabelledDocuments | Documents | Sequence[Any]
+ENOUGH = 10
+"""Labelled documents of each label, from which on they say how sure a corrected rule is."""
 
 
 class DocumentClassifier(DocumentOptions):
@@ -127,6 +130,11 @@ class DocumentClassifier(DocumentOptions):
         source, few = _with_labels(documents), None if target_labels is None else _with_labels(target_labels)
         names = source.names
         if len(names) < 2:
+            if not names:
+                raise DocumentsError(
+                    f"{source.name}: no document has a label, so there is nothing to learn from. Give documents with "
+                    "labels: in a table, the label is a column beside the text"
+                )
             raise DocumentsError(
                 f"{source.name}: {counted(len(names), 'label')} among {counted(len(source), 'document')}; there should "
                 "be two or more. Is it the right column?"
@@ -150,7 +158,8 @@ class DocumentClassifier(DocumentOptions):
         few: LabelledDocuments | None,
         progress: Progress,
     ) -> None:
-        names, training = source.names, self.method == "self-training" and target is not None and len(target) > 0
+        names, taught = source.names, self.method == "self-training"
+        training = taught and target is not None and len(target) > 0
         given = [one for one in (source, few, target) if one is not None]
         features = Seen.of(given, longest=self.ngrams, least=self.min_count, columns=self.own_columns)
         if not len(features):
@@ -159,18 +168,15 @@ class DocumentClassifier(DocumentOptions):
                 f"Give more than {counted(sum(map(len, given)), 'document')}, or a lower min_count"
             )
         rows = [features.matrix(one, counts=self.values == "counts") for one in given]
-        known = [one for one in given if one is not target and (one is source or training)]
+        known = [one for one in given if one is source or (one is few and taught)]
         targets = np.eye(len(names))[np.concatenate([one.numbers(names) for one in known])]
         counts = np.concatenate(
             [np.full(len(one), 1.0 if one is source else float(self.target_weight)) for one in known]
         )
         settings: dict[str, Any] = {"weighting": self.weighting, "loss": self.loss, "l2": float(self.l2)}
-        used = [k for k, one in enumerate(given) if one in known or training]
-        joined, copies = rows[used[0]], given[used[0]].duplicates()
-        for k in used[1:]:
-            joined = joined_rows(joined, rows[k])
-            copies = np.concatenate([copies, given[k].duplicates() + copies.max(initial=-1) + 1])
-        folds = fold_numbers(copies, self.folds, self.seed)
+        used = [*known, target] if training and target is not None else known
+        joined = reduce(joined_rows, rows[: len(used)])
+        folds = fold_numbers(copies_among([one.text for one in used]), self.folds, self.seed)
         problem = Problem(joined, targets, folds, settings, counts, features.short)
         self.prior_, self.trace_, rule = problem.shares, np.zeros(0), None
         if training:
@@ -185,7 +191,7 @@ class DocumentClassifier(DocumentOptions):
             if "places" in settings and self.own_centre and self.rescale in ("length", "standard"):
                 rule = replace(rule, places=rule.places.centred(rows[-1]))
         found: Rule | Corrected = rule
-        if few is not None and not training:
+        if few is not None and not taught:
             found, sure = self._corrected(rule, rows[1], few, names, sure)
         self._fitted = FittedClassifier(names, features, found, sure)
 
@@ -212,7 +218,7 @@ class DocumentClassifier(DocumentOptions):
             there, away = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
             part = Corrected.learnt(rule, chosen_rows(rows, there), targets[there], **options)
             scores[away] = part.scores(chosen_rows(rows, away))
-        if (targets.sum(axis=0) > 0).all():  # otherwise it stays as sure as in the source
+        if (targets.sum(axis=0) >= ENOUGH).all():  # otherwise it stays as sure as in the source
             sure = calibrate(scores, targets)
         return Corrected.learnt(rule, rows, targets, **options), sure
 

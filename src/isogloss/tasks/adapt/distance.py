@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isogloss.data.bitext import Text
-from isogloss.data.labelled import LabelledDocuments
+from isogloss.data.labelled import LabelledDocuments, copies_among
 from isogloss.engine.threads import using_threads
 from isogloss.errors import ParameterError
 from isogloss.features.ngrams import NGrams, plain_form
@@ -124,9 +124,7 @@ def _rows_of(one: Any, other: Any, ngrams: int) -> tuple[Sparse, NDArray[np.int6
     first, second = as_labelled(one, "proxy_a_distance"), as_labelled(other, "proxy_a_distance")
     features = NGrams.of([first.text, second.text], longest=ngrams, least=2)
     both = joined_rows(features.matrix(first.text), features.matrix(second.text))
-    rows = [(None, words) for documents in (first, second) for _, words in documents]
-    copies = LabelledDocuments.of(rows).duplicates()
-    return scaled(both, np.ones(len(features))), copies, len(first)
+    return scaled(both, np.ones(len(features))), copies_among([first.text, second.text]), len(first)
 
 
 # --- what to label

@@ -33,6 +33,8 @@ OFTEN = 0.0125
 """Stable words are in at least this share of the documents of either domain."""
 STRENGTH = 50.0
 """As how many documents it counts that proportions of labels are those of the source."""
+NEVER = 50.0
+"""What is taken from the log posterior of a label that no document has."""
 ROUGH = 1e-3
 """Penalty of the classifier that proportions are estimated by: it has few features, and need not be sharp."""
 
@@ -154,6 +156,6 @@ def self_train(
         q = (1 - part) * q + part * fresh.posterior
     targets = np.concatenate([known, q])
     rule = Rule.learnt(problem.rows, targets, problem.counted(targets), **settings)
-    moved = with_proportions(calibrated(sure, raw[n:]), prior).offsets
+    moved = np.where(prior > 0, with_proportions(calibrated(sure, raw[n:]), prior).offsets, -NEVER)
     more = moved[1:] - moved[:1] if len(moved) == 2 else moved
     return rule, LinearWeights(sure.weights, sure.bias + more), np.array(trace)

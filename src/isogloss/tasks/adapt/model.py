@@ -22,6 +22,8 @@ __all__ = [
 ]  # fmt: skip
 
 Array = NDArray[np.float64]
+WEAKEST = 1e-3
+"""The least that scores of two labels count for."""
 _LAYOUT: Layout = {
     "labels": Strings("n_labels", distinct=True, least=2, cells=True),
     "scale": Numbers("float64", ("n_features",), least=0),
@@ -160,9 +162,11 @@ class Corrected:
         centre[:, n : n + h] = rule.linear.weights[:, n:]
         if by == "score" or not rows.n_rows:
             centre[:, n + h :] = np.eye(len(centre))
+        bias = np.zeros(len(centre))  # a bias has no penalty: learnt from few labels it would outweigh all the rest
         if not rows.n_rows:
-            return cls(rule, LinearWeights(centre, np.zeros(len(centre))), by)
-        return cls(rule, fit_linear(rule.seen(rows, marks), targets, loss=loss, penalty=penalty, centre=centre), by)
+            return cls(rule, LinearWeights(centre, bias), by)
+        options: dict[str, Any] = {"loss": loss, "penalty": penalty, "centre": centre, "bias": bias}
+        return cls(rule, fit_linear(rule.seen(rows, marks), targets, **options), by)
 
     def scores(self, rows: Sparse) -> Array:
         """float64[n, n_labels]."""
@@ -253,13 +257,15 @@ def calibrated(calibration: LinearWeights, scores: Array) -> Array:
 def calibrate(scores: Array, targets: Array, *, centred: bool = False) -> LinearWeights:
     """How sure scores are, learnt from those of documents that they were not learnt from (Platt scaling).
 
-    With `centred`, scores of 0 leave labels as probable as they are among the targets.
+    With `centred`, scores of 0 leave labels as probable as they are among the targets. Scores that seem to speak for
+    the wrong of two labels, as those of a few documents may by chance, count very little, but are not turned round.
     """
-    bias = None
-    if centred:
-        logs = np.log(targets.mean(axis=0))
-        bias = logs[1:] - logs[:1] if len(logs) == 2 else logs
-    return fit_linear(_as_rows(scores), targets, loss="logistic", penalty=1e-4, tolerance=1e-9, bias=bias)
+    logs = np.log(np.maximum(targets.mean(axis=0), 1e-300))
+    known = logs[1:] - logs[:1] if len(logs) == 2 else logs
+    bias = known if centred else None
+    found = fit_linear(_as_rows(scores), targets, loss="logistic", penalty=1e-4, tolerance=1e-9, bias=bias)
+    turned = len(found.bias) == 1 and found.weights[0, 0] < WEAKEST
+    return LinearWeights([[WEAKEST]], known) if turned else found
 
 
 def _as_rows(scores: Array) -> Sparse:
