@@ -401,6 +401,7 @@ def test_bad_input_is_said_in_words(files: Path, capsys: pytest.CaptureFixture[s
     (files / "plain.txt").write_text("cats\ndogs\n")
     (files / "half.tsv").write_text("cats\tcat @@s\ndogs\n")
     (files / "one.tsv").write_text("cats\tcat @@s\n")
+    (files / "other.tsv").write_text("cows\tcow @@s\n")
     train = ["segment", "train", "morphemes.en.txt", "--save", "m", "--rounds", "1"]
     for arguments, status, words in (
         (["segment", "train", "empty.txt", "--save", "m"], 1, "empty.txt: there are no words to learn from"),
@@ -411,12 +412,29 @@ def test_bad_input_is_said_in_words(files: Path, capsys: pytest.CaptureFixture[s
         ([*train, "--gold", "none.tsv"], 2, "none.tsv: no such file"),
         ([*train, "--l2", "3"], 2, "--l2 says nothing without --gold"),
         ([*train, "--length-penalty", "9"], 2, "length-penalty"),
-        (["segment", "score", "one.tsv", "morphemes.en.tsv"], 1, "not the same words"),
+        (["segment", "score", "one.tsv", "morphemes.en.tsv"], 1, "has 1 lines and morphemes.en.tsv 240: not the same"),
+        (["segment", "score", "one.tsv", "other.tsv"], 1, "one.tsv, line 1: 'cats', where other.tsv has 'cows'"),
+        (["segment", "score", "empty.txt", "empty.txt"], 1, "empty.txt: there are no words, so there is nothing to"),
+        (["segment", "score", "blank.txt", "blank.txt", "--against", "blank.txt"], 1, "there is nothing to score"),
         (["segment", "apply", "none", "plain.txt"], 2, "none: there is no such saved model"),
     ):
         assert main(arguments) == status, arguments
         said = " ".join(capsys.readouterr().err.split())
         assert words in said and "went wrong inside" not in said, said
+
+
+def test_gold_that_does_not_fit_is_told_of(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (files / "crowded.tsv").write_text("cats\tcat @@s\n\nox\to @@x @@en\n")
+    (files / "shifted.tsv").write_text("cats\tdog @@s\nwin\thouse @@s\nyarn\tbook\nrings\tring @@s\n")
+    train = ["segment", "train", "morphemes.en.txt", "--save", "m", "--rounds", "1", "--iterations", "2"]
+    for gold, words in (
+        ("crowded.tsv", "crowded.tsv: there are more morphemes than letters in 1 word (line 3: 'ox' as 'o x en')"),
+        ("shifted.tsv", "shifted.tsv: 3 of 4 words have morphemes without half of their letters (line 1: 'cats' as"),
+    ):
+        assert main([*train, "--gold", gold]) == 0
+        assert words in " ".join(capsys.readouterr().err.split())
+    assert main([*train, "--gold", "morphemes.en.tsv"]) == 0
+    assert "warning" not in capsys.readouterr().err
 
 
 def test_lines_without_words_and_a_tab(files: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,6 +21,7 @@ __all__ = ["SegmentationComparison", "SegmentationScore", "compare_segmentations
 
 KINDS = ("morpheme", "boundary", "emma")
 _RATES = ("precision", "recall", "f1")
+_REMEDY = "Cut the words of the gold file (`isogloss segment apply MODEL GOLD`), and leave its lines in their order"
 Integers = NDArray[np.int64]
 
 
@@ -145,20 +146,22 @@ def compare_segmentations(
 
 
 def check_same_words(predicted: Segmentation, gold: Segmentation) -> None:
-    """Both must be of the same words."""
+    """Both must be of the same words, and of some."""
     for one in (predicted, gold):
         if not isinstance(one, Segmentation):
             raise ParameterError(f"give a Segmentation, as Segmentation.read('gold.tsv'), not {type(one).__name__}")
+    if not gold.n_words:
+        raise SegmentationError(f"{gold.name}: there are no words, so there is nothing to score. Is it the right file?")
     if len(predicted) != len(gold):
         raise SegmentationError(
-            f"{predicted.name} has {len(predicted)} lines and {gold.name} {len(gold)}: not the same words"
+            f"{predicted.name} has {len(predicted)} lines and {gold.name} {len(gold)}: not the same words. {_REMEDY}"
         )
     for s in range(len(gold)):
         ours, theirs = predicted.text.tokens(s), gold.text.tokens(s)
         if ours != theirs:
             raise SegmentationError(
-                f"line {s + 1}: {' '.join(ours)!r:.60} in {predicted.name}, where {gold.name} has "
-                f"{' '.join(theirs)!r:.60}: not the same words"
+                f"{predicted.name}, line {s + 1}: {' '.join(ours)!r:.60}, where {gold.name} has "
+                f"{' '.join(theirs)!r:.60}: not the same words. {_REMEDY}"
             )
 
 

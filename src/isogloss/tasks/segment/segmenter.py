@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -14,8 +15,10 @@ from numpy.typing import NDArray
 from isogloss import store
 from isogloss.data.bitext import Text
 from isogloss.data.formats.convert import as_segmentation, as_text
+from isogloss.data.formats.files import IsoglossWarning
 from isogloss.data.graphemes import graphemes
 from isogloss.data.reading import Reading
+from isogloss.data.rows import counted
 from isogloss.data.segmentation import Morphemes, Segmentation
 from isogloss.engine.threads import using_threads
 from isogloss.errors import ParameterError, SegmentationError, UsageError
@@ -160,6 +163,8 @@ class Segmenter(SegmenterOptions):
             raise SegmentationError(f"{text.name}: there are no words to learn from")
         if gold is not None and not gold.n_words:
             raise SegmentationError(f"{gold.name}: there are no words with morphemes. Leave it out, or give others")
+        if gold is not None:
+            _warn_of_strange(gold)
         keeping = Keeping.of(checkpoint, resume, self.options_, [_uncut(text), gold])
         try:
             with using_threads(self.threads):
@@ -427,6 +432,36 @@ def flag(given: Any) -> bool:
     if not isinstance(given, bool):
         raise ValueError(f"{given!r} should be true or false")
     return given
+
+
+def _warn_of_strange(gold: Segmentation) -> None:
+    """Say which words of gold have more morphemes than letters, and if many have morphemes of other letters."""
+    lines = np.repeat(np.arange(1, len(gold) + 1), gold.text.ids.lengths).tolist()
+    first: dict[tuple[str, Morphemes], int] = {}
+    for line, own in zip(lines, gold.words(), strict=True):
+        first.setdefault(own, line)
+    crowded, foreign = [], []
+    for (word, morphemes), line in first.items():
+        place = f"line {line}: {word!r:.40} as {' '.join(morphemes)!r:.60}"
+        letters = letters_of(word)
+        if len(morphemes) > len(letters):
+            crowded.append(place)
+        if 2 * (Counter(letters) & Counter(letters_of("".join(morphemes)))).total() < len(letters):
+            foreign.append(place)
+    if crowded:
+        warnings.warn(
+            f"{gold.name}: there are more morphemes than letters in {counted(len(crowded), 'word')} ({crowded[0]}). "
+            "Such words are learnt from as if they were cut into letters, without their morphemes",
+            IsoglossWarning,
+            stacklevel=3,
+        )
+    if len(foreign) > max(2, len(first) // 5):
+        warnings.warn(
+            f"{gold.name}: {len(foreign)} of {len(first)} words have morphemes without half of their letters "
+            f"({foreign[0]}). Is a line missing on one side, or are these the morphemes of other words?",
+            IsoglossWarning,
+            stacklevel=3,
+        )
 
 
 def _cuts(gold: Segmentation) -> dict[str, list[int]]:
