@@ -85,6 +85,14 @@ def test_nothing_and_empty_sentences():
     assert len(model.log_probs(Text.of([]))) == 0
 
 
+def test_something_is_left_for_words_that_never_followed():
+    """Counts of counts 4, 4 and 8 give bigrams that occur twice a discount of exactly 0."""
+    model = LanguageModel.of(Text.of([*"abccddeeefffggghhh"]), 2)
+    assert np.isfinite(model.arrays["backoffs"]).all()
+    assert np.isfinite(log_probs(model, [["c", "a"]])).all()
+    LanguageModel.from_arrays(model.words, 2, model.arrays)
+
+
 @settings(max_examples=20, deadline=None)
 @given(texts, texts, st.integers(1, 3))
 def test_arpa_files_come_back(tmp_path_factory, learnt, asked, order):
@@ -101,6 +109,9 @@ def test_arpa_files_come_back(tmp_path_factory, learnt, asked, order):
     [
         ("", "there are no n-grams"),
         ("\\1-grams:\nx\ta\n", "line 2"),
+        ("\\1-grams:\n400\ta\n", "line 2"),
+        ("\\1-grams:\nnan\ta\n", "line 2"),
+        ("\\1-grams:\n-1\ta\t1e9\n", "line 2"),
         ("\\1-grams:\n-1\ta\t-1\n\\2-grams:\n-1\ta b\n", "not among the words alone"),
         ("\\1-grams:\n-1\ta\t-1\n-1\tb\t-1\n\\2-grams:\n-1\ta b\t-1\n\\3-grams:\n-1\tb a b\n", "goes on from none"),
     ],
@@ -110,6 +121,17 @@ def test_damaged_arpa_files_are_refused(tmp_path, content, finding):
     path.write_text(content)
     with pytest.raises(DataError, match=finding):
         LanguageModel.read_arpa(path)
+
+
+def test_arpa_files_of_other_programs(tmp_path):
+    """With carriage returns, a word with a separator of lines in it, and a weight for a word that nothing follows."""
+    lines = ["\\data\\", "ngram 1=5", "ngram 2=1", "", "\\1-grams:", "-99\t<s>\t0", "-inf\t</s>", "-1\ta\t-0.5"]
+    lines += ["-2\tb\u2028c\t-3", "-3\t<unk>", "", "\\2-grams:", "-0.25\ta b\u2028c", "", "\\end\\", ""]
+    (tmp_path / "model.arpa").write_bytes("\r\n".join(lines).encode())
+    model = LanguageModel.read_arpa(tmp_path / "model.arpa")
+    assert list(model.words) == ["a", "b\u2028c"]
+    found = log_probs(model, [["a", "b\u2028c", "a"]])[0] / np.log(10)
+    assert found == pytest.approx(-1 - 0.25 + (-3 - 1) + (-0.5 - 99), rel=1e-6)
 
 
 def test_words_with_a_meaning_in_arpa_files_are_refused(tmp_path):

@@ -51,6 +51,8 @@ MOST = 16
 """The highest order."""
 UNKNOWN, BEGIN, END = "<unk>", "<s>", "</s>"
 _TEN = math.log(10)
+_LEAST = -99.0
+"""What ARPA files write for the logarithm of 0."""
 
 Integers = NDArray[np.int64]
 Numbers64 = NDArray[np.float64]
@@ -302,7 +304,7 @@ class LanguageModel:
     def read_arpa(cls, path: str | PathLike[str]) -> LanguageModel:
         """Read a model that another program has written."""
         name = name_of(path)
-        return _Arpa(name).read(read_bytes(path).decode("utf-8", "replace").splitlines())
+        return _Arpa(name).read(read_bytes(path).decode("utf-8", "replace").split("\n"))
 
 
 # --- learning
@@ -381,13 +383,16 @@ def _stream(ids: NDArray[np.int32], lengths: Integers, n_words: int) -> tuple[In
 
 
 def _discounts(adjusted: Integers) -> Numbers64:
-    """D of 1, 2 and 3 or more; `FALLBACK` where a count of counts is 0, or they make no sense."""
+    """D of 1, 2 and 3 or more; `FALLBACK` where a count of counts is 0, or they make no sense.
+
+    A discount of 0 makes none, either: what follows would leave nothing for words that never follow.
+    """
     n = np.bincount(np.minimum(adjusted[adjusted > 0], 5), minlength=6).astype(float)
     if not n[1:4].all():
         return np.array(FALLBACK)
     y = n[1] / (n[1] + 2 * n[2])
     found = np.array([c - (c + 1) * y * n[c + 1] / n[c] for c in (1, 2, 3)])
-    return found if ((found >= 0) & (found <= [1, 2, 3])).all() else np.array(FALLBACK)
+    return found if ((found > 0) & (found <= [1, 2, 3])).all() else np.array(FALLBACK)
 
 
 def _unigrams(adjusted: Integers, n_words: int, order: int) -> Numbers64:
@@ -418,7 +423,7 @@ def _trie(levels: list[_Level], probabilities: list[Numbers64], backoffs: list[N
         counts = np.bincount(level.context, minlength=sizes[k - 1])
         first, last = int(bases[k - 1]), int(bases[k])
         starts[first:last] = bases[k] + np.cumsum(counts) - counts
-        has_children[first:last] = counts > 0
+        has_children[first:last] = (counts > 0) | (backoffs[k - 1] != 1)  # ARPA files may have weights of leaves
     shorter = np.zeros(n_inner, np.int32)
     lengths = np.zeros(n_inner, np.uint8)
     follows = np.zeros(int(bases[-1]), np.int32)
@@ -465,7 +470,7 @@ class _Arpa:
                 raise DataError(f"{self.name}: {word} stands in an n-gram, but not among the words alone") from None
             if length == 1:
                 there = {row[0] for row in rows}
-                rows = sorted(rows + [((k,), -99.0, 0.0) for k in range(len(numbers)) if (k,) not in there])
+                rows = sorted(rows + [((k,), _LEAST, 0.0) for k in range(len(numbers)) if (k,) not in there])
             try:
                 contexts = np.array([known[row[0][:-1]] for row in rows], np.int64)
             except KeyError:
@@ -488,7 +493,7 @@ class _Arpa:
         """(log10 p, words, log10 back-off) of the n-grams of each order."""
         found: list[list[tuple[float, str, float]]] = []
         inside = False
-        for number, line in enumerate(lines, 1):
+        for number, line in enumerate((line.removesuffix("\r") for line in lines), 1):
             if line.startswith("\\"):
                 inside = line.endswith("-grams:")
                 if inside:
@@ -496,7 +501,10 @@ class _Arpa:
             elif inside and line.strip():
                 parts = line.split("\t")
                 try:
-                    found[-1].append((float(parts[0]), parts[1], float(parts[2]) if len(parts) > 2 else 0.0))
+                    log, back = float(parts[0]), float(parts[2]) if len(parts) > 2 else 0.0
+                    if not (log <= 0 and abs(back) <= -_LEAST):  # false for NaN, too
+                        raise ValueError
+                    found[-1].append((max(log, _LEAST), parts[1], back))
                 except (ValueError, IndexError):
                     raise DataError(
                         f"{self.name}, line {number}: {line[:40]!r} is not a probability, words and perhaps a back-off "

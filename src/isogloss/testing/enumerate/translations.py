@@ -109,7 +109,7 @@ def kneser_ney(sentences: Sequence[Sequence[Any]], order: int, fallback: Sequenc
         if n[1] and n[2] and n[3]:
             y = n[1] / (n[1] + 2 * n[2])
             found = [c - (c + 1) * y * n[c + 1] / n[c] for c in (1, 2, 3)]
-        if found is None or not all(0 <= d <= c for c, d in enumerate(found, 1)):
+        if found is None or not all(0 < d <= c for c, d in enumerate(found, 1)):
             found = list(fallback)
         discounts[k] = [0.0, *found]
     types = {gram[0] for gram in adjusted if len(gram) == 1} | {"<unk>"}
