@@ -215,6 +215,14 @@ class Derivations:
         at = np.arange(int(ends[-1]) if len(ends) else 0) + np.repeat(first - (ends - sizes), sizes)
         return own.target_words[at], np.append(0, ends)[self.option_starts]
 
+    @cached_property
+    def copied(self) -> tuple[Integers, Integers]:
+        """Where among these words are copies that the target does not know, and their numbers in the source."""
+        own = self.sentences
+        firsts = np.cumsum(np.diff(own.target_starts)[self.options]) - 1  # such an option has one word
+        there = np.flatnonzero(own.copied[self.options] >= 0)
+        return firsts[there], own.copied[self.options[there]].astype(np.int64)
+
 
 @dataclass(frozen=True, eq=False)
 class Decoder:
@@ -265,27 +273,26 @@ class Decoder:
             What phrases that swap score (`Sentences.swap_starts`).
         """
         from isogloss.tasks.translate._numba.decode import Options
-        from isogloss.tasks.translate._numba.options import jump_scores, option_scores
+        from isogloss.tasks.translate._numba.options import option_scores
 
         weights = self.weights
         scores = np.zeros(len(sentences.pairs)) if more is None else np.array(more)
-        moves = np.zeros(int(sentences.jump_starts[-1])) if jumps is None else np.array(jumps)
+        moves = np.zeros(0) if jumps is None else np.array(jumps)
         swapped = np.zeros(0) if swaps is None else np.array(swaps)
         if self.learnt is not None:
             scores += weights[-1] * self.learnt.options(sentences)
             of_jumps, of_swaps = self.learnt.moves(sentences, self.table)
-            moves += weights[-1] * of_jumps
+            moves = weights[-1] * of_jumps + (moves if len(moves) else 0.0)
             swapped = weights[-1] * of_swaps + (swapped if len(swapped) else 0.0)
         own = np.ascontiguousarray(weights[_TABLE])
         option_scores(
             self.table.pairs, sentences.pairs, sentences.target_starts, own, weights[_WORDS], weights[_PHRASES], scores
         )
-        jump_scores(sentences.lengths, sentences.jump_starts, weights[_DISTORTION], moves)
         swap_starts = sentences.swap_starts(self.table.longest)
         return Options(
             sentences.spans, sentences.span_starts, sentences.lengths, sentences.target_starts[:-1],
-            sentences.target_starts[1:], sentences.target_words, sentences.copied, scores, moves, sentences.jump_starts,
-            swapped, swap_starts, self._turns(sentences), *self._orientations,
+            sentences.target_starts[1:], sentences.target_words, sentences.copied, scores, float(weights[_DISTORTION]),
+            moves, sentences.jump_starts, swapped, swap_starts, self._turns(sentences), *self._orientations,
         )  # fmt: skip
 
     def _turns(self, sentences: Sentences) -> NDArray[np.int32]:

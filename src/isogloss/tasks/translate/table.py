@@ -5,7 +5,7 @@ links that it most often has inside (its *constellation*), and how likely it is 
 what stands before it and behind it (its *orientation*, of which few differ: most pairs occur once).
 
 Memory: 4 bytes for each word of a phrase pair's target side and of each source phrase, 32 for a phrase pair with its
-four scores, 24 for a source phrase. Of a saved model the table may stay in its file, from which the pages that a text
+four scores, 16 for a source phrase. Of a saved model the table may stay in its file, from which the pages that a text
 needs are read (``Translator.load(..., mapped=True)``).
 """
 

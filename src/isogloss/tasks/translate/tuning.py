@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from isogloss.data import Bitext
+from isogloss.data import Bitext, Text, Vocabulary
 from isogloss.learners.kbest import CandidateLists, KBestMira
 from isogloss.metrics.translation import bleu_beside, bleu_of, matches
 from isogloss.tasks.translate.language_model import LanguageModel
@@ -30,23 +30,34 @@ class References(NamedTuple):
     words : int32[.]
         Numbers of the language model; words that it does not know have numbers of their own behind those.
     starts : int64[n + 1]
+    vocabulary : Vocabulary
+        Words by these further numbers, of which the first is `others`.
+    others : int
     """
 
     words: NDArray[np.int32]
     starts: NDArray[np.int64]
+    vocabulary: Vocabulary
+    others: int
 
     @classmethod
-    def of(cls, text: Any, language_model: LanguageModel) -> References:
+    def of(cls, text: Text, language_model: LanguageModel) -> References:
         """The sentences of a text."""
-        ids = text.ids.flat
+        ids, first = text.ids.flat, language_model.end + 1
         known = language_model.encode(text.vocabulary)[ids] if len(ids) else ids
-        others = language_model.end + 1 + ids
-        words = np.where(known == language_model.unknown, others, known).astype(np.int32)
-        return cls(words, text.ids.offsets - text.ids.offsets[0])
+        words = np.where(known == language_model.unknown, first + ids, known).astype(np.int32)
+        return cls(words, text.ids.offsets - text.ids.offsets[0], text.vocabulary, first)
 
     def counts(self, derivations: Derivations, sentences: NDArray[np.int64] | None = None) -> NDArray[np.int64]:
         """int64[n, 10]: what BLEU of each derivation is made of; `sentences` says which references are theirs."""
         words, starts = derivations.words
+        places, copied = derivations.copied
+        if len(places):  # right where the reference has the same word, though the language model does not know it
+            source = derivations.sentences.text.vocabulary
+            known, which = np.unique(copied, return_inverse=True)
+            numbers = np.array([self.vocabulary.index_of(source[number]) for number in known.tolist()])
+            words = words.copy()
+            words[places] = np.where(numbers >= 0, self.others + numbers, words[places[0]])[which]
         of = derivations.sentence if sentences is None else sentences[derivations.sentence]
         return matches(words, starts, self.words, self.starts, of)
 

@@ -41,7 +41,9 @@ Options = namedtuple(
         "target_words",  # int32[.]: numbers of the language model
         "copied",  # int32[n_options]: of a copied word that the target does not know its number in the source, or -1
         "scores",  # float64[n_options]: of all that is known of the option by itself
-        "jumps",  # float64[.]: of a phrase that begins at j after one that ended at i: (n + 1) rows of n
+        "distortion",  # float64: what a word of distance between two phrases costs
+        "jumps",  # float64[.]: what else a phrase scores that begins at j after one that ended at i: (n + 1) rows of n;
+        # or empty
         "jump_starts",  # int64[n_sentences + 1]
         "swaps",  # float64[.]: of two phrases that swap, (first word, words of the first, of the second); or empty
         "swap_starts",  # int64[n_sentences + 1]
@@ -236,9 +238,9 @@ def _may_follow(settings, cells, gap, mask, first, end):
 @njit(cache=True, nogil=True)
 def _moved(options, s, settings, hypotheses, h, first, end):
     """The score of going from a hypothesis to a phrase."""
-    n_words = options.lengths[s]
-    score = options.jumps[options.jump_starts[s] + hypotheses[h, END] * n_words + first]
-    gap = hypotheses[h, GAP]
+    score, gap = -options.distortion * abs(first - hypotheses[h, END]), hypotheses[h, GAP]
+    if len(options.jumps):
+        score += options.jumps[options.jump_starts[s] + hypotheses[h, END] * options.lengths[s] + first]
     if settings.swapping and len(options.swaps) and first > gap:
         cell = (gap * settings.longest + first - gap - 1) * settings.longest + end - first - 1
         score += options.swaps[options.swap_starts[s] + cell]
@@ -472,9 +474,7 @@ def search(options, s, grams, begin, end, settings, forced, reference):
     edges = np.empty((256, 5), np.int64)
     for m in range(1, n_words + 1):
         n_edges = 0
-        sources = np.empty((longest + 1, 2), np.int64)
         for length in range(1, min(longest, m) + 1):
-            sources[length, 0] = n_edges
             stack = stacks[m - length][0]
             edges, n_edges = _edges(stack, hypotheses, n_words, settings, cells, length, edges, n_edges)
         # Candidates: the edge, a hypothesis and an option of it, what is known of the rest and of the words before.
@@ -482,13 +482,18 @@ def search(options, s, grams, begin, end, settings, forced, reference):
         states = np.empty(2 * n_edges + 16, np.int64)
         items = np.empty((2 * n_edges + 16, 3), np.int64)
         heap = np.empty(2 * n_edges + 16, np.int64)
-        constants, after = np.empty(n_edges), np.empty((n_edges, 2), np.int64)
-        for e in range(n_edges):
-            o, before = edges[e, 4], m - edges[e, 3]
-            h, first = stacks[before][o, edges[e, 0]], edges[e, 2]
-            gap, mask = _covered(hypotheses[h, GAP], np.uint64(hypotheses[h, MASK]), first, first + edges[e, 3])
-            after[e, 0], after[e, 1] = gap, np.int64(mask)
+        constants, after, n_all, n_edges = np.empty(n_edges), np.empty((n_edges, 2), np.int64), n_edges, 0
+        for edge in range(n_all):
+            o, before = edges[edge, 4], m - edges[edge, 3]
+            h, first = stacks[before][o, edges[edge, 0]], edges[edge, 2]
+            gap, mask = _covered(hypotheses[h, GAP], np.uint64(hypotheses[h, MASK]), first, first + edges[edge, 3])
             rest = _rest(futures, n_words, gap, mask)
+            if rest == -np.inf:  # of what is left, no option may be taken: this leads nowhere
+                continue
+            e = n_edges
+            n_edges += 1
+            edges[e] = edges[edge]
+            after[e, 0], after[e, 1] = gap, np.int64(mask)
             constants[e] = _moved(options, s, settings, hypotheses, h, first, first + edges[e, 3]) + rest
             row = first * longest + edges[e, 3] - 1
             keys[e] = heads[before][o, edges[e, 0]] + constants[e] + estimates[o, cells[row, 0]]

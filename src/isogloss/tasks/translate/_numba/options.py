@@ -8,7 +8,7 @@ from numba import njit
 from isogloss.tasks.translate._numba.decode import orientation
 from isogloss.tasks.translate._numba.language_model import next_word
 
-__all__ = ["count_options", "derive", "gather_options", "jump_scores", "option_scores", "within"]
+__all__ = ["count_options", "derive", "gather_options", "option_scores", "within"]
 
 
 @njit(cache=True, nogil=True)
@@ -77,16 +77,6 @@ def option_scores(pairs, chosen, starts, weights, words_weight, phrase_weight, o
             for f in range(len(weights)):
                 total += weights[f] * pairs.scores[chosen[k], f]
         out[k] += total
-
-
-@njit(cache=True, nogil=True)
-def jump_scores(lengths, starts, weight, out):
-    """Add −weight · |j − i| for a phrase that begins at j after one that ended at i."""
-    for s in range(len(lengths)):
-        n = lengths[s]
-        for i in range(n + 1):
-            for j in range(n):
-                out[starts[s] + i * n + j] -= weight * abs(j - i)
 
 
 @njit(cache=True, nogil=True)

@@ -48,12 +48,27 @@ def links_inside(text, sentence_start, source_at, target_at, source_length, targ
 
 
 @njit(cache=True, nogil=True)
+def _ascends(pairs, k):
+    """Whether source phrase k stands behind the one before it, word by word."""
+    first, second, end = pairs.source_starts[k - 1], pairs.source_starts[k], pairs.source_starts[k + 1]
+    for place in range(end - second):
+        if first + place == second:  # the one before is a beginning of it
+            return True
+        one, other = pairs.source_words[first + place], pairs.source_words[second + place]
+        if one != other:
+            return one < other
+    return False
+
+
+@njit(cache=True, nogil=True)
 def fit_together(pairs):
-    """Whether every source phrase has pairs, all phrases 1 to SIDE words, and phrases begin with the words that
-    `first_words` says."""
+    """Whether every source phrase has pairs, all phrases have 1 to SIDE words, and source phrases are in ascending
+    order and begin with the words that `first_words` says."""
     for k in range(len(pairs.source_starts) - 1):
         length = pairs.source_starts[k + 1] - pairs.source_starts[k]
         if length < 1 or length > SIDE or pairs.pair_starts[k + 1] <= pairs.pair_starts[k]:
+            return False
+        if k and not _ascends(pairs, k):
             return False
     for k in range(len(pairs.target_starts) - 1):
         length = pairs.target_starts[k + 1] - pairs.target_starts[k]
