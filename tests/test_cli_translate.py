@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import mmap
 import shutil
@@ -15,6 +16,7 @@ from isogloss.errors import IsoglossError
 from isogloss.tasks.translate import Translator
 
 QUICK = ["--order", "3", "--iterations", "2", "--nbest", "10", "--passes", "3", "--quiet"]
+REST = ("monotone", "swap")
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +39,10 @@ def place(tmp_path_factory):
 def run(arguments):
     """The exit status."""
     return main(["translate", *arguments])
+
+
+def lines(place):
+    return (place / "dev.en").read_text().splitlines()
 
 
 def test_a_translator_end_to_end(place, capsys):
@@ -100,7 +106,7 @@ def test_odd_lines_keep_their_place(place):
     assert len(found[3].split()) > 150
 
 
-def test_very_long_lines_are_translated_in_pieces(place, monkeypatch):
+def test_very_long_lines_are_translated_in_pieces(place, monkeypatch, capsys):
     from isogloss.tasks.translate import translator
 
     model = Translator.load(place / "model")
@@ -109,8 +115,12 @@ def test_very_long_lines_are_translated_in_pieces(place, monkeypatch):
     each = model.predict([short, *pieces, short])
     monkeypatch.setattr(translator, "LONGEST", 10)
     assert model.predict([short, " ".join(words), "", short]) == [each[0], " ".join(each[1:-1]), "", each[-1]]
-    with pytest.raises(IsoglossError, match="sentence 2 has 50 words"):
+    with pytest.raises(IsoglossError, match="line 2: 50 words"):
         model.predict_nbest([short, " ".join(words)], 2)
+    many = place / "many"
+    many.write_text(f"{short}\n" * 149 + " ".join(words) + "\n")
+    assert run(["apply", str(place / "model"), str(many), "--nbest", "2", "-q", "-o", str(place / "x")]) == 1
+    assert "line 150: 50 words" in capsys.readouterr().err
 
 
 def test_a_stopped_run_goes_on(place):
@@ -123,6 +133,42 @@ def test_a_stopped_run_goes_on(place):
     )
     assert (place / "again").read_text().splitlines(keepends=True) == ["as it was\n", *kept[1:]]
     assert not partial.exists()
+
+
+def test_what_was_translated_is_kept_where_a_run_stops(place, monkeypatch, capsys):
+    whole, out = place / "whole", place / "stopped"
+    assert run(["apply", str(place / "model"), str(place / "dev.en"), "-o", str(whole), "-q"]) == 0
+    predict = Translator.predict_parts
+
+    def stopped(translator, parts):
+        yield from itertools.islice(predict(translator, parts), 3)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Translator, "predict_parts", stopped)
+    assert run(["apply", str(place / "model"), str(place / "dev.en"), "-o", str(out), "-q"]) == 130
+    assert "stopped.partial keeps 3 lines: run the same again with --resume" in capsys.readouterr().err
+    monkeypatch.undo()
+    assert run(["apply", str(place / "model"), str(place / "dev.en"), "-o", str(out), "--resume", "-q"]) == 0
+    assert out.read_bytes() == whole.read_bytes()
+
+
+def test_another_reordering_leaves_the_limit_of_the_model_aside(place, capsys):
+    model = Translator.load(place / "model").set_params(distortion_limit=3)
+    model.save(place / "limited")
+    for reordering in REST:
+        assert run(["apply", str(place / "limited"), str(place / "dev.en"), "--reordering", reordering, "-q"]) == 0
+    told = capsys.readouterr().out
+    right = [model.set_params(reordering=name, distortion_limit=6) and model.predict(lines(place)) for name in REST]
+    assert told.splitlines() == [*right[0], *right[1]]
+
+
+def test_sentences_that_are_known_from_the_training_text_are_told(place, capsys):
+    for language in ("en", "de"):
+        train, dev = (place / f"train.{language}").read_text(), (place / f"dev.{language}").read_text()
+        (place / f"both.{language}").write_text(dev + "".join(train.splitlines(keepends=True)[:20]))
+    given = [str(place / name) for name in ("train.en", "train.de", "both.en", "both.de")]
+    assert run(["train", *given[:2], "--dev", *given[2:], "--save", str(place / "known"), *QUICK]) == 0
+    assert "20 of 30 pairs to tune on stand in the training text" in capsys.readouterr().err
 
 
 def test_weights_can_be_found_anew(place):
@@ -149,19 +195,34 @@ def test_weights_can_be_found_anew(place):
         ),
         (["train", "empty", "empty", "--save", "x"], 1, "no sentence pair"),
         (["train", "train.en", "train.de", "--dev", "blank", "blank", "--save", "x"], 1, "tune on"),
+        (["train", "train.en", "train.de", "--dev", "train.en", "train.de", "--save", "x"], 1, "40 of 40 pairs"),
+        (["train", "one.en", "one.de", "--save", "x"], 1, "none can be held out"),
+        (
+            ["train", "train.en", "train.de", "--features", "pos", "--tags", "t", "t", "--classes", "3", "--save", "x"],
+            2,
+            "--classes says nothing with --tags",
+        ),
         (["apply", "nothing", "dev.en"], 2, "nothing"),
         (["apply", "model", "nothing"], 2, "nothing"),
         (["apply", "model", "dev.en", "--nbest", "0"], 2, "nbest"),
         (["apply", "model", "dev.en", "--resume"], 2, "--resume"),
         (["apply", "damaged", "dev.en"], 1, "damaged"),
+        (["apply", "swapping", "dev.en", "--distortion-limit", "3"], 2, "distortion_limit says nothing"),
         (["score", "dev.en", "train.de"], 1, "lines"),
+        (["score", "empty", "empty"], 1, "no sentence to score against"),
+        (["score", "blank", "blank"], 1, "no sentence to score against"),
         (["explain", "model", ""], 2, "no sentence"),
+        (["explain", "model", "  "], 2, "no sentence"),
     ],
 )
 def test_what_is_wrong_is_said(place, monkeypatch, capsys, arguments, status, words):
     monkeypatch.chdir(place)
     (place / "empty").write_text("")
     (place / "blank").write_text("\n\n")
+    for language in ("en", "de"):
+        (place / f"one.{language}").write_text((place / f"train.{language}").read_text().split("\n")[0] + "\n")
+    if arguments[1] == "swapping" and not (place / "swapping").exists():
+        Translator.load(place / "model").set_params(reordering="swap").save(place / "swapping")
     if not (place / "damaged").exists():
         shutil.copytree(place / "model", place / "damaged")
         file = place / "damaged" / "model.safetensors"

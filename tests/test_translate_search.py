@@ -12,11 +12,16 @@ from hypothesis import strategies as st
 from isogloss import samples
 from isogloss.data import Bitext, Links, Text
 from isogloss.engine.threads import using_threads
-from isogloss.errors import ModelError
+from isogloss.errors import BitextError, ModelError
+from isogloss.metrics import sentence_bleu
+from isogloss.tasks.translate import Translator
 from isogloss.tasks.translate.forced import forced
 from isogloss.tasks.translate.language_model import LanguageModel
 from isogloss.tasks.translate.search import BLANKET, Decoder, Searching, first_weights
 from isogloss.tasks.translate.table import TranslationTable
+from isogloss.tasks.translate.translator import LONGEST, SQUARES, _together, held_out, usable
+from isogloss.tasks.translate.tuning import References
+from isogloss.testing.enumerate import sentence_bleu as by_definition
 from isogloss.testing.enumerate import translations
 
 SOURCE, TARGET = "abcd", "wxyz"
@@ -292,6 +297,65 @@ def test_damaged_tables_are_refused(sample, name):
     assert len(TranslationTable.from_arrays(table.source, table.target, arrays, 4)) == len(table)
     arrays[name][len(arrays[name]) // 2] = -1
     with pytest.raises(ModelError):
+        TranslationTable.from_arrays(table.source, table.target, arrays, 4)
+
+
+def test_words_that_are_copied_are_right_where_the_reference_has_them():
+    """Names that no model knows: BLEU of learners is that of the words that come out."""
+    text = Bitext.of([("das Haus", "the house"), ("ein Haus", "a house")])
+    table = TranslationTable.of(text, Links.of([[(0, 0), (1, 1)]] * 2))
+    decoder = Decoder(table, LanguageModel.of(text.target, 2, words=table.target), first_weights())
+    dev = Bitext.of([("das Haus Qqq Zzz Haus", "the house Qqq Zzz house"), ("Qqq Yyy das Haus", "Yyy Qqq the house")])
+    found = decoder.search(decoder.sentences(dev.source))
+    references = References.of(dev.target, decoder.language_model)
+    counts = references.counts(found)
+    for text, reference, own in zip(decoder.texts(found), dev.target, counts, strict=True):
+        assert sentence_bleu(own) == pytest.approx(by_definition(text.split(), reference))
+    assert counts[0, :4].tolist() == [5, 4, 3, 2] and counts[1, 0] == 4
+    again = References.of(dev.target[1:], decoder.language_model).counts(found, np.array([0, 0]))
+    np.testing.assert_array_equal(again[1], counts[1])
+
+
+def test_only_sentences_that_may_be_tuned_on_are_held_out():
+    pairs = [(f"a{k}", f"b{k}") if k % 20 != 19 else ("a b", "") for k in range(100)]
+    away = held_out(Bitext.of(pairs))
+    assert np.flatnonzero(away).tolist() == [20, 41, 62, 83]  # the 20th, 40th and so on of the 95 others
+    assert np.flatnonzero(held_out(Bitext.of([("a", "b"), ("a", "b"), ("a", "")]))).tolist() == [1]
+    with pytest.raises(BitextError, match="none can be held out"):
+        held_out(Bitext.of([("a", "b"), ("a", "")]))
+    long = " ".join(["a"] * (LONGEST + 1))
+    assert usable(Bitext.of([(long, "b"), ("a", long), ("a", "b"), ("", "b")])).tolist() == [False, False, True, False]
+
+
+def test_nothing_is_held_out_if_nothing_is_tuned():
+    text = Bitext.of([("a b", "x y")] * 30 + [("c", "z")])
+    learnt = Translator(iterations=0).fit(text, links=Links.of([[(0, 0), (1, 1)]] * 30 + [[(0, 0)]]))
+    assert learnt.predict(["c"]) == ["z"]
+
+
+def test_long_sentences_are_translated_a_few_at_a_time():
+    lengths = np.array([10] * 250 + [1000] * 5 + [1500, 0, 0, 3])
+    runs = list(_together(lengths))
+    assert [runs[0][0], *(last for _, last in runs)] == sorted({0, *(first for first, _ in runs), len(lengths)})
+    assert runs[:3] == [(0, 100), (100, 200), (200, 252)] and runs[-2:] == [(255, 256), (256, 259)]
+    for first, last in runs:
+        assert last - first == 1 or (lengths[first:last] ** 2).sum() <= SQUARES
+    assert list(_together(lengths[:0])) == []
+
+
+def test_tables_whose_phrases_are_not_in_order_are_refused():
+    """Kernels look phrases up by halves, and go by this order as to where the words of a phrase end."""
+    text = Bitext.of([("a b", "x y"), ("a c", "x z")])
+    table = TranslationTable.of(text, Links.of([[(0, 0), (1, 1)]] * 2))
+    words = table.arrays["source_words"]
+    assert words.tolist() == [0, 0, 1, 0, 2, 1, 2]  # a, a b, a c, b, c
+    for damaged in ([0, 0, 2, 0, 1, 1, 2], [0, 0, 1, 0, 1, 1, 2]):
+        arrays = table.arrays | {"source_words": np.array(damaged, np.int32)}
+        with pytest.raises(ModelError, match="do not fit together"):
+            TranslationTable.from_arrays(table.source, table.target, arrays, 4)
+    starts = np.array([0, 2, 4, 5, 6, 7])  # a b, a c, a, b, c: the third would be read beyond its end
+    arrays = table.arrays | {"source_starts": starts, "source_words": np.array([0, 1, 0, 2, 0, 1, 2], np.int32)}
+    with pytest.raises(ModelError, match="do not fit together"):
         TranslationTable.from_arrays(table.source, table.target, arrays, 4)
 
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isogloss import samples
+from isogloss import samples, store
 from isogloss.data import Bitext, Links, Text
 from isogloss.data.treebank import Treebank
 from isogloss.engine.threads import using_threads
-from isogloss.errors import BitextError, ModelError, ParameterError
+from isogloss.errors import BitextError, ModelError, ParameterError, UsageError
 from isogloss.features import Index
 from isogloss.learners.margin import Perceptron
 from isogloss.learners.searched import UPDATES, SearchModel, Towards
@@ -279,7 +279,7 @@ def cross_fitted(update="local", features="all", swapping=True, folds=3, n=30, n
         tags.append(PhraseTags.of(ids, text.ids.offsets, ids % 5, len(words), 5, 3))
     kind = Kind(features, *tags, Reordering(tags[0].words, 5, swapping))
     return CrossFitted.of(
-        PAIRS, GOLD, spread_evenly(PAIRS, n), folds, make, kind, nbest=nbest, update=update, least=least
+        PAIRS, GOLD, spread_evenly(PAIRS.cells > 0, n), folds, make, kind, nbest=nbest, update=update, least=least
     )
 
 
@@ -445,6 +445,22 @@ def interrupted(search):
     raise KeyboardInterrupt
 
 
+def test_checkpoints_of_stages_of_another_run_are_refused_before_the_work_or_make_way(tmp_path, monkeypatch):
+    place, given = tmp_path / "model.checkpoint", {"features": "phrases", **FEW}
+    monkeypatch.setattr(Translator, "_learn_sparse", lambda *given: interrupted(None))
+    with pytest.raises(KeyboardInterrupt):
+        Translator(**given).fit(PAIRS[12:], PAIRS[:12], links=GOLD[12:], checkpoint=place)
+    monkeypatch.setattr(Translator, "_learn", lambda *given: interrupted(None))
+    with pytest.raises(UsageError, match=r"model.checkpoint.dense: this checkpoint is of another run"):
+        Translator(**given, seed=1).fit(PAIRS[12:], PAIRS[:12], links=GOLD[12:], checkpoint=place, resume=True)
+    with pytest.raises(KeyboardInterrupt):
+        Translator(**given).fit(PAIRS[12:], PAIRS[:12], links=GOLD[12:], checkpoint=place, resume=True)
+    assert (tmp_path / "model.checkpoint.dense").exists()
+    with pytest.raises(KeyboardInterrupt):
+        Translator(**given, seed=1).fit(PAIRS[12:], PAIRS[:12], links=GOLD[12:], checkpoint=place)
+    assert not (tmp_path / "model.checkpoint.dense").exists()
+
+
 def test_tags_take_the_place_of_classes():
     rows = (
         [[("DET" if len(word) < 4 else "NOUN") for word in row] for row in PAIRS.source],
@@ -479,7 +495,7 @@ def test_what_steps_are_drawn_to_matters_where_references_can_be_reached():
 def test_tags_that_do_not_fit_are_refused():
     source, target = Text.of([["X"] * len(row) for row in PAIRS.source]), PAIRS.target
     learn = Translator(features="pos", **FEW)
-    with pytest.raises(BitextError, match=r"1 tags for \d+ words of the source side"):
+    with pytest.raises(BitextError, match=r"sentence 1: 1 tag for 6 words of the source side \(\S+, line 1\)"):
         learn.fit(PAIRS, links=GOLD, tags=(Text.of([["X"]] * len(PAIRS)), target))
     with pytest.raises(BitextError, match="tags of 3 sentences were given, and the target side has"):
         learn.fit(PAIRS, links=GOLD, tags=(source, target[:3]))
@@ -496,6 +512,17 @@ def test_damaged_sparse_features_are_refused():
     for name, damaged in (("pairs", arrays["pairs"][1:]), ("tags", arrays["tags"] + 6), ("weights", np.zeros(3))):
         with pytest.raises(ModelError):
             Learnt.from_arrays(arrays | {name: damaged}, table, 5, True)
+
+
+@pytest.mark.parametrize("tags", [2**53, 500, -1, "5"])
+def test_models_with_more_tags_than_numbers_can_hold_are_refused(tmp_path, tags):
+    given = {**FEW, "iterations": 0, "features": "pos", "reordering": "swap", "epochs": 1, "classes": 4}
+    Translator(**given).fit(PAIRS[12:], PAIRS[:12], links=GOLD[12:]).save(tmp_path / "model")
+    saved = store.read(tmp_path / "model")
+    assert Translator._from_saved(saved)._sparse.n_tags == saved.meta["sparse"]["tags"]
+    saved.meta["sparse"]["tags"] = tags
+    with pytest.raises(ModelError, match="'tags' should be a whole number from 0 to 499"):
+        Translator._from_saved(saved)
 
 
 def test_edges():

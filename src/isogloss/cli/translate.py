@@ -33,11 +33,11 @@ from isogloss.cli._options import with_options
 from isogloss.cli._reading import ReadingOptions, with_reading
 from isogloss.cli._training import Training
 from isogloss.cli._treebanks import SaveFolder, standard_input_once
-from isogloss.errors import BitextError, UsageError
+from isogloss.errors import BitextError, IsoglossError, UsageError
 from isogloss.tasks.translate.options import STAGES, TAGGED, TranslatorOptions
 
 if TYPE_CHECKING:
-    from isogloss.data import Text
+    from isogloss.data import Bitext, Text
     from isogloss.tasks.translate import Translation, Translator
 
 __all__ = ["COMMANDS", "apply", "explain", "score", "train"]
@@ -117,6 +117,8 @@ def train(
     wanted.check_params()
     if tags is not None and wanted.features not in TAGGED:
         raise UsageError(f"--tags says nothing with --features {wanted.features}. Leave it out, or take pos or all")
+    if tags is not None and "classes" in sparse:
+        raise UsageError("--classes says nothing with --tags, which take the place of classes. Leave one of them out")
     reading = asked.of()
     with compiling("translate-train", quiet, "120 s"):
         from isogloss.data.formats import read_bitext, read_links
@@ -125,6 +127,8 @@ def train(
 
         bitext = read_bitext(source, target, **reading)
         held = None if dev is None else read_bitext(*dev, **reading)
+        if held is not None:
+            _refuse_known(held, bitext)
         given = None if links is None else read_links(links, bitext=bitext)
         more = None
         if monolingual is not None:
@@ -138,6 +142,25 @@ def train(
     stages = [training.checkpoint, *(f"{training.checkpoint}.{stage}" for stage in STAGES)]
     told = _told_of(translator, len(bitext)) if json else None
     training.keep(translator, *_lines_of(translator), json=told, checkpoints=stages)
+
+
+def _refuse_known(dev: Bitext, bitext: Bitext) -> None:
+    """Refuse to tune on the training text, which phrases and the language model know too well; warn of overlap."""
+    pairs = [pair for pair in dev if all(pair)]
+    wanted = set(pairs)
+    known = {pair for pair in bitext if pair in wanted}
+    twice = sum(pair in known for pair in pairs)
+    finding = (
+        f"{dev.source.name}, {dev.target.name}: {twice:,} of {len(pairs):,} pairs to tune on stand in the training "
+        "text, too"
+    )
+    if pairs and twice == len(pairs):
+        raise BitextError(
+            f"{finding}, and what is learnt from them knows them too well. Give other sentences with --dev, or leave "
+            "it out: some pairs are then held out"
+        )
+    if 2 * twice >= len(pairs) > 0:
+        warn(f"{finding}; weights that are tuned on them trust long phrases too much")
 
 
 def _text(path: str, encoding: str, errors: str, mode: str, form: Any) -> Text:
@@ -185,7 +208,7 @@ def apply(
     nbest: Annotated[
         int | None,
         typer.Option(
-            "--nbest", metavar="N", min=1, show_default=False,
+            "--nbest", metavar="N", min=1, max=10_000, show_default=False,
             help="The N best translations of each sentence, as `line ||| translation ||| features ||| score`, lines "
             "counted from 0.",
         ),
@@ -222,6 +245,8 @@ def apply(
         raise UsageError("--resume goes on with a file of plain translations: give -o, without --nbest and --json")
     with compiling("translate-apply", quiet, "60 s"):
         translator = load_translator(model, threads, from_disk)
+        if options.get("reordering", "distance") != "distance":  # what the limit of the model has nothing to do with
+            translator.set_params(distortion_limit=TranslatorOptions().distortion_limit)
         translator.set_params(**options)
         translator.check_params()
         parts = _Parts(translator, source, encoding, errors)
@@ -292,6 +317,8 @@ def _nbest_line(number: int, one: Translation) -> str:
 
 def _written(translator: Translator, parts: _Parts, output: str, resume: bool, quiet: bool) -> None:
     """Translate into a file beside the output, which becomes the output when all is done."""
+    from isogloss.learners.runner import Interrupted
+
     partial = output + PARTIAL
     done = 0
     if resume and os.path.exists(partial):
@@ -305,16 +332,26 @@ def _written(translator: Translator, parts: _Parts, output: str, resume: bool, q
     progress.start("Translating")
     try:
         with open(partial, "ab" if done else "wb") as file:
-            for number, line in enumerate(translator.predict_parts(parts.texts(done)), done + 1):
+            for line in translator.predict_parts(parts.texts(done)):
                 file.write(line.encode("utf-8", "backslashreplace") + b"\n")
-                if number % BLOCK == 0:
+                done += 1
+                if done % BLOCK == 0:
                     file.flush()
-                    progress.update(number, f"{number:,} lines")
+                    progress.update(done, f"{done:,} lines")
+    except KeyboardInterrupt as stop:
+        raise Interrupted(f"{str(stop) or 'stopped by Ctrl-C'}. {_kept(partial, done)}") from None
+    except IsoglossError:
+        say(_kept(partial, done), quiet)
+        raise
     finally:
         progress.finish()
     with open(partial, "rb") as file:
         write_result(output, iter(lambda: file.read(1 << 20), b""))
     os.unlink(partial)
+
+
+def _kept(partial: str, lines: int) -> str:
+    return f"{partial} keeps {lines:,} lines: run the same again with --resume to go on behind them"
 
 
 def explain(
@@ -332,7 +369,7 @@ def explain(
         translator = load_translator(model)
         form = as_remembered({"tokenise": None, "normalise": None}, translator.reading_, model)
         text = tokenise_bytes(sentence.replace("\n", " ").encode(), form["tokenise"], form["normalise"])
-        if not len(text):
+        if not text.n_words:
             raise UsageError("there is no sentence to translate. Give one, in quotes")
         found = translator.predict_nbest(text, 1)[0][0]
     if json:
@@ -383,6 +420,8 @@ def score(
     from isogloss.metrics import compare_translations, score_translations
 
     right = _sentences(references, encoding, errors)
+    if not any(map(str.strip, right)):
+        raise BitextError(f"{references}: there is no sentence to score against. Is this the right file?")
     each = [(path, _sentences(path, encoding, errors)) for path in (found, against) if path is not None]
     for path, lines in each:
         if len(lines) != len(right):

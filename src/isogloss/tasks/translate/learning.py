@@ -123,9 +123,9 @@ class _Rows(NamedTuple):
         add_option_scores(rows, self.indptr, self.indices, weights, out)
 
 
-def spread_evenly(bitext: Bitext, most: int) -> Integers:
-    """Numbers of sentence pairs, at most so many, evenly over a text; those with an empty side are left out."""
-    able = np.flatnonzero(bitext.cells > 0)
+def spread_evenly(usable: NDArray[np.bool_], most: int) -> Integers:
+    """Numbers of sentence pairs that may be used, at most so many, evenly over a text."""
+    able = np.flatnonzero(usable)
     if len(able) <= most:
         return able
     return able[np.arange(most) * len(able) // most]

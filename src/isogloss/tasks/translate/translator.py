@@ -15,11 +15,12 @@ from isogloss import store
 from isogloss.data import Bitext, Links, Ragged, Text, Vocabulary
 from isogloss.data.formats.convert import BitextLike, TextLike, as_bitext, as_links, as_text
 from isogloss.data.reading import Reading
+from isogloss.data.rows import counted
 from isogloss.data.treebank import Treebank
 from isogloss.engine.threads import using_threads
 from isogloss.errors import BitextError, ModelError, ParameterError, UsageError
 from isogloss.layout import Layout, Numbers, Strings, check, integer, vector
-from isogloss.learners.runner import Keeping, run
+from isogloss.learners.runner import Keeping, check_checkpoint, run
 from isogloss.learners.tuning import Tuned
 from isogloss.metrics.translation import TranslationScore, bleu_of, score_translations
 from isogloss.progress import Progress, QuietProgress
@@ -28,7 +29,7 @@ from isogloss.tasks.translate.language_model import LanguageModel
 from isogloss.tasks.translate.learning import CrossFitted, Folding, Kind, sparse_learner, spread_evenly
 from isogloss.tasks.translate.options import STAGES, TAGGED, TranslatorOptions
 from isogloss.tasks.translate.search import BLANKET, LEARNT, Decoder, Derivations, Searching, first_weights
-from isogloss.tasks.translate.sparse import Learnt, PhraseTags, Reordering
+from isogloss.tasks.translate.sparse import MOST_TAGS, Learnt, PhraseTags, Reordering
 from isogloss.tasks.translate.table import SCORES, TranslationTable
 from isogloss.tasks.translate.tuning import References, tuner
 
@@ -39,6 +40,8 @@ EVERY, MOST = 20, 1000
 """Without dev, every so many pairs one is held out, and so many at most."""
 TOGETHER = 100
 """Sentences that are translated at once, so that memory does not grow with the text."""
+SQUARES = 1 << 21
+"""The most that the squares of their lengths may add up to, if there are several: a jump leads from word to word."""
 LONGEST = 1000
 """Words of the longest sentence that is translated as a whole: time and memory grow with the square."""
 
@@ -185,7 +188,9 @@ class Translator(TranslatorOptions):
         ----------
         bitext : Bitext, or what `as_bitext` takes
         dev : the same, optional
-            Sentences to tune the weights on. Without them, every twentieth pair of the bitext is held out for it.
+            Sentences to tune the weights on. Without them, every twentieth pair of the bitext is held out for it, about
+            a thousand at most; none if nothing is tuned, with ``iterations=0`` and dense features alone. Pairs with
+            more than `LONGEST` words on a side are left out of tuning, and of learning sparse weights.
         links : Links, optional
             Between the words of the bitext; otherwise an `HMMAligner` finds them.
         monolingual : Text, optional
@@ -202,18 +207,28 @@ class Translator(TranslatorOptions):
         held = as_bitext(dev) if dev is not None else None
         given = None if links is None else as_links(links)
         self._refuse_empty(bitext, "learn from")
-        if held is not None and (self.iterations or self.features != "dense"):
-            self._refuse_empty(held, "tune on")
+        if held is not None and self._tunes:
+            held = self._tunable(held)
         tagged = None if tags is None else self._checked_tags(bitext, tags)
         try:
             with using_threads(self.threads):
                 texts = _hashed(bitext, held, given, monolingual, tagged)
                 keeping = Keeping.of(checkpoint, resume, self.options_, texts)
+                self._make_way(keeping)
                 self._learn(bitext, held, given, monolingual, tagged, keeping, progress)
         finally:
             progress.finish()
         self.reading_ = Reading.of(bitext.source, bitext.target)
         return self
+
+    def _make_way(self, keeping: Keeping) -> None:
+        """Refuse checkpoints of stages of another run before the work; a run that begins anew discards them."""
+        for stage in STAGES if self.features != "dense" and keeping.checkpoint is not None else ():
+            own = keeping.stage(stage)
+            assert own.checkpoint is not None
+            check_checkpoint(own.checkpoint, own.fingerprint, resume=own.resume)
+            if not own.resume:
+                store.discard(own.checkpoint)
 
     def _learn(
         self,
@@ -225,13 +240,14 @@ class Translator(TranslatorOptions):
         keeping: Keeping,
         progress: Progress,
     ) -> None:
+        away = held_out(bitext) if dev is None and self._tunes else np.zeros(len(bitext), bool)
+        dev = bitext.take(away) if dev is None else dev
         if links is None:
             from isogloss.tasks.align import HMMAligner
 
             links = HMMAligner(threads=self.threads).fit_predict(bitext, progress=progress)
-        if dev is None:
-            away = held_out(len(bitext))
-            dev, bitext, links = bitext.take(away), bitext.take(~away), links.take(~away)
+        if away.any():
+            bitext, links = bitext.take(~away), links.take(~away)
             tags = None if tags is None else Tags(*(side.take(~away) for side in tags))
         self.table_, self.language_model_ = self._models(bitext, links, monolingual, progress)
         self._weights, self._sparse = first_weights(orientation=self.orientation), None
@@ -285,7 +301,7 @@ class Translator(TranslatorOptions):
         kind = self._sparse_kind(bitext, tags)
         progress.start("Folds", self.folds)
         search = CrossFitted.of(
-            bitext, links, spread_evenly(bitext, self.learn_on), self.folds, make, kind,
+            bitext, links, spread_evenly(usable(bitext), self.learn_on), self.folds, make, kind,
             nbest=self.proposals, update=self.update if self.trainer != "risk" else "local", least=self.feature_count,
             told=progress.update,
         )  # fmt: skip
@@ -338,14 +354,16 @@ class Translator(TranslatorOptions):
         for side, given, name in zip((bitext.source, bitext.target), found, ("source", "target"), strict=True):
             if len(side) != len(given):
                 raise BitextError(
-                    f"{given.name}: tags of {len(given)} sentences were given, and the {name} side has {len(side)}"
+                    f"{given.name}: tags of {len(given)} sentences were given, and the {name} side has {len(side)}. "
+                    f"Tag all lines of {side.name}, empty ones too"
                 )
             wrong = np.flatnonzero(side.ids.lengths != given.ids.lengths)
             if len(wrong):
                 at = int(wrong[0])
                 raise BitextError(
-                    f"{given.name}, line {bitext.line_of(at)}: {given.ids.lengths[at]} tags for "
-                    f"{side.ids.lengths[at]} words of the {name} side. Give one tag for each word"
+                    f"{given.name}, sentence {at + 1}: {counted(int(given.ids.lengths[at]), 'tag')} for "
+                    f"{counted(int(side.ids.lengths[at]), 'word')} of the {name} side ({side.name}, line "
+                    f"{bitext.line_of(at)}). Give one tag for each word"
                 )
         return found
 
@@ -356,8 +374,7 @@ class Translator(TranslatorOptions):
         """
         _ = self._learnt
         self.check_params()
-        held, progress = as_bitext(dev), progress or QuietProgress()
-        self._refuse_empty(held, "tune on")
+        held, progress = self._tunable(as_bitext(dev)), progress or QuietProgress()
         start = first_weights(orientation=self.orientation)
         self._weights = start if self._sparse is None else np.append(start, 1.0)
         self.trace_, self.tuning_ = np.zeros(0), np.zeros(0)
@@ -369,10 +386,27 @@ class Translator(TranslatorOptions):
             progress.finish()
         return self
 
+    @property
+    def _tunes(self) -> bool:
+        """Whether weights are learnt that need other sentences."""
+        return self.iterations > 0 or self.features != "dense"
+
     @staticmethod
     def _refuse_empty(bitext: Bitext, what: str) -> None:
         if not (bitext.cells > 0).any():
             raise BitextError(f"{bitext.source.name}: there is no sentence pair to {what}. Are both sides empty?")
+
+    @classmethod
+    def _tunable(cls, dev: Bitext) -> Bitext:
+        """The pairs that weights can be tuned on."""
+        cls._refuse_empty(dev, "tune on")
+        kept = dev.take(usable(dev))
+        if not len(kept):
+            raise BitextError(
+                f"{dev.source.name}: there is no sentence pair to tune on, all have more than {LONGEST:,} words on a "
+                "side. Cut them into sentences"
+            )
+        return kept
 
     # --- what was learnt
 
@@ -416,12 +450,17 @@ class Translator(TranslatorOptions):
                 yield " ".join(line for line in islice(found, count) if line)
 
     def predict_nbest(self, source: TextLike, n: int) -> list[list[Translation]]:
-        """The n best different translations of each sentence, the best first; fewer where there are no more."""
+        """The n best different translations of each sentence, the best first; fewer where there are no more.
+
+        A sentence of more than `LONGEST` words is refused.
+        """
         return list(self.predict_nbest_parts([as_text(source)], n))
 
     def predict_nbest_parts(self, parts: Iterable[Text], n: int) -> Iterator[list[Translation]]:
         """The same for a text that comes in parts."""
-        for text, found, decoder in self._searched(map(_checked, parts), n):
+        if n < 1:
+            raise ParameterError(f"Translator: n should be a positive number of translations, not {n!r}")
+        for text, found, decoder in self._searched(_checked(parts), n):
             every = self._translations(text, found, decoder)
             for first, last in zip(found.starts[:-1].tolist(), found.starts[1:].tolist(), strict=True):
                 yield every[first:last]
@@ -447,8 +486,8 @@ class Translator(TranslatorOptions):
     def _searched(self, parts: Iterable[Text], n: int) -> Iterator[tuple[Text, Derivations, Decoder]]:
         decoder = self._decoder
         for part in parts:
-            for first in range(0, len(part), TOGETHER):
-                text = part[first : first + TOGETHER]
+            for first, last in _together(part.ids.lengths):
+                text = part[first:last]
                 with using_threads(self.threads):
                     found = decoder.search(decoder.sentences(text), n)
                 yield text, found, decoder
@@ -518,7 +557,8 @@ class Translator(TranslatorOptions):
             made.reachable_, made.learning_ = None, np.zeros(0)
             told = saved.meta.get("sparse")
             if told is not None:
-                own, n_tags = store.unprefixed("sparse.", saved.arrays), integer(told["tags"], "tags", least=0)
+                own = store.unprefixed("sparse.", saved.arrays)
+                n_tags = integer(told["tags"], "tags", most=MOST_TAGS - 1)
                 made._sparse = Learnt.from_arrays(own, made.table_, n_tags, made.reordering == "swap")
                 made.reachable_, made.learning_ = float(told["reachable"]), vector(told["learning"], "learning")
             wanted = len(BLANKET) + (told is not None)
@@ -537,12 +577,24 @@ _LAYOUT: Layout = {
 """Arrays of a translator beside those of its table and language model."""
 
 
-def held_out(n: int) -> NDArray[np.bool_]:
+def usable(bitext: Bitext) -> NDArray[np.bool_]:
+    """bool[n]: pairs that translations may be compared with, neither side being empty or very long."""
+    lengths = [side.ids.lengths for side in (bitext.source, bitext.target)]
+    return np.asarray(np.logical_and.reduce([(each > 0) & (each <= LONGEST) for each in lengths]))
+
+
+def held_out(bitext: Bitext) -> NDArray[np.bool_]:
     """bool[n]: pairs that are held out for tuning."""
-    away = np.zeros(n, bool)
-    away[np.arange(EVERY - 1, n, max(EVERY, n // MOST))] = True
+    able, away = np.flatnonzero(usable(bitext)), np.zeros(len(bitext), bool)
+    n = len(able)
+    away[able[np.arange(EVERY - 1, n, max(EVERY, n // MOST))]] = True
     if not away.any() and n > 1:
-        away[-1] = True
+        away[able[-1]] = True
+    if not away.any():
+        raise BitextError(
+            f"{bitext.source.name}: of so few sentence pairs none can be held out for tuning. Give others for it "
+            "(--dev SRC TGT), or leave the first weights as they are (--iterations 0)"
+        )
     return away
 
 
@@ -570,15 +622,31 @@ def _cut(text: Text) -> tuple[Text, list[int]]:
     return Text(Ragged(np.ascontiguousarray(text.ids.flat), offsets), text.vocabulary), pieces.tolist()
 
 
-def _checked(text: Text) -> Text:
-    longest = int(text.ids.lengths.max(initial=0))
-    if longest > LONGEST:
-        number = int(text.ids.lengths.argmax())
-        raise BitextError(
-            f"{text.name}: sentence {number + 1:,} has {longest:,} words; n-best lists and phrases are of sentences of "
-            f"at most {LONGEST:,}. Cut it into sentences"
-        )
-    return text
+def _together(lengths: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """Runs of sentences that are translated at once: at most `TOGETHER`, and fewer of long ones."""
+    first, squares = 0, 0
+    for k, length in enumerate(lengths.tolist()):
+        if k > first and (k - first == TOGETHER or squares + length**2 > SQUARES):
+            yield first, k
+            first, squares = k, 0
+        squares += length**2
+    if first < len(lengths):
+        yield first, len(lengths)
+
+
+def _checked(parts: Iterable[Text]) -> Iterator[Text]:
+    """Parts of a text, of which no line may be very long."""
+    before = 0
+    for text in parts:
+        long = np.flatnonzero(text.ids.lengths > LONGEST)
+        if len(long):
+            at = int(long[0])
+            raise BitextError(
+                f"{text.name}, line {before + at + 1}: {text.ids.lengths[at]:,} words; n-best lists and phrases are of "
+                f"sentences of at most {LONGEST:,}. Cut it into sentences"
+            )
+        yield text
+        before += len(text)
 
 
 def _lines(decoder: Decoder, found: Derivations) -> Iterator[str]:
