@@ -29,7 +29,9 @@ from isogloss.tasks.extract import EntityTagger, RelationExtractor, RoleLabeller
 from isogloss.tasks.joint import BilingualParser, JointParserAligner, Multiview
 from isogloss.tasks.parse.constituency import ConstituencyParser
 from isogloss.tasks.parse.options import CONSTRAINTS as NAMED
+from isogloss.tasks.segment import Segmenter
 from isogloss.tasks.transfer.names_options import ProjectedNamesOptions
+from isogloss.tasks.translate import Translator
 
 USED: dict[str, tuple[type[Estimator], ...]] = {
     "align": (align.HMMAligner, align.Model1Aligner, align.Model2Aligner),
@@ -51,6 +53,9 @@ USED: dict[str, tuple[type[Estimator], ...]] = {
     "transfer train": (transfer.TransferredParser,),
     "threads": (Threads,),
     "rank train": (BilingualRanker,),
+    "segment train": (Segmenter,),
+    "translate train": (Translator,),
+    "translate apply": (Translator,),
 }
 """Commands, and the estimators that they train."""
 OWN = {
@@ -61,6 +66,7 @@ OWN = {
     "parse train-joint": {"dictionary"},  # a file
     "transfer train": {"dictionary"},
     "threads": {"links"},  # a file
+    "translate apply": {"nbest"},  # how many translations to write, not to tune on
 }
 """Options of commands that only have the name of an estimator's: they take something else."""
 

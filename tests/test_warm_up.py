@@ -121,7 +121,7 @@ def test_warm_up_leaves_out_no_command_and_no_kind() -> None:
     for way in ("--dictionary", "--graph", "--bitext", "--adapt", "--order"):
         assert any(way in line for line in lines_of("tag", "train")), way
     for line in map(shlex.split, warm_up.LINES):
-        assert {"-o", "--save", "--scores", "--out-links"} & set(line), "the result would go to stdout"
+        assert {"-o", "--save", "--scores", "--out-links", "--out-target"} & set(line), "the result would go to stdout"
 
 
 def test_warm_up_runs_its_lines_and_marks_everything_warm(

@@ -115,9 +115,10 @@ class Fitted:
 
 def _views() -> Mapping[str, type[View]]:
     """The views that a parser may have, by kind."""
-    from isogloss.tasks.parse.adapting import VIEWS
+    from isogloss.tasks.parse.adapting import GivenLinks, OtherParser
+    from isogloss.tasks.parse.views import WordTable
 
-    return VIEWS
+    return {view.kind: view for view in (WordTable, OtherParser, GivenLinks)}
 
 
 def _shape(given: Mapping[str, Any]) -> Shape:

@@ -4,28 +4,27 @@ Each way is a small change of a `fit` of `DependencyParser`: sentences, words or
 further codes of words and marks on links (`View`), or other sentences to learn from.
 """
 
-from collections.abc import Mapping
+from __future__ import annotations
 
-from isogloss.tasks.parse.adapting.adaptation import ParserAdaptation
-from isogloss.tasks.parse.adapting.decomposing import (
-    KINDS,
-    TagDifferences,
-    Tried,
-    Unforeseen,
-    decompose,
-    known_words,
-    tag_differences,
-    unforeseen,
-)
-from isogloss.tasks.parse.adapting.stacking import GivenLinks, OtherParser
-from isogloss.tasks.parse.views import View, WordTable
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-VIEWS: Mapping[str, type[View]] = {view.kind: view for view in (WordTable, OtherParser, GivenLinks)}
-"""Views that a saved parser may have."""
+if TYPE_CHECKING:
+    from isogloss.tasks.parse.adapting.adaptation import ParserAdaptation
+    from isogloss.tasks.parse.adapting.decomposing import (
+        KINDS,
+        TagDifferences,
+        Tried,
+        Unforeseen,
+        decompose,
+        known_words,
+        tag_differences,
+        unforeseen,
+    )
+    from isogloss.tasks.parse.adapting.stacking import GivenLinks, OtherParser
 
 __all__ = [
     "KINDS",
-    "VIEWS",
     "GivenLinks",
     "OtherParser",
     "ParserAdaptation",
@@ -37,3 +36,16 @@ __all__ = [
     "tag_differences",
     "unforeseen",
 ]
+
+_NAMES = {
+    "adaptation": "ParserAdaptation",
+    "decomposing": "KINDS TagDifferences Tried Unforeseen decompose known_words tag_differences unforeseen",
+    "stacking": "GivenLinks OtherParser",
+}
+_HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(f"isogloss.tasks.parse.adapting.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'isogloss.tasks.parse.adapting' has no attribute {name!r}")
