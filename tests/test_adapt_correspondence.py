@@ -259,6 +259,12 @@ def test_a_diagnosis(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
     assert alike.a_distance < 10
     assert alike.expected_loss is None
     assert alike.advice[0].startswith("The domains are alike")
+    few = [(label, f"{label} text {k}") for k in range(6) for label in ("a", "b")]
+    for little in (few[:4], [(label, label) for label, _ in few], [("a", "one"), ("b", "other")] * 6):
+        told = diagnose(little, ["another text"] * 3)  # too few documents, too few words, too many copies
+        assert told.source_accuracy is None or np.isfinite(told.source_accuracy)
+        assert (told.source_accuracy is None) == (told.expected_loss is None)
+    assert diagnose(few[:4], ["another text"]).advice[-1].startswith("Labels of the source would show")
     monkeypatch.chdir(tmp_path)
     assert main(["sample", "reviews", "-q"]) == 0
     assert main(["adapt", "diagnose", "reviews.books.tsv", "reviews.kitchen.tsv", "--json"]) == 0

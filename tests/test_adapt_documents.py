@@ -13,7 +13,7 @@ import pytest
 from isogloss import samples, store
 from isogloss.cli import main
 from isogloss.data import LabelledDocuments, Text
-from isogloss.data.formats.labelled import parse_labelled, read_labelled
+from isogloss.data.formats.labelled import parse_labelled, read_labelled, scored_columns, written
 from isogloss.data.labelled import copies_among
 from isogloss.errors import DocumentsError, ModelError, ParameterError, UsageError
 from isogloss.features.ngrams import NGrams, plain_form
@@ -56,19 +56,42 @@ def test_columns_by_number_by_name_and_by_themselves(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("table", "options", "words"),
     [
-        (b"pos\tfine\nneg\n", {}, r"t\.tsv, line 2: 1 columns where there should be 2"),
+        (b"pos\tfine\nneg\n", {}, r"t\.tsv, line 2: 1 column where there should be 2"),
+        (b"pos\tfine\nneg\tbad\tmore\n", {}, r"t\.tsv, line 2: 3 columns where the table begins with 2"),
         (b"pos\tfine\n\nneg\tbad\n", {}, r"t\.tsv, line 2: is empty"),
         (b"pos\tfine\n\tbad\n", {}, r"t\.tsv, line 2: column 0 should have a label"),
         (b"pos\tfine\n", {"label": 4}, r"t\.tsv, line 1: there is no column 4"),
         (b"kind\ttext\npos\tfine\n", {"label": "class"}, r"no column is called 'class'; there are kind, text"),
         (b"", {"label": "class"}, r"t\.tsv: is empty"),
         (b"", {}, r"t\.tsv: has no documents"),
-        (b"1\t2\n", {"label": 0, "text": [5]}, "there is no column 5"),
+        (b"1\t2\n", {"label": 0, "text": [5]}, "there is no column 5, but 2 columns with numbers from 0"),
     ],
 )
 def test_wrong_tables_are_refused_with_file_and_line(table: bytes, options: dict, words: str) -> None:  # type: ignore[type-arg]
     with pytest.raises(DocumentsError, match=words):
         parse_labelled(table, "t.tsv", **options)
+
+
+def test_the_label_is_no_text_and_columns_of_a_heading_are_found_again() -> None:
+    for options in ({"label": 0, "text": [0, 1]}, {"label": "kind", "text": [1, "kind"]}):
+        with pytest.raises(UsageError, match="is the label, and cannot be text as well"):
+            parse_labelled(b"kind\ttext\npos\tfine\n", "t.tsv", **options)  # type: ignore[arg-type]
+    assert parse_labelled(b"fine\nbad\n", text=[0]).labels == (None, None)
+    table = b"kind\ttitle\tbody\npos\tFine\tI liked it.\n"
+    columns = parse_labelled(table, label="kind").columns
+    assert columns is not None
+    assert columns.text == ("title", "body")
+    swapped = parse_labelled(b"body\tx\ttitle\nI liked it.\t7\tFine\n", label=None, text=columns.text)
+    assert swapped[0].words == ("Fine", "I", "liked", "it", ".")
+    twice = parse_labelled(b"kind\ttext\ttext\npos\tFine\tI liked it.\n", heading=True).columns
+    assert twice is not None
+    assert twice.text == (1, 2)
+
+
+def test_a_heading_that_was_written_is_known_again() -> None:
+    table = written(parse_labelled(b"kind\ttext\npos\tfine\n", heading=True), ["neg"], [0.75])
+    assert table == b"kind\ttext\tpredicted\tprobability\npos\tfine\tneg\t0.7500\n"
+    assert scored_columns(table, "t.tsv", 0) == scored_columns(table, "t.tsv", "kind") == (["neg"], ["pos"])
 
 
 def test_words_of_each_column_are_those_of_its_cells() -> None:
@@ -447,6 +470,17 @@ def test_labels_in_the_file_are_not_looked_at(tables: Path) -> None:
     assert json.loads((tables / "s.json").read_text())["accuracy"] == 0
 
 
+def test_what_was_not_done_is_said(tables: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["adapt", "train", "reviews.books.tsv", "--save", "m"]) == 0
+    assert "nothing was adapted: give documents of the new domain, --unlabelled TARGET" in capsys.readouterr().err
+    (tables / "headed.tsv").write_text("kind\ttext\n" + (tables / "reviews.books.tsv").read_text())
+    given = ["--method", "none", "--unlabelled", "reviews.kitchen.tsv"]
+    assert main(["adapt", "train", "headed.tsv", *given, "--save", "n"]) == 0
+    told = capsys.readouterr().err
+    assert "no other line has the label of line 1, kind" in told
+    assert "taken to be" not in told  # proportions are of self-training
+
+
 @pytest.mark.parametrize(
     ("line", "status", "words"),
     [
@@ -455,10 +489,20 @@ def test_labels_in_the_file_are_not_looked_at(tables: Path) -> None:
         ("train reviews.books.tsv --method none --rounds 3 --save m", 2, "rounds says nothing with method='none'"),
         ("train none.tsv --save m", 2, "none.tsv: no such file"),
         ("apply reviews.books.tsv reviews.books.tsv", 1, "a saved model is a folder"),
+        ("train reviews.books.tsv --text 0,1 --save m", 2, "column 0 is the label"),
+        ("train reviews.books.tsv --method scl --save m", 2, "needs documents of the new domain: --unlabelled TARGET"),
+        ("train reviews.books.tsv --unlabelled plain.txt --save m", 1, "plain.txt, line 1: there is no column 1"),
+        ("train plain.txt --save m", 1, "plain.txt: no document has a label"),
+        ("train empty.tsv --save m", 1, "empty.tsv: has no documents"),
+        ("train blank.tsv --save m", 1, "blank.tsv, line 2: is empty"),
+        ("diagnose reviews.books.tsv empty.tsv", 1, "empty.tsv: has no documents"),
         ("score reviews.books.tsv", 1, "line 1: the last two columns should be a label and its probability"),
     ],
 )
 def test_wrong_calls(tables: Path, capsys: pytest.CaptureFixture[str], line: str, status: int, words: str) -> None:
+    (tables / "plain.txt").write_text("good\nbad\n")
+    (tables / "empty.tsv").write_text("")
+    (tables / "blank.tsv").write_text("pos\tgood\n\nneg\tbad\n")
     assert main(["adapt", *line.split()]) == status
     assert words in capsys.readouterr().err
 

@@ -71,8 +71,11 @@ def train(
     A document is a line of a table. `isogloss adapt apply` then labels new documents.
     """
     DocumentOptions(**options).check_params()
+    if unlabelled is None and options.get("method") in ("scl", "scl-mi"):
+        raise UsageError(f"--method {options['method']} needs documents of the new domain: --unlabelled TARGET")
     training = Training(save, source, unlabelled, target_labels, quiet=quiet)
     with compiling("adapt-train", quiet, "20 s"):
+        from isogloss.data.rows import counted
         from isogloss.tasks.adapt import DocumentClassifier
 
         reading: dict[str, Any] = {"encoding": encoding, "errors": errors}
@@ -91,10 +94,16 @@ def train(
         "labels": list(classifier.labels_), "features": classifier.n_features_, "prior": shares,
         "trace": classifier.trace_, "columns": _columns(given),
     }  # fmt: skip
-    lines = [f"labels {', '.join(classifier.labels_)} of {len(given):,} documents ({_columns_said(given)})"]
+    lines = [f"labels {', '.join(classifier.labels_)} of {counted(len(given), 'document')} ({_columns_said(given)})"]
     if "unlabelled" in more:
         said = ", ".join(f"{name} {share:.1f}%" for name, share in shares.items())
-        lines.append(f"{len(more['unlabelled']):,} unlabelled documents, taken to be {said}")
+        taken = f", taken to be {said}" if classifier.method == "self-training" else ""
+        lines.append(f"{counted(len(more['unlabelled']), 'unlabelled document')}{taken}")
+    elif classifier.method != "none":
+        lines.append("nothing was adapted: give documents of the new domain, --unlabelled TARGET")
+    first = given.labels[0]
+    if given.heading is None and len(given) > 2 and given.labels.count(first) == 1:
+        lines.append(f"no other line has the label of line 1, {first}: if that line names the columns, say --heading")
     training.keep(classifier, *lines, json=found if json else None)
 
 

@@ -7,12 +7,15 @@ from collections.abc import Sequence
 
 from isogloss.data.formats.files import PathOrName, name_of, read_bytes
 from isogloss.data.labelled import Columns, LabelledDocuments, joined_columns
+from isogloss.data.rows import counted
 from isogloss.errors import DocumentsError, ParameterError, UsageError
 
 __all__ = ["Column", "parse_labelled", "read_labelled", "read_rows", "scored_columns", "written"]
 
 Column = int | str
 _NUMBER = re.compile(r"[-+]?[\d.,]*\d[\d.,%]*\s*$")
+_WRITTEN = "\tpredicted\tprobability"
+"""What `written` adds to a heading."""
 _LOOKED_AT = 200
 """Rows that are enough to tell a column of numbers."""
 
@@ -68,7 +71,7 @@ def parse_labelled(
     >>> found.labels, found[0].words
     (('pos', 'neg'), ('Fine', 'I', 'liked', 'it', '.'))
     >>> parse_labelled(table, heading=True).columns
-    Columns(label=0, text=(2, 3), heading=True)
+    Columns(label=0, text=('title', 'body'), heading=True)
     """
     named = any(isinstance(column, str) for column in (label, *(text or ())))
     if heading is False and named:
@@ -80,23 +83,31 @@ def parse_labelled(
     names = [] if head is None else head.split("\t")
     rows = [line.split("\t") for line in lines]
     wide = len(rows[0]) if rows else len(names)
-    at = None if label is None or (wide == 1 and label == 0 and text is None) else _place(label, names, wide, name)
+    at = None if label is None or (wide == 1 and label == 0) else _place(label, names, wide, name)
     if text is None:
         places = [c for c in range(wide) if c != at and not _all_numbers(rows, c)] or [
             c for c in range(wide) if c != at
         ]
-        text = tuple(places)
+        text = tuple(names[c] for c in places) if len(set(names)) == len(names) > max(places, default=0) else (*places,)
+        strange = next((k for k, row in enumerate(rows) if len(row) > wide), None)
+        if strange is not None:
+            raise DocumentsError(
+                f"{name}, line {strange + first}: {counted(len(rows[strange]), 'column')} where the table begins with "
+                f"{wide}. Take the tab out of the text, or name the columns of the text"
+            )
     else:
         places = [_place(column, names, wide, name) for column in text]
     if not places:
         raise DocumentsError(f"{name}: there is no column of text beside the label. Name the columns of the text")
+    if at in places:
+        raise UsageError(f"{name}: column {label} is the label, and cannot be text as well. Name other columns")
     needed = max([*places, -1 if at is None else at]) + 1
     texts, labels = [], []
     for number, row in enumerate(rows, first):
         if len(row) < needed:
             raise DocumentsError(
-                f"{name}, line {number}: {len(row)} columns where there should be {needed} or more, with a tab between "
-                f"them: {lines[number - first]!r:.60}"
+                f"{name}, line {number}: {counted(len(row), 'column')} where there should be {needed} or more, with a "
+                f"tab between them: {lines[number - first]!r:.60}"
             )
         if at is not None and not row[at].strip():
             raise DocumentsError(f"{name}, line {number}: column {label} should have a label, and is empty")
@@ -124,12 +135,15 @@ def read_rows(data: bytes, name: str, heading: bool) -> tuple[list[str], str | N
 def scored_columns(data: bytes, name: str, label: Column, heading: bool | None = None) -> tuple[list[str], list[str]]:
     """What was predicted, the last column but one of a table, and the labels of another column.
 
+    The heading that `written` makes is known without being told.
+
     Examples
     --------
     >>> scored_columns(b"pos\\tFine book.\\tneg\\t0.75\\n", "out.tsv", 0)
     (['neg'], ['pos'])
     """
-    lines, head = read_rows(data, name, bool(heading) or isinstance(label, str))
+    headed = data.partition(b"\n")[0].removesuffix(b"\r").decode().endswith(_WRITTEN)
+    lines, head = read_rows(data, name, bool(heading) or headed or isinstance(label, str))
     rows = [line.split("\t") for line in lines]
     names = [] if head is None else head.split("\t")
     wide = len(rows[0]) if rows else len(names)
@@ -138,7 +152,7 @@ def scored_columns(data: bytes, name: str, label: Column, heading: bool | None =
         if len(row) != wide or wide < 3 or not _is_share(row[-1]):
             raise DocumentsError(
                 f"{name}, line {number}: the last two columns should be a label and its probability, as `isogloss "
-                f"adapt apply` writes them, after {max(1, wide - 2)} others: {lines[number - first]!r:.60}"
+                f"adapt apply` writes them, after {counted(max(1, wide - 2), 'other')}: {lines[number - first]!r:.60}"
             )
     if not rows:
         raise DocumentsError(f"{name}: there are no documents to score")
@@ -167,7 +181,8 @@ def _place(column: Column, names: Sequence[str], wide: int, name: str) -> int:
         return names.index(column)
     if not 0 <= column < max(wide, 1):
         raise DocumentsError(
-            f"{name}, line 1: there is no column {column}; there are {wide}, with numbers from 0 to {wide - 1}"
+            f"{name}, line 1: there is no column {column}, but {counted(wide, 'column')} with numbers from 0 and a tab "
+            "between them. Give a table that has it, or name other columns"
         )
     return column
 
@@ -191,7 +206,7 @@ def written(
     lines = documents.lines
     if lines is None:
         lines = tuple(" ".join(words).replace("\t", " ") for _, words in documents)
-    head = [] if documents.heading is None else [f"{documents.heading}\tpredicted\tprobability"]
+    head = [] if documents.heading is None else [documents.heading + _WRITTEN]
     rows = [
         f"{line}\t{label}\t{probability:.{places}f}"
         for line, label, probability in zip(lines, labels, probabilities, strict=True)

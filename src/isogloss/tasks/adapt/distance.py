@@ -15,6 +15,7 @@ NIPS 2006 (the error form, 2 (1 − 2ε)).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -24,7 +25,7 @@ from numpy.typing import NDArray
 from isogloss.data.bitext import Text
 from isogloss.data.labelled import LabelledDocuments, copies_among
 from isogloss.engine.threads import using_threads
-from isogloss.errors import ParameterError
+from isogloss.errors import DocumentsError, ParameterError
 from isogloss.features.ngrams import NGrams, plain_form
 from isogloss.features.sparse import Sparse
 from isogloss.learners.correspondence import modified_huber
@@ -41,6 +42,8 @@ __all__ = [
 L2 = 1e-3
 NEAR, FAR = 10.0, 60.0
 """Distances up to which domains are alike, and from which on little is shared."""
+ENOUGH = 5
+"""Documents of each label of the source, from which on a classifier is tried."""
 
 
 @dataclass(frozen=True)
@@ -217,7 +220,7 @@ def diagnose(source: Any, target: Any, *, threads: int | None = None) -> Diagnos
     Parameters
     ----------
     source : LabelledDocuments, Documents or sequence of texts
-        With labels, a classifier is tried as well.
+        With labels, each of which has five documents or more, a classifier is tried as well.
     target : the same; labels are not looked at.
     """
     first, second = as_labelled(source, "diagnose"), as_labelled(target, "diagnose").unlabelled()
@@ -225,8 +228,10 @@ def diagnose(source: Any, target: Any, *, threads: int | None = None) -> Diagnos
         apart = proxy_a_distance(first, second)
     unknown, types = unknown_words(first.text, second.text)
     accuracy = expected = prior = None
-    if len(first.names) > 1:
-        accuracy, expected, prior = _expected(first, second, threads)
+    fewest = min((first.labels.count(name) for name in first.names), default=0)
+    if len(first.names) > 1 and fewest >= ENOUGH and second.text.n_words:
+        with suppress(DocumentsError):  # no word is met often enough
+            accuracy, expected, prior = _expected(first, second, threads)
     lost = None if accuracy is None or expected is None else accuracy - expected
     return Diagnosis(
         apart.held_out, apart.training, unknown, types, accuracy, expected, lost, prior,
@@ -255,8 +260,10 @@ def _expected(
     Accuracy falls by as much as the mean posterior of the best label does.
     """
     source = source.take(np.array([label is not None for label in source.labels], bool))
-    base = DocumentClassifier("none", threads=threads).fit(source, target)
     learnt, scored = source.held_out(0.2)
+    if not len(scored):
+        raise DocumentsError(f"{source.name}: nearly all documents are copies of one text")
+    base = DocumentClassifier("none", threads=threads).fit(source, target)
     part = DocumentClassifier("none", threads=threads).fit(source.take(learnt), target)
     here, there = part.predict_proba(source.take(scored)).max(axis=1), base.predict_proba(target).max(axis=1)
     accuracy = float(part.score(source.take(scored)))
@@ -277,7 +284,10 @@ def _advice(apart: float, unknown: float, lost: float | None) -> tuple[str, ...]
     if unknown > 10:
         said.append(f"{unknown:.0f}% of the words of the target are new: more unlabelled documents of it will help.")
     if lost is None:
-        said.append("Labels of the source would show what is likely to be lost.")
+        said.append(
+            f"Labels of the source would show what is likely to be lost: two or more, with {ENOUGH} or more different "
+            "documents each."
+        )
     elif lost > 5:
         said.append(f"About {lost:.0f} points are likely to be lost without adaptation; fifty labels would show it.")
     return tuple(said)
