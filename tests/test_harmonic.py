@@ -77,5 +77,15 @@ def test_nodes_that_no_label_reaches_and_wrong_graphs() -> None:
     with pytest.warns(UserWarning, match="no label reaches 2 of 4"):
         found = harmonic(weights, [0, -1, -1, -1], 2)
     assert found.tolist() == [[1, 0], [1, 0], [0.5, 0.5], [0.5, 0.5]]
+    from scipy import sparse
+
+    stored = sparse.csr_matrix((np.array([1.0, 1.0, 0.0, 0.0]), ([0, 1, 1, 2], [1, 0, 2, 1])), shape=(4, 4))
+    with pytest.warns(UserWarning, match="no label reaches 2 of 4"):  # an edge that is stored and weighs nothing
+        assert np.array_equal(harmonic(stored, [0, -1, -1, -1], 2), found)
+    for outside, trust in ((np.ones((4, 3)), 0.1), (np.full((4, 2), 0.5), 0.0), (np.full((4, 2), 0.5), 1.5)):
+        with pytest.raises(ParameterError, match="external should be"):
+            harmonic(weights, [0, -1, -1, -1], 2, external=outside, trust=trust)
+    with pytest.raises(ParameterError, match="finite"):
+        harmonic([[0, np.inf], [np.inf, 0]], [0, -1], 2)
     with pytest.raises(ParameterError, match="symmetric"):
         harmonic([[0, 1], [0, 0]], [0, -1], 2)

@@ -39,10 +39,8 @@ class Given(NamedTuple):
             raise ParameterError(f"{place}: {rows.shape[0]} rows, but {len(labels)} labels")
         none = np.array([label is None or (not isinstance(label, str) and label == -1) for label in labels], bool)
         known = [label for label, without in zip(labels, none, strict=True) if not without]
-        if len({type(label) for label in known}) > 1 and not all(
-            isinstance(label, int | np.integer) for label in known
-        ):
-            raise ParameterError(f"{place}: labels should be all numbers or all strings")
+        if len({isinstance(label, str) for label in known}) > 1 or not all(map(_is_label, known)):
+            raise ParameterError(f"{place}: labels should be all whole numbers or all strings")
         classes = np.array(sorted(set(known)))
         if not len(classes):
             raise ParameterError(f"{place}: no row has a label; -1 and None stand for none")
@@ -50,6 +48,11 @@ class Given(NamedTuple):
         numbers = np.full(len(labels), -1, np.int64)
         numbers[~none] = [number_of[label if isinstance(label, str) else int(label)] for label in known]
         return cls(rows, classes, numbers)
+
+
+def _is_label(label: Any) -> bool:
+    whole = isinstance(label, int | float | np.integer | np.floating | np.bool_) and float(label).is_integer()
+    return isinstance(label, str) or whole
 
 
 def as_rows(X: Any, place: str) -> Any:

@@ -42,7 +42,7 @@ def harmonic(
     external : float64[n, n_labels], optional
         What another classifier says of each node: a further node, a *dongle*, that hangs on each unlabelled one,
     trust : float
-        and is gone to with this probability.
+        and is gone to with this probability, above 0 and at most 1.
 
     Returns
     -------
@@ -61,10 +61,15 @@ def harmonic(
 
     weights, known = _checked(graph, labels, n_labels)
     n = len(known)
+    given = None if external is None else np.asarray(external, np.float64)
+    if given is not None and (given.shape != (n, n_labels) or not np.isfinite(given).all() or not 0 < trust <= 1):
+        raise ParameterError(
+            f"harmonic: external should be finite numbers [{n}, {n_labels}], and trust above 0 and at most 1"
+        )
     out = np.full((n, n_labels), 1 / n_labels)
     there = np.flatnonzero(known >= 0)
     out[there] = np.eye(n_labels)[known[there]]
-    if external is None:
+    if given is None:
         _, part = connected_components(weights, directed=False)
         reached = np.isin(part, part[there])
         if not reached.all():
@@ -78,11 +83,10 @@ def harmonic(
     degrees = np.asarray(weights.sum(axis=1)).ravel()[open_]
     alone = degrees == 0
     walk = sparse.diags(1 / np.where(alone, 1.0, degrees)) @ weights[open_]
-    share = 0.0 if external is None else trust
+    share = 0.0 if given is None else trust
     right = (1 - share) * (walk[:, there] @ out[there])
-    if external is not None:
-        given = np.asarray(external, np.float64)[open_]
-        right = right + np.where(alone, 1.0, share)[:, None] * given
+    if given is not None:
+        right = right + np.where(alone, 1.0, share)[:, None] * given[open_]
     system = sparse.identity(len(open_), format="csc") - (1 - share) * walk[:, open_]
     found = spsolve(sparse.csc_matrix(system), right)
     out[open_] = np.asarray(found).reshape(len(open_), n_labels)
@@ -113,7 +117,7 @@ def propagated(
 def class_mass(values: ArrayLike, proportions: ArrayLike) -> Array:
     r"""Class mass normalisation: :math:`q_c f_{ic} / \sum_j f_{jc}`, of unlabelled nodes.
 
-    Decide by the largest in each row. Columns sum to the proportions.
+    Decide by the largest in each row. Columns sum to the proportions; one that is all 0 stays so.
 
     Examples
     --------
@@ -133,6 +137,10 @@ def _checked(graph: Any, labels: ArrayLike, n_labels: int) -> tuple[Any, NDArray
     n = len(known)
     if weights.shape != (n, n) or (n and not -1 <= known.min() <= known.max() < n_labels):
         raise ParameterError(f"harmonic: give a graph [{n}, {n}] for {n} labels from -1 to {n_labels - 1}")
+    if not np.isfinite(weights.data).all():
+        raise ParameterError("harmonic: weights of edges should be finite")
     if weights.nnz and (weights.data.min() < 0 or abs(weights - weights.T).max() > 1e-9 * weights.data.max()):
         raise ParameterError("harmonic: weights of edges should be symmetric, and 0 or more")
-    return sparse.csr_matrix(weights - sparse.diags(weights.diagonal())), known
+    found = sparse.csr_matrix(weights - sparse.diags(weights.diagonal()))
+    found.eliminate_zeros()  # an edge of weight 0 is no edge, and leads to no label
+    return found, known

@@ -195,13 +195,15 @@ def view_diagnosis(X: Any, y: Any, views: Sequence[Any], *, base: Any = None, se
 def _parts(views: Any, wide: int, place: str) -> tuple[Numbers, Numbers]:
     """The columns of two views."""
     try:
-        one, other = (np.asarray(view, np.int64) for view in views)
+        one, other = (np.asarray(view) for view in views)
     except (TypeError, ValueError):
         raise ParameterError(f"{place}: views should be two lists of columns, not {views!r:.80}") from None
     for each in (one, other):
+        if each.dtype.kind not in "iu" and each.size:  # booleans are a mask, and would be read as columns 0 and 1
+            raise ParameterError(f"{place}: views should be two lists of columns by number, not {views!r:.80}")
         if each.ndim != 1 or not len(each) or each.min() < 0 or each.max() >= wide:
             raise ParameterError(f"{place}: each view should list columns from 0 to {wide - 1}, and one or more")
-    return one, other
+    return one.astype(np.int64), other.astype(np.int64)
 
 
 class CoTraining(Classifier):
