@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import os
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -218,6 +221,36 @@ def test_fields_are_what_the_first_update_of_a_component_sees() -> None:
         moved = free.with_scores(free.scores.like(free.scores.values + fields))
         value += float(moved.log_prob(known.argmax()).sum())
     assert told.add_gradient(weights, np.zeros(5)) == pytest.approx(value)
+
+
+def test_what_is_nearly_certain_still_listens() -> None:
+    """Marginals that are rounded to 1 are not known to be: only what is clamped stays as it is."""
+    sure = Subset.batch([np.array([[40.0]])]), Subset.batch([np.array([[300.0]])])
+    found = mean_field(sure, Coupling([1, 1], [[0, 1]]), [-1000.0])
+    assert found.marginals == pytest.approx([0.0, 1.0]) and found.bound == pytest.approx(300.0)
+    held = mean_field([sure[0].clamp([{(0, 0)}]), sure[1]], Coupling([1, 1], [[0, 1]]), [-1000.0])
+    assert held.marginals == pytest.approx([1.0, 0.0]) and held.bound == pytest.approx(40.0)
+
+
+def test_threads_of_blas_change_nothing() -> None:
+    """Where BLAS has several threads, it sums long products in another order; the bound is not summed by it."""
+    script = """
+import numpy as np
+from isogloss.structures import Subset
+from isogloss.learners.meanfield import Coupling, mean_field
+rng, n = np.random.default_rng(0), 300_000
+two = [Subset.batch([rng.normal(size=n)]) for _ in range(2)]
+pairs = np.stack([np.arange(n), n + np.arange(n)], axis=1)
+print(mean_field(two, Coupling([n, n], pairs), rng.random(n), sweeps=1).trace)
+"""
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", script], env=os.environ | {"OPENBLAS_NUM_THREADS": threads}, capture_output=True,
+            text=True, check=True,
+        ).stdout
+        for threads in ("1", "2")
+    }  # fmt: skip
+    assert len(said) == 1
 
 
 def test_what_makes_no_sense_is_refused() -> None:

@@ -233,7 +233,7 @@ class _Going:
             np.concatenate([np.zeros(0), *each]), [],
             np.ones(max((len(one) for one in components), default=0), np.bool_),
             [np.repeat(np.arange(len(one)), n) for one, n in zip(components, counts, strict=True)],
-            [bool(np.isin(own, (0.0, 1.0)).all()) for own in each],
+            [_is_certain(one, own) for one, own in zip(components, each, strict=True)],
         )  # fmt: skip
         made._trace()
         return made
@@ -244,12 +244,16 @@ class _Going:
         return [one.with_scores(one.scores.like(kept(values.copy()))) for one, values in pairs]
 
     def _trace(self) -> None:
-        """B(Q): tuples in expectation and, of each component, log Z less what coupling has added to its score."""
-        total = float(self.worth @ self.coupling.products(self.marginals))
+        """B(Q): tuples in expectation and, of each component, log Z less what coupling has added to its score.
+
+        Sums are not those of BLAS, whose order depends on how many threads it has.
+        """
+        total = float((self.worth * self.coupling.products(self.marginals)).sum())
         for k, one in enumerate(self.components):
             own = self.marginals[self.coupling.starts[k] : self.coupling.starts[k + 1]]
             used = own > 0
-            total += float(self.logs[k].sum()) - float(own[used] @ (self.scores[k][used] - one.scores.values[used]))
+            added = own[used] * (self.scores[k][used] - one.scores.values[used])
+            total += float(self.logs[k].sum()) - float(added.sum())
         self.trace.append(total)
 
     def update(self, k: int) -> None:
@@ -284,6 +288,14 @@ class _Going:
             still[rows[far]] = True
         self.moving &= still
         return not self.moving.any()
+
+
+def _is_certain(one: Batch[Any], marginals: Array) -> bool:
+    """Whether one structure of each sentence alone is allowed: no part that is there may be missing, or others come."""
+    allowed = one.scores.values > -np.inf
+    if getattr(one, "independent", False):
+        return bool((one.required == allowed).all())  # type: ignore[attr-defined]
+    return bool((marginals[allowed] == 1.0).all())
 
 
 class CoupledLikelihood(WholeObjective):

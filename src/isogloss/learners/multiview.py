@@ -222,7 +222,7 @@ class FixedMatchings:
         right = data.pairs[:-1] + self.gold
         for at, side in enumerate(self.free):
             own = data.weak[side]
-            out[size + at] += float(own[right].sum() - share @ own)
+            out[size + at] += float(own[right].sum() - (share * own).sum())  # BLAS sums otherwise on other threads
         return float(values.sum())
 
     def solved(self, weights: Array) -> tuple[Array, Array, Array]:

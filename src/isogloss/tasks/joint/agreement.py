@@ -226,8 +226,9 @@ def _double(components: list[Batch[Any]], opinions: Opinions, s: int) -> Iterato
         ("s", opinions.source[s], head, child, on_target, (-1, target_cell)),
         ("t", opinions.target[s], over, under, on_source, (source_cell, -1)),
     ):
-        grand = (posterior @ posterior)[first, second]
-        siblings = (posterior.T @ posterior)[first, second]
+        # not by BLAS, which sums in another order on other threads
+        grand = np.einsum("ab,bc->ac", posterior, posterior)[first, second]
+        siblings = np.einsum("ba,bc->ac", posterior, posterior)[first, second]
         yield found(side + "grand", on & (grand >= LEAST) & (first != second), cell, np.minimum(grand, 1.0))
         yield found(side + "sib", on & (siblings >= LEAST) & (first != second), cell, np.minimum(siblings, 1.0))
 

@@ -84,7 +84,8 @@ def carried_types(types: Array, links: Array) -> Array:
     >>> carried_types(np.array([[0.25, 0.75], [1.0, 0.0]]), np.array([[0.5, 0.0], [0.0, 0.0]])).tolist()
     [[0.125, 0.375], [0.0, 0.0]]
     """
-    return np.asarray(links.T @ types / np.maximum(1.0, links.sum(axis=0))[:, None])
+    arrived = np.einsum("st,sk->tk", links, types)  # not by BLAS, which sums in another order on other threads
+    return np.asarray(arrived / np.maximum(1.0, links.sum(axis=0))[:, None])
 
 
 def carried_names(names: list[Entity], links: list[tuple[int, int]]) -> list[Entity]:
