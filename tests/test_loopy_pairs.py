@@ -332,3 +332,21 @@ def test_what_is_wrong_is_said():
     scores[parts.target_links] = -INF
     with pytest.raises(InfeasibleError, match="pair 0"):
         LoopyPairs(parts, scores).log_partition()
+
+
+def test_kernels_are_given_no_numbers_outside_of_sentences():
+    every = PairCandidates.all([2, 3], [2, 1])
+    links = every.links.copy()
+    links[5, 1] = 7
+    with pytest.raises(ParameterError, match=r"pair 1 has the word link \[1, 7\], and 3 and 1 words"):
+        PairCandidates(every.source, every.target, every.link_offsets, links)
+    with pytest.raises(ParameterError, match="link_offsets should rise"):
+        PairCandidates(every.source, every.target, every.link_offsets[::-1].copy(), every.links)
+    for wrong in (-1, 3):
+        heads = every.target.heads.copy()
+        heads[0] = wrong
+        with pytest.raises(ParameterError, match=f"word 0 of the target text has the head {wrong}, .* 2 words"):
+            PairCandidates(
+                every.source, Candidates(every.target.offsets, every.target.starts, heads), every.link_offsets,
+                every.links,
+            )  # fmt: skip

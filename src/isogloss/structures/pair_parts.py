@@ -58,8 +58,27 @@ class PairCandidates:
                 f"PairCandidates: {len(self.source)} and {len(self.target)} sentences and links of "
                 f"{len(self.link_offsets) - 1} pairs; give as many of each"
             )
+        for side, own in (("source", self.source), ("target", self.target)):
+            _check_heads(side, own)
         if self.known and (np.diff(self.source.starts) != 1).any():
             raise ParameterError("PairCandidates: where source trees are known, every word has exactly one head")
+        self._check_links()
+
+    def _check_links(self) -> None:
+        """Kernels index with word links."""
+        offsets, links = self.link_offsets, self.links
+        if links.shape != (int(offsets[-1]), 2) or offsets[0] != 0 or (np.diff(offsets) < 0).any():
+            raise ParameterError(
+                f"PairCandidates: link_offsets should rise from 0 to the number of word links, {len(links)}"
+            )
+        sizes = np.stack([np.diff(self.source.offsets), np.diff(self.target.offsets)], axis=1)
+        outside = np.flatnonzero(((links < 0) | (links >= np.repeat(sizes, np.diff(offsets), axis=0))).any(axis=1))
+        if len(outside):
+            pair = int(np.searchsorted(offsets, outside[0], side="right")) - 1
+            raise ParameterError(
+                f"PairCandidates: pair {pair} has the word link {links[outside[0]].tolist()}, and {sizes[pair, 0]} and "
+                f"{sizes[pair, 1]} words; they count from 0"
+            )
 
     def __len__(self) -> int:
         return len(self.link_offsets) - 1
@@ -228,6 +247,22 @@ class PairParts:
             self.source.child, self.known, self.link_offsets, self.links, *self.counts, self.kinds, self.slots,
             self.first, self.second, self.starts, self.begins, BINS,
         )  # fmt: skip
+
+
+def _check_heads(side: str, candidates: Candidates) -> None:
+    """Kernels index with candidate heads."""
+    lengths = np.diff(candidates.offsets)
+    words = np.repeat(lengths, lengths)
+    if len(candidates.starts) != len(words) + 1 or int(candidates.starts[-1]) != len(candidates.heads):
+        raise ParameterError(f"PairCandidates: the {side} candidates should have a start for each word, and one more")
+    most = np.repeat(words, np.diff(candidates.starts))
+    outside = np.flatnonzero((candidates.heads < 0) | (candidates.heads > most))
+    if len(outside):
+        word = int(np.searchsorted(candidates.starts, outside[0], side="right")) - 1
+        raise ParameterError(
+            f"PairCandidates: word {word} of the {side} text has the head {candidates.heads[outside[0]]}, where its "
+            f"sentence has {words[word]} words. Heads count from 1, 0 is the root"
+        )
 
 
 def _odds(given: Array | None, candidates: Candidates, chosen: Places) -> Array:
