@@ -23,6 +23,7 @@ from isogloss.structures.batch import Stack
 from isogloss.tasks.joint import JointParserAligner
 from isogloss.tasks.joint.agreement import CONFIGURATIONS, Agreement
 from isogloss.tasks.joint.opinions import Opinions, known_links, link_component, oracle, tree_component
+from isogloss.tasks.parse import DependencyParser
 
 SMALL: dict[str, Any] = {"order": 1, "passes": 2, "folds": 2, "iterations": 3, "min_count": 1}
 
@@ -226,6 +227,22 @@ def test_an_interrupted_run_goes_on(tmp_path: Path) -> None:
         JointParserAligner(**SMALL).fit(
             (pairs().source, pairs().target.with_columns(heads=[-1] * pairs().target.n_words))
         )
+
+
+def test_a_run_goes_on_with_the_models_that_it_began_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    models, place = fitted().models_, tmp_path / "checkpoint"
+    other = DependencyParser(order=1, iterations=1, seed=5).fit(pairs().source)
+    monkeypatch.setattr(JointParserAligner, "_agree", broken)
+    kept: dict[str, Any] = {"checkpoint": place, "resume": True, "target_parser": models.target}
+    with pytest.raises(KeyboardInterrupt):
+        JointParserAligner(**SMALL).fit(pairs(), source_parser=models.source, **kept)
+    monkeypatch.undo()
+    with pytest.raises(UsageError, match="of a run with other"):
+        JointParserAligner(**SMALL).fit(pairs(), source_parser=other, **kept)
+    JointParserAligner(**SMALL).fit(pairs(), source_parser=models.source, **kept)
 
 
 def test_no_model_judges_what_it_has_learnt_from(monkeypatch: pytest.MonkeyPatch) -> None:

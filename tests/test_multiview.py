@@ -18,11 +18,12 @@ import pytest
 import isogloss as ig
 from isogloss import samples
 from isogloss.cli import main
-from isogloss.data import Links, Mentions
+from isogloss.data import Alignment, Links, Mentions
 from isogloss.data.name_types import renamed, shared_type, shared_types
 from isogloss.data.sentence_pairs import SentencePairs
+from isogloss.errors import UsageError
 from isogloss.tasks.extract import EntityTagger
-from isogloss.tasks.joint import Multiview
+from isogloss.tasks.joint import Multiview, multiview
 
 CONLL04 = {"PER": "Peop", "LOC": "Loc", "ORG": "Org", "MISC": "Other"}
 
@@ -86,7 +87,8 @@ def test_pairs_that_are_no_translations_are_found_apart() -> None:
     inside = {name: value for name, value in weights.items() if name.startswith("links")}
     assert inside["links inside both"] > 0 > inside["links out of the source"]
     made = both.predict(apart, decoder="best")
-    assert len(found(made.source)) == len(names("source"))
+    for side, own in (("source", made.source), ("target", made.target)):
+        assert found(own) == [best[0][1] for best in tagger(side).k_best(names(side), 1)]
 
 
 def test_the_bitext_teaches_a_model_that_misses_names() -> None:
@@ -291,3 +293,40 @@ def test_a_stopped_run_goes_on(place: Path) -> None:
     for name in ("model.safetensors", "source/model.safetensors", "target/model.safetensors"):
         assert (place / "parts" / name).read_bytes() == (place / "whole" / name).read_bytes()
     assert not stages.exists()
+
+
+def test_a_run_goes_on_with_what_it_began_with(place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other models, other probabilities of links and another mixture are another run."""
+
+    def broken(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    other = EntityTagger(iterations=2).fit(names("source"))
+    kept: dict[str, Any] = {"checkpoint": tmp_path / "stages", "resume": True}
+    links = [Links.of([Alignment(frozenset({(0, 0)}), probability={(0, 0): p})] * len(pairs())) for p in (0.9, 0.4)]
+    first, second = (SentencePairs(names("source"), names("target"), own) for own in links)
+    both = Multiview("entities", candidates=3, rounds=1)
+    monkeypatch.setattr(Multiview, "_learn", broken)
+    with pytest.raises(KeyboardInterrupt):
+        both.fit(first, tagger("source"), tagger("target"), **kept)
+    monkeypatch.undo()
+    for given, model in ((second, tagger("source")), (first, other)):
+        with pytest.raises(UsageError, match="of a run with other"):
+            both.fit(given, model, tagger("target"), **kept)
+    both.fit(first, tagger("source"), tagger("target"), **kept)
+
+    monkeypatch.setattr(multiview, "retrained", broken)
+    with pytest.raises(KeyboardInterrupt):
+        both.retrain(first, names("source"), **kept)
+    with pytest.raises(UsageError, match="of a run with other"):
+        both.retrain(first, names("source"), mixture="equal", **kept)
+    with pytest.raises(UsageError, match="of a run with other"):
+        both.retrain(first, names("target"), **kept)
+
+    monkeypatch.undo()
+    monkeypatch.setattr(Multiview, "retrain", broken)
+    assert main([*train(place, "began", "--retrain", "-q")]) != 0
+    other.save(place / "other.entities")
+    asked = train(place, "began", "--retrain", "-q", "--resume")
+    asked[asked.index("--source-model") + 1] = str(place / "other.entities")
+    assert main(asked) == 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
@@ -147,13 +146,14 @@ def train(
             pairs = SentencePairs(pairs.source, pairs.target, found)
         known = [None if path is None else read_annotated(task, path, encoding, errors)
                  for path in (source_train, target_train)]  # fmt: skip
-        stages = Stages(training.checkpoint, resume, _fingerprint(pairs, known, options))
+        ready = [None if path is None else load_model(task, path, threads) for path in (source_weak, target_weak)]
+        linker = None if aligner is None else load_aligner(aligner, threads)
+        given = [*models, *ready, linker]
+        stages = Stages(training.checkpoint, resume, _fingerprint(pairs, known, given, options))
         weak: list[Any] = []
-        for name, given, text, model in zip(
-            ("source_weak", "target_weak"), (source_weak, target_weak), known, models, strict=True
-        ):
-            if given is not None:
-                weak.append(load_model(task, given, threads))
+        for name, own, text, model in zip(("source_weak", "target_weak"), ready, known, models, strict=True):
+            if own is not None:
+                weak.append(own)
             elif text is not None:
                 learn = partial(learn_weaker, model, text, progress, **stages.keeping(name))
                 weak.append(stages.model(name, learn))
@@ -163,7 +163,7 @@ def train(
             "both",
             lambda: Multiview(**options, threads=threads).fit(
                 pairs, models[0], models[1], progress, source_weak=weak[0], target_weak=weak[1],
-                aligner=None if aligner is None else load_aligner(aligner, threads), **stages.keeping("both"),
+                aligner=linker, **stages.keeping("both"),
             ),
         )  # fmt: skip
         again = None
@@ -193,11 +193,15 @@ def _check(
             )
 
 
-def _fingerprint(pairs: SentencePairs, known: list[Any], options: dict[str, Any]) -> dict[str, Any]:
+def _fingerprint(
+    pairs: SentencePairs, known: list[Any], models: list[Any], options: dict[str, Any]
+) -> dict[str, Any]:  # fmt: skip
+    from isogloss.store import data_hash
+    from isogloss.tasks.joint.given import hash_of_model
     from isogloss.tasks.joint.multiview import text_hash
 
-    given = [None if one is None else hashlib.sha256(one.to_bytes()).hexdigest() for one in known]
-    return {"options": options, "texts": [text_hash(pairs), *given]}
+    texts = [text_hash(pairs), *(None if one is None else data_hash(one.to_bytes()) for one in known)]
+    return {"options": options, "texts": texts, "models": [hash_of_model(one) for one in models]}
 
 
 class _Both:

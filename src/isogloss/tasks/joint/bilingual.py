@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from isogloss import store
 from isogloss.data.links import Links
 from isogloss.data.tree_pairs import TreePairs, as_tree_pairs
+from isogloss.data.treebank import Treebank
 from isogloss.engine.threads import using_threads
 from isogloss.errors import ParameterError, TreebankError
 from isogloss.features import KeyTable
@@ -28,6 +29,7 @@ from isogloss.structures.batch import Stack
 from isogloss.structures.loopy_pairs import LoopyPairs
 from isogloss.structures.tree_parts import TreeParts
 from isogloss.tasks.align import HMMAligner
+from isogloss.tasks.joint.given import hash_of_model
 from isogloss.tasks.joint.looking import (
     Looked,
     SourceView,
@@ -52,6 +54,8 @@ FAMILIES = ("valence",)
 """Larger parts of target trees that have scores."""
 LEAST = 1e-3
 """Parts whose belief is this close to what it should be are left alone."""
+TAG_FOLDS = 5
+"""Parts of the training text that are tagged by taggers that learnt from the others, if tags are predicted."""
 _LAYOUT: Layout = {"keys": KEYS, "weights": Numbers("float32", "features")}
 
 
@@ -167,12 +171,12 @@ class BilingualParser(BilingualOptions, LearntInPasses[FittedPairs]):
         """
         self.check_params()
         pairs, dev = as_tree_pairs(pairs), None if dev is None else as_tree_pairs(dev)
-        _check_target(pairs)
+        self._check(pairs, dev)
         if aligner is not None and not isinstance(aligner, ALIGNERS):
             raise ParameterError(f"BilingualParser: the aligner should be an HMMAligner, not {aligner!r}")
         fingerprint: dict[str, Any] = {}
         if checkpoint is not None:
-            given = [str(one is not None) for one in (source_parser, target_parser, aligner)]
+            given = [hash_of_model(one) for one in (source_parser, target_parser, aligner)]
             texts = [pairs.to_bytes(), b"" if dev is None else dev.to_bytes()]
             fingerprint = {"options": self.options_, "texts": store.data_hash(*texts, *given)}
         stages = Stages(checkpoint, resume, fingerprint)
@@ -181,11 +185,26 @@ class BilingualParser(BilingualOptions, LearntInPasses[FittedPairs]):
             with using_threads(self.threads):
                 models = self._models(pairs, Models(source_parser, target_parser, aligner), stages, progress)  # type: ignore[arg-type]
                 view = self._source(pairs, source_parser, models, stages, progress)
-                self._learn(pairs, dev, models, view, stages, progress)
+                own = target_parser is None and self.weights == "learnt"
+                tagged = _held_out_tags(pairs.target, models.target, progress, self.threads) if own else None
+                self._learn(pairs, dev, models, view, stages, progress, tagged)
         finally:
             progress.finish()
         stages.discard()
         return self._learnt_from(pairs.target)
+
+    def _check(self, pairs: TreePairs, dev: TreePairs | None) -> None:
+        """What is to be learnt from has target trees, dev as well, and source trees where these are taken as given."""
+        if len(pairs) < 2:
+            raise TreebankError(f"{pairs.target.name}: {len(pairs)} pairs are too few to learn from. Give two at least")
+        pairs.target.check_trees()
+        for some, what in ((pairs, "learn"), (dev, "choose the number of passes on")):
+            if some is not None and not (some.target.heads >= 0).any():
+                raise TreebankError(
+                    f"{some.target.name}: no word has a head, so there is nothing to {what}. Is it the right file?"
+                )
+            if some is not None and self.source_trees == "given":
+                some.source.check_trees(complete=True)
 
     def _parser(self, **options: Any) -> DependencyParser:
         return DependencyParser(
@@ -228,17 +247,17 @@ class BilingualParser(BilingualOptions, LearntInPasses[FittedPairs]):
         for number, rows in enumerate(fold_rows(len(pairs), self.folds)):
             others = pairs.take(np.setdiff1d(every, rows))
             parser = self._learnt_source(others, f"without-{number}", stages, progress)
-            # tags are seen as the parser that is kept sees them, so that features mean the same
-            own = source_view(parser, pairs.source.take(rows), self.source_trees, self.heads)
-            words = models.source._seen(pairs.source.take(rows))[2]
-            parts.append(own._replace(words=words))
+            some = pairs.source.take(rows)
+            own = source_view(parser, some, self.source_trees, self.heads)
+            # columns are those that the parser that is kept looks at, tags those of a tagger that has not seen them
+            parts.append(own._replace(words=models.source._learnt.encode(parser._given(some)[1])))
         return SourceView.joined(parts)
 
     def _learn(
         self, pairs: TreePairs, dev: TreePairs | None, models: Models, view: SourceView, stages: Stages,
-        progress: Progress,
+        progress: Progress, tagged: Treebank | None,
     ) -> None:  # fmt: skip
-        """Weights of target trees and of what fits together."""
+        """Weights of target trees and of what fits together; `tagged` has the target sentences with held-out tags."""
         learnt = models.target._learnt
         templates, demands = bilingual_templates(self.grain), self._demands(models)
         if self.weights == "fixed":
@@ -248,7 +267,7 @@ class BilingualParser(BilingualOptions, LearntInPasses[FittedPairs]):
             )  # fmt: skip
             return
         progress.start("Collecting features", 1)
-        looked = self._look(pairs, models, view, heads=pairs.target.heads)
+        looked = self._look(pairs, models, view, heads=pairs.target.heads, tagged=tagged)
         heads = _nearest(pairs, looked, demands)
         features = FeatureSet.of(learnt.columns, FAMILIES, models.target.link_templates)
         table = KeyTable.of(
@@ -295,11 +314,12 @@ class BilingualParser(BilingualOptions, LearntInPasses[FittedPairs]):
         )  # fmt: skip
 
     def _look(
-        self, pairs: TreePairs, models: Models, view: SourceView, heads: NDArray[np.int32] | None = None
-    ) -> Looked:
+        self, pairs: TreePairs, models: Models, view: SourceView, heads: NDArray[np.int32] | None = None,
+        tagged: Treebank | None = None,
+    ) -> Looked:  # fmt: skip
         posteriors = models.aligner.predict_proba(pairs.bitext())
-        least = float(self.prune_links)
-        return look(pairs, view, models.target, posteriors, least, known=self.source_trees != "joint", heads=heads)
+        least, known = float(self.prune_links), self.source_trees != "joint"
+        return look(pairs, view, models.target, posteriors, least, known=known, heads=heads, tagged=tagged)
 
     # --- predicting
 
@@ -313,6 +333,8 @@ class BilingualParser(BilingualOptions, LearntInPasses[FittedPairs]):
     def _found(self, pairs: TreePairs) -> Iterator[LoopyPairs]:
         """Some pairs at a time."""
         fitted = self._learnt
+        if self.source_trees == "given":
+            pairs.source.check_trees(complete=True)
         for start in range(0, len(pairs), PIECE):
             some = pairs.take(np.arange(start, min(start + PIECE, len(pairs))))
             view = source_view(fitted.models.source, some.source, self.source_trees, self.heads)
@@ -400,12 +422,19 @@ class BilingualParser(BilingualOptions, LearntInPasses[FittedPairs]):
         return FittedPairs(models, scorer, Index(own["keys"]), own["weights"])
 
 
-def _check_target(pairs: TreePairs) -> None:
-    if len(pairs) < 2:
-        raise TreebankError(f"{pairs.target.name}: {len(pairs)} pairs are too few to learn from. Give two at least")
-    pairs.target.check_trees()
-    if not (pairs.target.heads >= 0).any():
-        raise TreebankError(f"{pairs.target.name}: no word has a head, so there is nothing to learn")
+def _held_out_tags(
+    treebank: Treebank, parser: DependencyParser, progress: Progress, threads: int | None
+) -> Treebank | None:
+    """The sentences that a parser has learnt from with tags as its tagger would give them to new ones.
+
+    None where the parser takes tags as they are given.
+    """
+    tagger = parser._learnt.tagger
+    if tagger is None:
+        return None
+    from isogloss.tasks.tag import jackknife
+
+    return jackknife(treebank, tagger, min(TAG_FOLDS, len(treebank)), progress=progress, threads=threads)
 
 
 def _nearest(pairs: TreePairs, looked: Looked, demands: Demands) -> NDArray[np.int32]:

@@ -160,9 +160,14 @@ def look(
     *,
     known: bool,
     heads: NDArray[np.int32] | None = None,
+    tagged: Treebank | None = None,
 ) -> Looked:
-    """Candidates of pairs and what separate models think of them; with `heads`, those of the target are among them."""
-    learnt, _, words = parser._seen(pairs.target)
+    """Candidates of pairs and what separate models think of them; with `heads`, those of the target are among them.
+
+    `tagged` has the target sentences with the tags that are to be seen; without it they are as the parser sees them.
+    """
+    learnt = parser._learnt
+    words = parser._seen(pairs.target)[2] if tagged is None else learnt.encode(tagged)
     if learnt.filter is None or heads is None:
         target = learnt.candidates(words)
     else:

@@ -20,6 +20,7 @@ from isogloss.learners.multiview import CandidatePairs, Candidates, MatchedView,
 from isogloss.metrics import Score
 from isogloss.progress import Progress, QuietProgress
 from isogloss.tasks.align import HMMAligner, Model1Aligner, Model2Aligner
+from isogloss.tasks.joint.given import hash_of_model
 from isogloss.tasks.joint.multiview_options import RULES, MultiviewOptions
 from isogloss.tasks.joint.retraining import retrained
 from isogloss.tasks.joint.views import VIEWS, View
@@ -45,7 +46,7 @@ def text_hash(pairs: SentencePairs) -> str:
     text, links = pairs.bitext(), pairs.links
     parts: list[Any] = [part for side in (text.source, text.target) for part in (side.ids, side.vocabulary.types)]
     if links is not None:
-        parts += [links.offsets, links.source, links.target]
+        parts += [links.offsets, links.source, links.target, links.probability]
     return store.data_hash(*parts)
 
 
@@ -215,7 +216,8 @@ class Multiview(MultiviewOptions):
                 view.check(model, name.replace("_", " ") + " model")
         if aligner is not None and not isinstance(aligner, ALIGNERS):
             raise ParameterError(f"Multiview: the aligner should be an HMMAligner, not {aligner!r:.60}")
-        stages = self._stages(pairs, [*models, aligner], checkpoint, resume)
+        told = [hash_of_model(one) for one in (*models, aligner)] if checkpoint is not None else []
+        stages = self._stages(pairs, told, checkpoint, resume)
         progress = progress or QuietProgress()
         try:
             with using_threads(self.threads):
@@ -234,12 +236,11 @@ class Multiview(MultiviewOptions):
         return SentencePairs(view.sentences(pairs.source), view.sentences(pairs.target), pairs.links)
 
     def _stages(
-        self, pairs: SentencePairs, models: list[Any], checkpoint: str | PathLike[str] | None, resume: bool
+        self, pairs: SentencePairs, told: list[str | None], checkpoint: str | PathLike[str] | None, resume: bool
     ) -> Stages:
         fingerprint: dict[str, Any] = {}
         if checkpoint is not None:
-            given = [str(one is not None) for one in models]
-            fingerprint = {"options": self.options_, "texts": text_hash(pairs), "given": given}
+            fingerprint = {"options": self.options_, "texts": text_hash(pairs), "given": told}
         return Stages(checkpoint, resume, fingerprint)
 
     def _models(self, pairs: SentencePairs, given: Models, stages: Stages, progress: Progress) -> Models:
@@ -366,7 +367,11 @@ class Multiview(MultiviewOptions):
         """
         pairs = as_sentence_pairs(bitext)
         models = self._learnt.models
-        stages = self._stages(pairs, [source_text, target_text, mixture], checkpoint, resume)
+        told: list[str | None] = []
+        if checkpoint is not None:
+            texts = (None if text is None else store.data_hash(text.to_bytes()) for text in (source_text, target_text))
+            told = [hash_of_model(self), *texts, mixture]
+        stages = self._stages(pairs, told, checkpoint, resume)
         found = self.predict(pairs)
         made = []
         sides = (

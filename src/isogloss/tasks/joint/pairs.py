@@ -28,6 +28,7 @@ from isogloss.structures.base import kept
 from isogloss.structures.batch import Batch, Stack
 from isogloss.tasks.align import HMMAligner, Model1Aligner, Model2Aligner
 from isogloss.tasks.joint.agreement import Agreement, templates_of
+from isogloss.tasks.joint.given import hash_of_model
 from isogloss.tasks.joint.opinions import Opinions, fold_rows, known_links, link_component, oracle, tree_component
 from isogloss.tasks.joint.options import JointPairOptions
 from isogloss.tasks.parse import DependencyParser
@@ -175,7 +176,7 @@ class JointParserAligner(JointPairOptions):
             raise ParameterError(f"JointParserAligner: the aligner should be an HMMAligner, not {aligner!r}")
         fingerprint: dict[str, Any] = {}
         if checkpoint is not None:
-            given = [str(one is not None) for one in (source_parser, target_parser, aligner)]
+            given = [hash_of_model(one) for one in (source_parser, target_parser, aligner)]
             fingerprint = {"options": self.options_, "texts": store.data_hash(pairs.to_bytes(), *given)}
         stages = Stages(checkpoint, resume, fingerprint)
         progress = progress or QuietProgress()
