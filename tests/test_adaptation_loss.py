@@ -118,3 +118,8 @@ def test_sequences_of_tags() -> None:
     assert tag_differences(*penn).distance == 100 and tag_differences(*penn, fine=False).distance == 0
     with pytest.raises(TreebankError, match="no word has a tag"):
         tag_differences(Treebank.of([[("a",)]]), HERE)
+    with pytest.raises(TreebankError, match=r"tags of different columns .* upos and .* xpos"):
+        tag_differences(HERE, penn[0])
+    both = Treebank.of([[{"form": "a", "upos": "NOUN", "xpos": "NNP"}]])
+    for one, other in ((both, penn[0]), (penn[0], both)):  # the column that both have
+        assert tag_differences(one, other).distance == 0

@@ -29,8 +29,8 @@ from isogloss.tasks.parse.adapting.decomposing import (
     decompose,
     expected_errors,
     known_words,
+    tag_column,
     tag_differences,
-    tags_of,
     unforeseen,
 )
 
@@ -143,7 +143,7 @@ def diagnose_treebanks(
     with using_threads(threads):
         apart = proxy_a_distance(_as_documents(source), _as_documents(target))
     unknown, types = unknown_words(source.text(), target.text())
-    tagged = _has_tags(source) and _has_tags(target)
+    tagged = _have_tags(source, target)
     tags = tuple(tag_differences(source, target, n) for n in LENGTHS) if tagged else ()
     tried = None
     if tagged and (source.heads >= 0).all() and len(source) >= 2 * PARTS:
@@ -173,12 +173,12 @@ def _as_documents(treebank: Treebank) -> LabelledDocuments:
     return LabelledDocuments(treebank.text(), (None,) * len(treebank), name=treebank.name)
 
 
-def _has_tags(treebank: Treebank) -> bool:
+def _have_tags(*treebanks: Treebank) -> bool:
     try:
-        tags_of(treebank)
+        tag_column(*treebanks)
     except TreebankError:
         return False
-    return treebank.n_words > 0
+    return all(treebank.n_words for treebank in treebanks)
 
 
 def _tried(
@@ -237,7 +237,7 @@ def _advice(
     if unknown > 10:
         said.append(f"{unknown:.0f}% of the words of the target are new.")
     if expected is None:
-        said.append("Trees and tags of the source would show what is likely to be lost.")
+        said.append("Trees of the source, and tags of the same kind in both, would show what is likely to be lost.")
         return tuple(said)
     if guidelines is None:
         if expected > 2:

@@ -20,8 +20,8 @@ from isogloss.errors import ParameterError, TreebankError
 from isogloss.metrics.adaptation import Decomposition, Side, decompose_loss
 
 __all__ = [
-    "KINDS", "TagDifferences", "Tried", "Unforeseen", "decompose", "expected_errors", "known_words", "tag_differences",
-    "tags_of", "unforeseen",
+    "KINDS", "TagDifferences", "Tried", "Unforeseen", "decompose", "expected_errors", "known_words", "tag_column",
+    "tag_differences", "tags_of", "unforeseen",
 ]  # fmt: skip
 
 KINDS = ("tag", "unknown", "link", "length")
@@ -34,16 +34,29 @@ BINS = 10
 FEW = 50
 
 
+def tag_column(*treebanks: Treebank) -> str:
+    """The column of universal tags; where a treebank has none, that of the tags of its language: one for all."""
+    found = []
+    for treebank in treebanks:
+        columns = [name for name in ("upos", "xpos") if not treebank.n_words or _has_values(treebank.columns[name])]
+        if not columns:
+            raise TreebankError(f"{treebank.name}: no word has a tag. Tag the text first (isogloss tag apply)")
+        found.append(columns)
+    for name in ("upos", "xpos"):
+        if all(name in columns for columns in found):
+            return name
+    names = " and ".join(f"{treebank.name} {columns[0]}" for treebank, columns in zip(treebanks, found, strict=True))
+    raise TreebankError(f"tags of different columns cannot be compared: {names}. Tag both alike (isogloss tag apply)")
+
+
+def _has_values(column: Column) -> bool:
+    ids, vocabulary = column
+    return not (ids == vocabulary.index_of("_")).all()
+
+
 def tags_of(treebank: Treebank) -> Column:
     """The universal tags; where a treebank has none, those of the language."""
-    for name in ("upos", "xpos"):
-        ids, vocabulary = treebank.columns[name]
-        nothing = vocabulary.index_of("_")
-        if len(ids) and not (ids == nothing).all():
-            return treebank.columns[name]
-    if not treebank.n_words:
-        return treebank.columns["upos"]
-    raise TreebankError(f"{treebank.name}: no word has a tag. Tag the text first (isogloss tag apply)")
+    return treebank.columns[tag_column(treebank)]
 
 
 def coarse(tag: str) -> str:
@@ -112,15 +125,18 @@ def decompose(source: Tried, target: Tried, by: str, known: Collection[str] = ()
     if by not in KINDS:
         raise ParameterError(f"decompose: by should be one of {', '.join(KINDS)}, not {by!r}")
     numbers: dict[str, int] = {name: k for k, name in enumerate({"unknown": UNKNOWN, "length": LENGTHS}.get(by, ()))}
+    column = tag_column(source.gold, target.gold) if by in ("tag", "link") else ""
     sides = []
     for tried in (source, target):
-        kinds = _kinds(tried.gold, by, numbers, known)
+        kinds = _kinds(tried.gold, by, numbers, known, column)
         sides.append(Side(kinds[tried.scored], tried.wrong[tried.scored]))
     return decompose_loss(sides[0], sides[1], list(numbers))
 
 
-def _kinds(gold: Treebank, by: str, numbers: dict[str, int], known: Collection[str]) -> NDArray[np.int64]:
-    """int64[n_words]: the kind of each word; new names get numbers."""
+def _kinds(
+    gold: Treebank, by: str, numbers: dict[str, int], known: Collection[str], column: str = ""
+) -> NDArray[np.int64]:
+    """int64[n_words]: the kind of each word; new names get numbers, and tags are those of a column."""
     first = np.repeat(gold.offsets[:-1], gold.lengths)
     above = np.where(gold.heads > 0, first + gold.heads - 1, -1)
     if by == "length":
@@ -131,7 +147,7 @@ def _kinds(gold: Treebank, by: str, numbers: dict[str, int], known: Collection[s
         ids, vocabulary = gold.columns["form"]
         new = np.array([word.lower() not in known for word in vocabulary] or [False])[ids]
         return new.astype(np.int64) + np.where(above >= 0, new[above], False)
-    ids, vocabulary = tags_of(gold)
+    ids, vocabulary = gold.columns[column]
     if by == "tag":
         return np.array([numbers.setdefault(tag, len(numbers)) for tag in vocabulary] or [0], np.int64)[ids]
     short = [coarse(tag) for tag in vocabulary]
@@ -298,9 +314,9 @@ def tag_differences(
     (50.0, ('PROPN', 50.0, 0.0))
     """
     numbers: dict[str, int] = {}
-    shares = []
+    column, shares = tag_column(source, target), []
     for treebank in (source, target):
-        ids, vocabulary = tags_of(treebank)
+        ids, vocabulary = treebank.columns[column]
         names = list(vocabulary) if fine else [coarse(tag) for tag in vocabulary]
         own = np.array([numbers.setdefault(name, len(numbers)) for name in names] or [0], np.int64)[ids]
         shares.append((own, treebank))

@@ -2,8 +2,8 @@ r"""What should count more when a parser learns for another domain: sentences, w
 
 `domain_weights` asks a classifier that tells the domains apart by the sequences of tags in a sentence;
 `word_weights` and `feature_scales` count how often the target has a word or a feature,
-:math:`\omega \propto \log(1 + c_{target})`, with mean 1. `target_features` and `keys_between` say which features a
-parser could do without.
+:math:`\omega \propto \log(1 + c_{target})`, with mean 1. `feature_scales` without `soft`, and `between_nouns`, say which
+features a parser could do without.
 
 References
 ----------
@@ -24,7 +24,7 @@ from isogloss.errors import ParameterError
 from isogloss.features.sparse import Sparse
 from isogloss.learners.linear import fit_linear, softmax
 from isogloss.structures.tree_parts import Candidates
-from isogloss.tasks.parse.adapting.decomposing import tags_of
+from isogloss.tasks.parse.adapting.decomposing import tag_column, tags_of
 from isogloss.tasks.parse.features import LINK_TEMPLATES
 from isogloss.tasks.parse.filtering import LinkFilter
 from isogloss.tasks.parse.scoring import FeatureSet, count_keys, counted_keys
@@ -78,9 +78,9 @@ def _rows(rows: Sparse, numbers: NDArray[np.int64]) -> Sparse:
 def _sequences(treebanks: list[Treebank]) -> Sparse:
     """Sequences of tags of each sentence, of all treebanks one after the other; rows have length 1."""
     numbers: dict[str, int] = {}
-    ids, ends = [], []
+    column, ids, ends = tag_column(*treebanks), [], []
     for treebank in treebanks:
-        own, vocabulary = tags_of(treebank)
+        own, vocabulary = treebank.columns[column]
         ids.append(np.array([numbers.setdefault(tag, len(numbers)) for tag in vocabulary] or [0], np.int64)[own])
         ends.append(np.repeat(treebank.offsets[1:], treebank.lengths) + sum(len(one) for one in ids[:-1]))
     tags, last = np.concatenate(ids), np.concatenate(ends)
