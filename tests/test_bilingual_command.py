@@ -45,7 +45,11 @@ def test_a_parser_of_the_target_end_to_end(place: Path, capsys: pytest.CaptureFi
         Treebank.from_bytes(samples.trees("en-de", "source").encode())
     )
     english.save("english")
-    assert main([*TRAIN.split(), "--source-parser", "english", "--save", "m", "--json"]) == 0
+    given = ["--source-parser", "english", "--save", "m", "--json"]
+    for idle in ("--folds 2", "--order 1"):  # of a source parser that learns
+        assert main([*TRAIN.replace("--folds 2 ", "").replace(" --order 1", "").split(), *idle.split(), *given]) == 2
+        assert f"{idle.split()[0]} says nothing where --source-parser is given" in capsys.readouterr().err
+    assert main([*TRAIN.replace("--folds 2 ", "").replace(" --order 1", "").split(), *given]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["pairs"] == 16 and told["features"] > 0
     outs = "--out-source a.conllu --out-target b.conllu --out-links l.txt -q"

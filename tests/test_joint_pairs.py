@@ -15,7 +15,7 @@ from isogloss import samples
 from isogloss.cli import main
 from isogloss.data import Links, Treebank, TreePairs
 from isogloss.data.formats import format_links
-from isogloss.errors import LinksError, TreebankError, UsageError
+from isogloss.errors import LinksError, ParameterError, TreebankError, UsageError
 from isogloss.learners.meanfield import mean_field
 from isogloss.metrics.pairs import content_links, dependency_brackets, score_pairs
 from isogloss.show.tree_pairs import tree_pair
@@ -265,6 +265,12 @@ def test_no_model_judges_what_it_has_learnt_from(monkeypatch: pytest.MonkeyPatch
     assert sum(len(own) for own, _ in judged) == 9 and {len(learnt) for _, learnt in judged} == {6}
 
 
+def test_links_that_nobody_knows_are_not_absent() -> None:
+    alone = TreePairs(pairs().source, pairs().target)
+    with pytest.raises(ParameterError, match="unlinked is about links that are known"):
+        JointParserAligner(unlinked="absent", **SMALL).fit(alone)
+
+
 def test_empty_sides_and_single_words() -> None:
     words = Treebank.of([[("Yes", "INTJ")], [], [("She", "PRON"), ("sleeps", "VERB")], []])
     other = Treebank.of([[("Ja", "INTJ")], [("Oh", "INTJ")], [], []])
@@ -340,6 +346,12 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatc
         ("joint score a.conllu b.conllu en.conllu de.conllu --content", "says nothing without --links"),
         ("parse apply m en.conllu", "isogloss joint apply"),
         ("joint train en.conllu de.conllu l.txt --save m2 --folds 1 -q", "from 2 to 100"),
+        ("joint train en.conllu de.conllu --save m2 --unlinked absent -q", "--unlinked is about links"),
+        ("joint train en.conllu de.conllu --save m2 --source-parser p --target-parser p --seed 3", "--seed says"),
+        (
+            "joint train en.conllu de.conllu --save m2 --source-parser p --target-parser p --aligner a --folds 3",
+            "--folds says nothing where both parsers and the aligner are given",
+        ),
     ):
         assert main(wrong.split()) != 0
         assert said in " ".join(capsys.readouterr().err.split())

@@ -111,6 +111,8 @@ def test_what_cannot_be_learnt() -> None:
             project_names(bitext(), source, links=Links.of([[]] * 50), method=method)
     with pytest.raises(BitextError, match="nothing to learn from"):
         project_names(Bitext.of([("Anna", "")]), source)
+    with pytest.raises(ParameterError, match="should be an EntityTagger, not 'names'"):
+        project_names(bitext(), "names")  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="method"):
         project_names(bitext(), source, method="soft")
 
@@ -128,5 +130,7 @@ def test_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest
     capsys.readouterr()
     assert main([*asked, "--save", "x", "--method", "hard", "--strength", "3"]) != 0
     assert "strength" in capsys.readouterr().err
+    assert main([*asked, "--save", "x", "--links", "l.txt", "--aligner", "a"]) == 2
+    assert "--links and --aligner exclude each other" in capsys.readouterr().err
     assert main([*asked[:5], "--source-model", "nothing", "--save", "x"]) != 0
     assert "no such saved model" in capsys.readouterr().err

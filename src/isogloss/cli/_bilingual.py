@@ -11,12 +11,20 @@ from isogloss.cli._models import load_aligner, load_dependency_parser
 from isogloss.cli._options import with_options
 from isogloss.cli._training import Training, passes_line, passes_of
 from isogloss.cli._treebanks import SaveFolder, read_treebank
+from isogloss.errors import UsageError
 from isogloss.tasks.joint.options import BilingualOptions
 
-__all__ = ["train_bilingual"]
+__all__ = ["refuse_idle", "train_bilingual"]
 
 LEARNING = "Learning"
 SEPARATE = "Separate models"
+
+
+def refuse_idle(options: dict[str, Any], names: tuple[str, ...], reason: str) -> None:
+    """Refuse options that would say nothing, for a reason."""
+    idle = [name for name in names if name in options]
+    if idle:
+        raise UsageError(f"--{idle[0]} says nothing where {reason}: nothing is learnt by it. Leave it out")
 
 
 @with_options(
@@ -51,7 +59,7 @@ def train_bilingual(
         str | None,
         typer.Option(
             "--source-parser", metavar="MODEL", rich_help_panel=SEPARATE,
-            help="A parser by `isogloss parse train` of other trees; otherwise one learns from SRC.",
+            help="A parser by `isogloss parse train` that learnt from other trees; otherwise one learns from SRC.",
         ),
     ] = None,
     aligner: Annotated[
@@ -74,10 +82,10 @@ def train_bilingual(
 
     Some ten to some hundred trees of the target are enough; `isogloss joint apply` then parses pairs of sentences.
     """
-    from isogloss.errors import UsageError
-
     training = Training(save, source, target, dev_source, dev_target, quiet=quiet)
     BilingualOptions(**options).check_params()
+    if source_parser is not None:
+        refuse_idle(options, ("order", "folds"), "--source-parser is given")
     if (dev_source is None) != (dev_target is None):
         raise UsageError("other pairs have two sides: give both --dev-source and --dev-target, or neither")
     with compiling("joint-train-bilingual", quiet, "60 s"):

@@ -13,6 +13,7 @@ from isogloss.cli._multiview import Reading, load_model, read_pairs
 from isogloss.cli._options import with_options
 from isogloss.cli._training import Training
 from isogloss.cli._treebanks import SaveFolder
+from isogloss.errors import UsageError
 from isogloss.tasks.transfer.names_options import ProjectedNamesOptions
 
 __all__ = ["names"]
@@ -53,6 +54,8 @@ def names(
     `isogloss extract apply` then finds them in new text.
     """
     check_bitext(bitext)
+    if links is not None and aligner is not None:
+        raise UsageError("--links and --aligner exclude each other; give one of them")
     training = Training(save, *bitext, links, quiet=quiet)
     ProjectedNamesOptions(**options).check_params()
     with compiling("transfer-names", quiet, "60 s"):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from isogloss.cli._bilingual import train_bilingual
+from isogloss.cli._bilingual import refuse_idle, train_bilingual
 from isogloss.cli._common import (
     Encoding,
     Errors,
@@ -98,6 +98,7 @@ def train(
     """
     training = Training(save, source, target, links, quiet=quiet)
     JointPairOptions(**options).check_params()
+    _check_needed(options, links, (source_parser, target_parser), aligner)
     with compiling("joint-train", quiet, "60 s"):
         from isogloss.data.rows import counted
         from isogloss.tasks.joint import JointParserAligner
@@ -116,6 +117,18 @@ def train(
     told = {"pairs": len(pairs), "features": model.n_features_, "trace": model.trace_}
     line = f"{counted(len(pairs), 'pair')}, {counted(model.n_features_, 'weight')} of agreement"
     training.keep(model, line, json=told if json else None, checkpoints=())
+
+
+def _check_needed(
+    options: dict[str, Any], links: str | None, parsers: tuple[str | None, str | None], aligner: str | None
+) -> None:
+    """Refuse options of what is not learnt."""
+    if "unlinked" in options and links is None:
+        raise UsageError("--unlinked is about links that are known. Leave it out, or give LINKS")
+    if None not in parsers:
+        refuse_idle(options, ("order", "tags", "passes", "seed"), "both parsers are given")
+        if aligner is not None:
+            refuse_idle(options, ("folds",), "both parsers and the aligner are given")
 
 
 def apply(

@@ -172,6 +172,10 @@ class JointParserAligner(JointPairOptions):
         self.check_params()
         pairs = as_tree_pairs(pairs)
         _check_training(pairs)
+        if pairs.links is None and self.unlinked != "open":
+            raise ParameterError(
+                "JointParserAligner: unlinked is about links that are known. Leave it out, or give pairs with links"
+            )
         if aligner is not None and not isinstance(aligner, ALIGNERS):
             raise ParameterError(f"JointParserAligner: the aligner should be an HMMAligner, not {aligner!r}")
         fingerprint: dict[str, Any] = {}

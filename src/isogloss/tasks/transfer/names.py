@@ -33,7 +33,7 @@ from isogloss.data.links import Links
 from isogloss.data.mentions import Entity, Mentions
 from isogloss.data.sentence_pairs import SentencePairs
 from isogloss.engine.threads import using_threads
-from isogloss.errors import BitextError, MentionsError
+from isogloss.errors import BitextError, MentionsError, ParameterError
 from isogloss.features import Templates
 from isogloss.learners.chain_model import ChainModel, LabelPairs, NodeFeatures
 from isogloss.learners.posterior.features import Features
@@ -177,6 +177,8 @@ def project_names(
     """
     asked = ProjectedNamesOptions(**options)
     asked.check_params()
+    if not isinstance(source, EntityTagger):
+        raise ParameterError(f"project_names: the source model should be an EntityTagger, not {source!r:.60}")
     pairs = SentencePairs(bitext.source, bitext.target, links)
     if not bitext.target.n_words:
         raise BitextError(f"{bitext.target.name}: there are no words, so there is nothing to learn from")
@@ -212,7 +214,11 @@ def _from_expectations(
 
 def _tagger_of(text: Mentions, asked: ProjectedNamesOptions, progress: Progress) -> EntityTagger:
     if not text.n_entities:
-        raise MentionsError(f"{text.name}: no name arrived over the links, so there is nothing to learn")
+        lower = ", or a lower threshold" if asked.method == "expectations" else ""
+        raise MentionsError(
+            f"{text.name}: no name arrived over the links, so there is nothing to learn. Are both texts in the right "
+            f"order, and does the source model find names in the first one? If so, take more text{lower}"
+        )
     return EntityTagger(threads=asked.threads).fit(text, None, progress)
 
 
