@@ -265,6 +265,9 @@ def test_a_diagnosis_without_trees_or_tags() -> None:
     assert nothing.source_accuracy is None and nothing.tags
     plain = diagnose_treebanks(source, target.with_columns(upos=["_"] * target.n_words))
     assert plain.tags == () and plain.source_accuracy is None
+    for pair in ((source, Treebank.of([])), (Treebank.of([]), target)):
+        with pytest.raises(TreebankError, match="has no words"):
+            diagnose_treebanks(*pair)
     page = "".join(diagnosis_page(bare.as_dict()))
     assert "expected loss" in page and "By tag" not in page
 

@@ -140,6 +140,9 @@ def diagnose_treebanks(
     >>> found.unknown, found.source_accuracy, found.tags[0].distance
     (100.0, 100.0, 0.0)
     """
+    for treebank in (source, target):
+        if not treebank.n_words:
+            raise TreebankError(f"{treebank.name}: has no words. Give a treebank with some sentences of the domain")
     with using_threads(threads):
         apart = proxy_a_distance(_as_documents(source), _as_documents(target))
     unknown, types = unknown_words(source.text(), target.text())
@@ -178,7 +181,7 @@ def _have_tags(*treebanks: Treebank) -> bool:
         tag_column(*treebanks)
     except TreebankError:
         return False
-    return all(treebank.n_words for treebank in treebanks)
+    return True
 
 
 def _tried(

@@ -2,8 +2,8 @@ r"""What should count more when a parser learns for another domain: sentences, w
 
 `domain_weights` asks a classifier that tells the domains apart by the sequences of tags in a sentence;
 `word_weights` and `feature_scales` count how often the target has a word or a feature,
-:math:`\omega \propto \log(1 + c_{target})`, with mean 1. `feature_scales` without `soft`, and `between_nouns`, say which
-features a parser could do without.
+:math:`\omega \propto \log(1 + c_{target})`, with mean 1. `feature_scales` without `soft`, and `between_nouns`, say
+which features a parser could do without.
 
 References
 ----------
