@@ -321,9 +321,10 @@ def test_what_is_kept_gives_the_same_and_damage_is_refused() -> None:
     assert np.array_equal(again.posteriors(types).boundaries.flat, model.posteriors(types).boundaries.flat)
     parents = arrays["parents"].copy()
     parents[0] = 3
+    deep = {"parents": np.arange(-1, 9999, dtype=np.int32), "letters": np.zeros(10_000, np.int32)}
     for wrong in (
         {**arrays, "parents": parents}, {**arrays, "letters": arrays["letters"] * 0},
-        {**arrays, "table": arrays["table"][:, :2]},
+        {**arrays, "table": arrays["table"][:, :2]}, {**arrays, **deep, "table": np.zeros((10_000, 3))},
     ):  # fmt: skip
         with pytest.raises(ModelError):
             MorphemeModel.from_saved(wrong, meta)

@@ -24,11 +24,11 @@ def test_the_penalty_is_that_by_which_most_boundaries_of_gold_are_found() -> Non
     whole = Segmentation.of([(word, [word]) for word in ("walks", "reading", "loader", "trained", "jumps", "called")])
     letters = Segmentation.of([(word, list(word)) for word in ("walks", "reading", "loader", "trained")])
     options = {"gold_as": "constraints", "leave_out": False, "base_power": 1.0, "shortest_stem": 1}
-    few, many = (Segmenter(**options).fit(TEXT, gold)._learnt.morphemes.settings for gold in (whole, letters))  # type: ignore[arg-type]
-    assert few.length_penalty == 1.3  # no boundary to be found: the usual one
-    assert many.length_penalty > 1.3
+    few, many = (Segmenter(**options).fit(TEXT, gold) for gold in (whole, letters))  # type: ignore[arg-type]
+    assert few.length_penalty_ == 1.3  # no boundary to be found: the usual one
+    assert many.length_penalty_ > 1.3
     given = Segmenter(gold_as="constraints", length_penalty=1.7).fit(TEXT, letters)
-    assert given._learnt.morphemes.settings.length_penalty == 1.7
+    assert given.length_penalty_ == 1.7
 
 
 def test_options_of_features_are_refused_with_constraints() -> None:

@@ -93,7 +93,7 @@ def train(
     told = {
         "lines": len(given), "words": given.n_words, "types": len(set(given.vocabulary)),
         "gold": None if few is None else few.n_words, "features": segmenter.n_features_, "rules": segmenter.n_rules_,
-        "trace": segmenter.trace_,
+        "length_penalty": segmenter.length_penalty_, "trace": segmenter.trace_,
     }  # fmt: skip
     training.keep(segmenter, *_lines_of(segmenter, given, few), json=told if json else None)
 
@@ -105,10 +105,15 @@ def _read(path: str, encoding: str, errors: str) -> Text:
 
 
 def _lines_of(segmenter: Segmenter, text: Text, gold: Segmentation | None) -> Iterator[str]:
-    yield f"{text.n_words:,} words of text, {len(set(text.vocabulary)):,} different ones"
+    from isogloss.data.rows import counted
+
+    yield f"{counted(text.n_words, 'word')} of text, {len(set(text.vocabulary)):,} different ones"
     if gold is not None:
-        rules = f", {segmenter.n_rules_:,} rules of spelling" if segmenter.n_rules_ else ""
-        yield f"{gold.n_words:,} words cut by people: {segmenter.n_features_:,} attributes{rules}"
+        learnt = "their boundaries were kept"
+        if segmenter.supervised_:
+            rules = f", {counted(segmenter.n_rules_, 'rule')} of spelling" if segmenter.n_rules_ else ""
+            learnt = f"{counted(segmenter.n_features_, 'attribute')}{rules}"
+        yield f"{counted(gold.n_words, 'word')} cut by people: {learnt}; length penalty {segmenter.length_penalty_:g}"
 
 
 def apply(
@@ -116,17 +121,17 @@ def apply(
     text: Annotated[str, typer.Argument(metavar="IN", show_default=False, help=f"What is to be cut: {_LINES}.")],
     output: Output = None,
     labels: Annotated[
-        bool, typer.Option("--labels", help="A column with the type of each morpheme: prefix, stem or suffix.")
+        bool, typer.Option("--labels", help="Add a column with the type of each morpheme: prefix, stem or suffix.")
     ] = False,
     confidence: Annotated[
-        bool, typer.Option("--confidence", help="A column with the probability of the morphemes of each word.")
+        bool, typer.Option("--confidence", help="Add a column with the probability of the morphemes of each word.")
     ] = False,
     nbest: Annotated[
         int | None,
         typer.Option(
             "--nbest", metavar="N", min=1, show_default=False,
-            help="The N best ways to cut each word instead, as `line<TAB>word<TAB>morphemes<TAB>probability`, lines "
-            "counted from 0.",
+            help="Write the N best ways to cut each word instead, as `line<TAB>word<TAB>morphemes<TAB>probability`; "
+            "lines are counted from 0.",
         ),
     ] = None,
     threads: Threads = None,

@@ -114,7 +114,7 @@ class Segmentation(Rows[tuple[Morphemes, ...]]):
 
     @property
     def n_morphemes(self) -> int:
-        """Of all words together."""
+        """The number of morphemes of all words together."""
         sizes = np.array([len(one) for one in self.analyses], np.int64)
         return int(sizes[self.chosen].sum())
 

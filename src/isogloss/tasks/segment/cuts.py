@@ -32,33 +32,34 @@ LETTERS: tuple[Any, ...] = (
     (), *(_letters(-n, 0) for n in range(1, REACH + 1)), *(_letters(0, n) for n in range(1, REACH + 1)),
     *(_letters(-m, n) for m in range(1, 4) for n in range(1, 4)),
 )  # fmt: skip
-"""Of a border: letters before it, behind it, on both sides."""
+"""What is seen of letters around a border: before it, behind it, and on both sides."""
 POSITIONS: tuple[Any, ...] = (
     *LETTERS, "look", "begun", "rest", "next", "before", "next & before", "left", "right", "left & right",
 )  # fmt: skip
-"""And all that is before it in the word, and all that is behind; how many letters follow what is left of it in other
-words, and precede what is right of it; whether these are words."""
+"""What is seen of a border: letters; all that is before it in the word, and all that is behind; how many letters follow
+what is left of it in other words, and precede what is right of it; whether these are words."""
 SPANS: tuple[Any, ...] = (
     "piece", "length", "place & length", "piece & place", "first.letter[-1] & piece", "piece & last.letter[+1]",
     "begins & place", "ends & place", "word & place", "begins & ends & place", "begins & length", "ends & length",
     "inside & place", "inside & length", "inside & begins & ends & place",
 )  # fmt: skip
-"""Of a piece: its letters, length and place in the word, what stands around it, and how frequent it is at the
-beginning, at the end and anywhere in words of the text."""
+"""What is seen of a piece: its letters, length and place in the word, what stands around it, and how frequent it is at
+the beginning, at the end and anywhere in words of the text."""
 POSITIONS_BELIEVED: tuple[Any, ...] = (
     "border", "border & letter[-1] & letter", "border & next & before", "border[-1] & border & border[+1]",
 )  # fmt: skip
 SPANS_BELIEVED: tuple[Any, ...] = (
     "believed", "believed & place", "type & place", "believed & type & place", "believed & length",
 )  # fmt: skip
-"""The same of what a model without labels believes."""
+"""What is seen of a border, and of a piece, in what a model without labels believes."""
 
 
 SPANS_AROUND: tuple[Any, ...] = (
     "first.letter[-1] & piece & last.letter[+1]", "first.letter[-2] & first.letter[-1] & piece",
     "piece & last.letter[+1] & last.letter[+2]",
 )  # fmt: skip
-"""Of a piece with more of what stands around it: of use where many words were cut, and too rare where few were."""
+"""What is seen of a piece together with its neighbours: it helps where many words were cut, and is too rare where few
+were."""
 
 
 def templates_for(*, believed: bool, around: bool) -> tuple[Templates, Templates]:

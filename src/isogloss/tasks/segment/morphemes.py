@@ -90,7 +90,7 @@ class WordPosteriors(NamedTuple):
 
 
 class _Counts:
-    """Expected counts of the three sub-models, and the most that single words add to those of morphemes."""
+    """Expected counts of the three sub-models, and the most that one place in a word adds to those of morphemes."""
 
     def __init__(self, n: int, k: int) -> None:
         self.table, self.largest, self.largest_typed = np.zeros((n, k)), np.zeros(n), np.zeros((n, k))

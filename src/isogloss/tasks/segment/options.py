@@ -33,51 +33,56 @@ class SegmenterOptions(Estimator):
     )  # fmt: skip
     length_penalty: float | None = option(
         default=None, kind=float, least=0, most=3,
-        help="A morpheme of n letters weighs exp(-n^length_penalty): more gives more and shorter morphemes; 0 for no "
-        "such weight. If not given, 1.3 or, with words that are cut, what finds most of their boundaries.",
+        help="A morpheme of n letters has the weight exp(-n^length_penalty): larger values give more and shorter "
+        "morphemes, and 0 switches the weight off. If not given, it is 1.3 or, with words cut by people, the one of "
+        "seven values that finds most of their boundaries.",
     )  # fmt: skip
-    rounds: int = option(default=10, least=1, help="Iterations of EM over words that nobody has cut.")
+    rounds: int = option(default=10, least=1, help="Number of iterations of EM over words that nobody has cut.")
     frequencies: str = option(
         default="log", choices=("types", "log", "tokens"),
-        help="How much a word of the text counts that occurs n times: once, 1 + log2 n times, n times.",
+        help="How much a word counts that occurs n times in the text: 1 (types), 1 + log2 n (log) or n (tokens).",
     )  # fmt: skip
     base_power: float = option(
         default=0.6, least=0, most=1,
-        help="Power of the probability of letters in morphemes that are new: below 1, new stems cost less.",
+        help="Power to which the probability of the letters of a new morpheme is raised: below 1, new stems cost less.",
     )  # fmt: skip
     leave_out: bool = option(
-        default=True, help="Take from the count of a morpheme what the word that gives it most has given."
+        default=True,
+        help="Subtract from the count of each morpheme the most that a single place in a word has given to it, so that "
+        "words do not support themselves.",
+    )  # fmt: skip
+    shortest_stem: int = option(
+        default=3, least=1, most=64, needs=_TYPED, help="Stems of fewer letters are made improbable."
     )
-    shortest_stem: int = option(default=3, least=1, most=64, needs=_TYPED, help="Stems of fewer letters are unusual.")
     longest_affix: int = option(
-        default=4, least=1, most=64, needs=_TYPED, help="Prefixes and suffixes of more letters are unusual."
+        default=4, least=1, most=64, needs=_TYPED, help="Prefixes and suffixes of more letters are made improbable."
     )
     prefixes: int = option(
         default=0, least=0, most=10_000,
-        help="Prefixes are those of a list of so many; with suffixes 0 too, there is no list, and all may be.",
+        help="Number of prefixes in the list of those that are allowed. If it is 0 for prefixes and suffixes, there is "
+        "no list, and any string may be one.",
     )  # fmt: skip
-    suffixes: int = option(default=0, least=0, most=10_000, help="The same of suffixes.")
-    longest: int = option(default=20, least=1, most=64, help="The most letters of a piece of a word.")
+    suffixes: int = option(
+        default=0, least=0, most=10_000, help="Number of suffixes in the list of those that are allowed."
+    )
+    longest: int = option(default=20, least=1, most=64, help="Maximum number of letters of a piece of a word.")
     gold_as: str = option(
         default="features", choices=("features", "constraints"),
-        help="What words that are cut are for: a model of letters and pieces learns from them (features), or they are "
-        "words whose boundaries are known where the model of the text is learnt (constraints).",
+        help="What words cut by people are used for: a model of letters and pieces is learnt from them (features), or "
+        "their boundaries are kept while the model of the text is learnt (constraints).",
     )  # fmt: skip
     l2: float = option(
         default=0.2, least=0, needs=_FEATURES, help="Penalty on the squares of weights learnt from words that are cut."
     )
     iterations: int = option(
-        default=100, least=1, needs=_FEATURES, help="The most steps of L-BFGS over words that are cut."
+        default=100, least=1, needs=_FEATURES, help="Maximum number of steps of L-BFGS over words that are cut."
     )
     min_count: int = option(
-        default=1,
-        least=1,
-        needs=_FEATURES,
-        help="Attributes of letters and pieces that are met less often are left out.",
+        default=1, least=1, needs=_FEATURES, help="Attributes of letters and pieces that occur less often are left out."
     )
     rewrites: int = option(
         default=200, least=0, most=10000, needs=_FEATURES,
-        help="The most rules by which pieces of words become morphemes that are spelt otherwise, such as happi and "
-        "happy; 0 leaves pieces as they are.",
+        help="Maximum number of rules by which pieces of words become morphemes that are spelt otherwise, such as "
+        "happi and happy; 0 leaves pieces as they are.",
     )  # fmt: skip
     threads: int | None = option(default=None, kind=int, least=1, kept=False, effect=False, help=THREADS)

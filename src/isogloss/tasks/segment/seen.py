@@ -64,7 +64,7 @@ class TextKnowledge:
 
     @classmethod
     def of(cls, words: Iterable[str], longest: int) -> TextKnowledge:
-        """Of the different words of a text, whatever their case."""
+        """What the different words of a text say, whatever their case."""
         every = list(dict.fromkeys("".join(letters_of(word)) for word in words))
         types = WordTypes.of(every)
         n_letters = max(1, len(types.alphabet))

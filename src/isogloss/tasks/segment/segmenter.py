@@ -94,7 +94,13 @@ class Segmenter(SegmenterOptions):
     rounds : int
         Iterations of EM.
     frequencies : "types", "log" or "tokens"
-        How much a word of the text counts that occurs n times.
+        How much a word of the text counts that occurs n times: 1, 1 + log₂ n or n.
+    base_power, leave_out, shortest_stem, longest_affix
+        How the model of the text differs from that of [1]_; see `isogloss.tasks.segment.submodels.MorphemeSettings`.
+    prefixes, suffixes : int
+        Sizes of lists of affixes; 0 of both for none.
+    gold_as : "features" or "constraints"
+        Whether the random field learns from gold, or EM keeps its boundaries.
     longest : int
         The most letters of a piece. A piece that is as long goes on: longer ones are put together of several.
     l2 : float
@@ -112,6 +118,8 @@ class Segmenter(SegmenterOptions):
     ----------
     trace_ : float64[n_steps]
         Loss of a word in each step; without gold, the objective of EM.
+    length_penalty_ : float
+        The length penalty of the model of the text, given or chosen.
 
     References
     ----------
@@ -382,6 +390,11 @@ class Segmenter(SegmenterOptions):
     def n_rules_(self) -> int:
         """Rules for morphemes that are spelt otherwise."""
         return 0 if self._learnt.rewrites is None else len(self._learnt.rewrites.book.rules) - 1
+
+    @property
+    def length_penalty_(self) -> float:
+        """The length penalty of the model of the text: as given, or as chosen by words that people have cut."""
+        return self._learnt.morphemes.settings.length_penalty
 
     @property
     def supervised_(self) -> bool:

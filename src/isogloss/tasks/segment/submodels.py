@@ -32,7 +32,8 @@ MOST_LETTERS = 64
 UNUSUAL = -10.0
 """Log weight of a stem that is too short, and of an affix that is too long."""
 PLAIN = 0
-"""Of the labels of morphemes without types where affixes are listed: in no list; 1 a prefix, 2 a suffix, 3 both."""
+"""The label of a morpheme that is in no list, in models without types; with 1 it is a prefix, with 2 a suffix, with 3
+either."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,8 @@ class MorphemeSettings:
     base_power : float
         Power of the spelling model below morphemes: below 1, new stems cost less than their letters.
     leave_out : bool
-        Take from the count of each morpheme what the word that gives it most has given, so that no word supports
-        itself; what is taken says how probable new morphemes are.
+        Take from the count of each morpheme the most that a single place in a word has given to it, so that words do
+        not support themselves; what is taken says how probable new morphemes are.
     shortest_stem, longest_affix : int
         Stems of fewer and affixes of more letters have the weight e⁻¹⁰.
     n_prefixes, n_suffixes : int
@@ -193,8 +194,8 @@ class Emissions:
     .. math:: P(\mu \mid \tau) = \frac{c(\mu, \tau) + \alpha_1 P_1(\mu)}{c(\tau) + \alpha_1}, \qquad
         P_1(\mu) = \frac{c(\mu) + \alpha_0 P_0(\mu)}{c + \alpha_0}
 
-    With `leave_out`, :math:`c(\mu, \tau)` in the numerator lacks the most that a single word has given to it, and
-    :math:`\alpha_1` is raised by the sum of what is lacking; likewise below.
+    With `leave_out`, :math:`c(\mu, \tau)` in the numerator lacks the most that a single place in a word has given it,
+    and :math:`\alpha_1` is raised by the sum of what is lacking; likewise below.
     """
 
     def __init__(
@@ -279,7 +280,7 @@ class Ends:
         return np.log(found).reshape(2, 3, self.k)
 
     def log_prior(self, logs: Array) -> float:
-        """Of `exact` alone."""
+        """The log prior of `exact`, in which every place and type has a level of its own."""
         return 0.5 * self.alpha * float(logs.sum())
 
 

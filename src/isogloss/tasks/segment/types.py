@@ -160,12 +160,12 @@ class Substrings:
 
     @cached_property
     def lengths(self) -> NDArray[np.int32]:
-        """int32[n]: letters of each string."""
+        """int32[n]: letters of each string; strings that are too long by more than one letter have 0."""
         found = np.zeros(len(self), np.int32)
         level, depth = np.flatnonzero(self.parents < 0), 1
         by_parent = np.argsort(self.parents, kind="stable")
         ordered = self.parents[by_parent]
-        while len(level):
+        while len(level) and depth <= self.longest + 1:
             found[level] = depth
             low, high = np.searchsorted(ordered, level), np.searchsorted(ordered, level, side="right")
             own = Ragged(by_parent, np.concatenate([[0], np.cumsum(high - low)]).astype(np.int64))
