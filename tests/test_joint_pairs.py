@@ -339,7 +339,19 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatc
     assert main(["joint", "view", "a.conllu", "b.conllu", "l.txt", "-o", "page.html", "--first", "2", "-q"]) == 0
     page = Path("page.html").read_text()
     assert page.count("<svg") == 2 and "Die" in page and 'stroke-width="2.5"' in page
+    empty, bare = Treebank.from_bytes(b""), pairs().source.with_columns(heads=[-1] * pairs().source.n_words)
+    empty.write("empty.conllu")
+    bare.write("bare.conllu")
+    assert main("joint score bare.conllu b.conllu en.conllu de.conllu".split()) == 0
+    assert "source trees not scored (bare.conllu has no head)" in (said := capsys.readouterr().out)
+    assert "source brackets" not in said and "target brackets" in said
     for wrong, said in (
+        ("joint score empty.conllu empty.conllu empty.conllu empty.conllu", "there is nothing to score"),
+        ("joint score bare.conllu bare.conllu en.conllu en.conllu", "no trees. Are they the right files?"),
+        ("joint score a.conllu b.conllu de.conllu en.conllu", "a.conllu, sentence 2 has 8 words, but in de.conllu it"),
+        ("joint score a.conllu b.conllu empty.conllu en.conllu", "en.conllu has 24"),
+        ("joint score a.conllu b.conllu empty.conllu empty.conllu", "a.conllu has 24 sentences but empty.conllu has"),
+        ("joint apply m de.conllu en.conllu --out-links l2.txt", "source and target look swapped"),
         ("joint apply m en.conllu de.conllu", "nothing would be written"),
         ("joint apply m en.conllu de.conllu --out-source x --out-links x", "two results cannot go to one file"),
         ("joint score a.conllu b.conllu en.conllu de.conllu --links l.txt", "give both"),

@@ -256,7 +256,11 @@ def test_texts_that_do_not_fit(
 def test_models_that_do_not_fit(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     asked = train(place, "refused", "-q")
     asked[asked.index("--source-model") + 1] = str(place / "source.tag")
+    assert main([*train(place, "both", "-q", "--candidates", "2", "--rounds", "1")]) == 0
+    swapped = apply(place, "both")
+    swapped[3:5] = swapped[4], swapped[3]
     for wrong, words in (
+        (swapped, "source and target look swapped"),
         (asked, "where an extractor of names or relations is wanted"),
         (apply(place, "source.entities"), "a model by `isogloss multiview train` is wanted"),
         (apply(place, "nowhere"), "no such saved model"),

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from isogloss.cli._common import Encoding, Errors, Json, Quiet, Resume, Threads, compiling, progress_for
+from isogloss.cli._memory import say_if_strange
 from isogloss.cli._models import load_aligner, load_dependency_parser
 from isogloss.cli._options import with_options
 from isogloss.cli._training import Training, passes_line, passes_of
@@ -101,6 +102,8 @@ def train_bilingual(
             if path is not None:
                 given[name] = load(path, threads)
         pairs = TreePairs(read_treebank(source, encoding, errors), read_treebank(target, encoding, errors))
+        if source_parser is not None:
+            say_if_strange(given["source_parser"].reading_, pairs.source)
         dev = None
         if dev_source is not None and dev_target is not None:
             dev = TreePairs(read_treebank(dev_source, encoding, errors), read_treebank(dev_target, encoding, errors))

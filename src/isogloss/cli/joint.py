@@ -23,11 +23,12 @@ from isogloss.cli._common import (
     write_json,
     write_result,
 )
+from isogloss.cli._memory import Look, say_if_strange
 from isogloss.cli._models import load_aligner, load_dependency_parser, load_joint
 from isogloss.cli._options import with_options
 from isogloss.cli._training import Training
 from isogloss.cli._treebanks import SaveFolder, read_treebank, standard_input_once
-from isogloss.errors import UsageError
+from isogloss.errors import TreebankError, UsageError
 from isogloss.tasks.joint.options import JointPairOptions
 
 if TYPE_CHECKING:
@@ -112,6 +113,9 @@ def train(
             if path is not None:
                 given[name] = load(path, threads)
         pairs = _read(source, target, links, encoding, errors)
+        for name, side in (("source_parser", pairs.source), ("target_parser", pairs.target)):
+            if name in given:
+                say_if_strange(given[name].reading_, side)
         model = JointParserAligner(**options, threads=threads)
         model.fit(pairs, progress_for(quiet), checkpoint=training.checkpoint, resume=resume, **given)
     told = {"pairs": len(pairs), "features": model.n_features_, "trace": model.trace_}
@@ -177,6 +181,7 @@ def apply(
 
         loaded = load_joint(model, threads)
         pairs = _read(source, target, None, encoding, errors)
+        Look(loaded.models_.aligner, model).at(pairs.bitext())
         found = loaded.separate(pairs) if separate else loaded.predict(pairs)
         links = [] if found.links is None else found.links
         results = (found.source.to_bytes(), found.target.to_bytes(), format_links(links))
@@ -229,10 +234,21 @@ def score(
         found = _read(found_source, found_target, links, encoding, errors)
         gold = _read(gold_source, gold_target, gold_links, encoding, errors)
         told = score_pairs(found, gold, content=content).as_dict()
+        words = gold.source.n_words + gold.target.n_words
+        if not words or not any("uas" in own or "aer" in own for own in told.values()):
+            raise TreebankError(
+                f"{gold_source}, {gold_target}: there is nothing to score, since these or {found_source} and "
+                f"{found_target} have no words or no trees. Are they the right files?"
+            )
     if json:
         write_json(told, output)
         return
     lines = [f"{side} {name} {value:.2f}" for side, own in told.items() for name, value in _numbers(own)]
+    lines += [
+        f"{side} trees not scored ({own['left_out']['uas']})"
+        for side, own in told.items()
+        if "uas" in own.get("left_out", ())
+    ]
     write_result(output, "\n".join([*lines, ""]))
 
 

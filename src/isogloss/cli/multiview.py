@@ -24,6 +24,7 @@ from isogloss.cli._common import (
     write_result,
 )
 from isogloss.cli._evidence import check_bitext, links_option
+from isogloss.cli._memory import Look
 from isogloss.cli._models import load_aligner, load_multiview
 from isogloss.cli._multiview import Reading, load_model, read_annotated, read_pairs
 from isogloss.cli._options import with_options
@@ -287,6 +288,8 @@ def apply(
         if links is not None:
             found = read_links(links, bitext=pairs.bitext(), encoding=encoding)
             pairs = SentencePairs(pairs.source, pairs.target, found)
+        elif not separate:
+            Look(loaded.models_.aligner, model).at(pairs.bitext())
         made = loaded.separate(pairs) if separate else loaded.predict(pairs, rule=rule)
         for path, side in ((out_source, made.source), (out_target, made.target)):
             if path is not None:

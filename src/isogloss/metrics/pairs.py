@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,27 +75,34 @@ def content_links(found: Links, gold: Links) -> Links:
 
 @dataclass(frozen=True)
 class PairScore:
-    """Scores of both sides and, where both have them, of links; in percent."""
+    """Scores of both sides and, where both have them, of links; in percent.
+
+    What is not scored is not a number, and not in `as_dict`.
+    """
 
     source: ParseScore
     target: ParseScore
     source_brackets: float
-    """F1 of labelled brackets."""
+    """F1 of labelled brackets; not a number where one of both texts has no trees."""
     target_brackets: float
     links: AlignmentScore | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Plain data."""
-        told = {
-            "source": {**self.source.as_dict(), "brackets": self.source_brackets},
-            "target": {**self.target.as_dict(), "brackets": self.target_brackets},
-        }
+        told = {}
+        for side, score, brackets in self._sides:
+            told[side] = score.as_dict() | ({} if math.isnan(brackets) else {"brackets": brackets})
         return told if self.links is None else told | {"links": self.links.as_dict()}
 
     def __str__(self) -> str:
-        lines = [f"source: {self.source}, brackets F1 = {self.source_brackets:.2f}"]
-        lines.append(f"target: {self.target}, brackets F1 = {self.target_brackets:.2f}")
+        lines = []
+        for side, score, brackets in self._sides:
+            lines.append(f"{side}: {score}" + ("" if math.isnan(brackets) else f", brackets F1 = {brackets:.2f}"))
         return "\n".join(lines if self.links is None else [*lines, f"links: {self.links}"])
+
+    @property
+    def _sides(self) -> tuple[tuple[str, ParseScore, float], ...]:
+        return ("source", self.source, self.source_brackets), ("target", self.target, self.target_brackets)
 
 
 def score_pairs(found: TreePairs, gold: TreePairs, *, content: bool = False, bootstrap: int = 1000) -> PairScore:
@@ -110,13 +118,16 @@ def score_pairs(found: TreePairs, gold: TreePairs, *, content: bool = False, boo
         Resamples for intervals.
     """
     if len(found) != len(gold):
-        raise TreebankError(f"{len(found)} pairs were found, and gold has {len(gold)}. Are they of the same text?")
+        raise TreebankError(
+            f"{found.source.name} has {len(found)} sentences but {gold.source.name} has {len(gold)}: sentence k of one "
+            "is scored against sentence k of the other. Are they of the same text?"
+        )
     brackets = []
     for ours, right in ((found.source, gold.source), (found.target, gold.target)):
-        if not np.array_equal(ours.lengths, right.lengths):
-            raise TreebankError(f"{ours.name}: the sentences have not as many words as those of {right.name}")
+        _check_lengths(ours, right)
         common, made, there = bracket_counts(ours, right).sum(axis=0).tolist()
-        brackets.append(100 * 2 * common / max(1, made + there))
+        known = all((side.heads >= 0).any() for side in (ours, right)) and made + there
+        brackets.append(100 * 2 * common / (made + there) if known else math.nan)
     links = None
     if gold.links is not None:
         if found.links is None:
@@ -129,3 +140,14 @@ def score_pairs(found: TreePairs, gold: TreePairs, *, content: bool = False, boo
         for ours, right in ((found.source, gold.source), (found.target, gold.target))
     ]
     return PairScore(trees[0], trees[1], brackets[0], brackets[1], links)
+
+
+def _check_lengths(ours: Treebank, right: Treebank) -> None:
+    """Both sides should have the same words; `TreebankError` names the first sentence that has another number."""
+    differ = np.flatnonzero(ours.lengths != right.lengths)
+    if len(differ):
+        s = int(differ[0])
+        raise TreebankError(
+            f"{ours.name}, sentence {s + 1} has {ours.lengths[s]} words, but in {right.name} it has {right.lengths[s]}. "
+            "Are they of the same text, and of the same side?"
+        )
