@@ -151,6 +151,16 @@ def test_rates_are_features_times_their_roots(seed, rate, of_dense, trainer):
     np.testing.assert_allclose(found.weights, right.weights * roots, atol=1e-9)
 
 
+@pytest.mark.parametrize(("of_second", "moves"), [([1.0, 2.0], True), ([2.0, 1.0], False)])
+def test_the_same_features_with_other_values_are_a_target(of_second, moves):
+    def search(weights, items):
+        rows = Sparse([0, 2, 4], [0, 1, 1, 0], 2, [1.0, 2.0, *of_second])
+        return Searched(np.array([0, 2]), rows, np.array([0.0, 1.0]), np.array([-1]))
+
+    learner = Perceptron(SearchModel(search, 1, 2), Towards("local"))
+    assert learner.step(learner.init())[0].weights.any() == moves
+
+
 def test_a_rate_of_0_leaves_weights_alone():
     lists = Lists(3)
     learner = Perceptron(lists.model(), Towards("local"), rates=[(0, 1.0), (N_WEIGHTS - 1, 0.0)])

@@ -140,8 +140,8 @@ class Towards:
     """What steps are drawn to, for `isogloss.learners.margin.Perceptron` and `Mira`.
 
     Of candidates of equal quality, the one with the higher score is near. What has the same features as what was found
-    is no target. Losses are what is lacking in quality, never
-    below 0 with local steps; `Mira` has the target win by it.
+    is no target. Losses are what is lacking in quality, never below 0 with local steps; `Mira` has the target win by
+    it.
 
     Parameters
     ----------
@@ -190,6 +190,14 @@ class Lacking:
 
 
 def _same(features: Sparse, first: int, second: int) -> bool:
-    """Whether two rows have the same features."""
-    own, other = (np.sort(features.indices[features.indptr[row] : features.indptr[row + 1]]) for row in (first, second))
+    """True if two rows have the same features, with the same values."""
+    own, other = (_entries(features, row) for row in (first, second))
     return np.array_equal(own, other) and np.array_equal(features.dense[first], features.dense[second])
+
+
+def _entries(features: Sparse, row: int) -> NDArray[np.float64]:
+    """The features of a row that are not dense, with their values, in the order of their numbers."""
+    place = slice(int(features.indptr[row]), int(features.indptr[row + 1]))
+    indices = features.indices[place]
+    values = features.values[place] if len(features.values) else np.ones(len(indices))
+    return np.stack([indices.astype(np.float64), values])[:, np.lexsort((values, indices))]
