@@ -197,6 +197,7 @@ def test_weights_can_be_found_anew(place):
         (["train", "train.en", "train.de", "--dev", "blank", "blank", "--save", "x"], 1, "tune on"),
         (["train", "train.en", "train.de", "--dev", "train.en", "train.de", "--save", "x"], 1, "40 of 40 pairs"),
         (["train", "one.en", "one.de", "--save", "x"], 1, "none can be held out"),
+        (["train", "train.en", "train.de", "--columns", "0,1", "--save", "x"], 2, "--columns and --languages are for"),
         (
             ["train", "train.en", "train.de", "--features", "pos", "--tags", "t", "t", "--classes", "3", "--save", "x"],
             2,

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from isogloss import samples
 from isogloss.data import Bitext, Links, Text
 from isogloss.engine.threads import using_threads
-from isogloss.errors import BitextError, ModelError
+from isogloss.errors import BitextError, LinksError, ModelError
 from isogloss.metrics import sentence_bleu
 from isogloss.tasks.translate import Translator
 from isogloss.tasks.translate.forced import forced
@@ -331,6 +331,25 @@ def test_nothing_is_held_out_if_nothing_is_tuned():
     text = Bitext.of([("a b", "x y")] * 30 + [("c", "z")])
     learnt = Translator(iterations=0).fit(text, links=Links.of([[(0, 0), (1, 1)]] * 30 + [[(0, 0)]]))
     assert learnt.predict(["c"]) == ["z"]
+
+
+def test_links_of_another_text_are_refused_before_the_work():
+    text = Bitext.of([("a b", "x y")] * 30)
+    with pytest.raises(LinksError, match="links for 3 pairs"):
+        Translator().fit(text, links=Links.of([[(0, 0)]] * 3))
+    with pytest.raises(LinksError, match="outside the sentence"):
+        Translator().fit(text, links=Links.of([[(2, 0)]] * 30))
+
+
+def test_weights_stay_what_they_were_if_tuning_is_stopped(monkeypatch):
+    text = Bitext.of([("a b", "x y")] * 3)
+    learnt = Translator(iterations=0).fit(text, links=Links.of([[(0, 0), (1, 1)]] * 3))
+    learnt._weights = learnt._weights + 1
+    before = learnt.weights_
+    monkeypatch.setattr(Translator, "_tune", lambda *given: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        learnt.set_params(iterations=1).tune(text)
+    assert learnt.weights_ == before
 
 
 def test_long_sentences_are_translated_a_few_at_a_time():

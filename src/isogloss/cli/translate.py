@@ -77,7 +77,7 @@ def train(
         typer.Option(
             "--dev", metavar="SRC TGT", show_default=False,
             help="Other sentences and their translations, to tune the weights on. Otherwise every twentieth pair of "
-            "the training text is held out for it.",
+            "the training text is held out for it, about a thousand at most.",
         ),
     ] = None,
     links: Annotated[
@@ -117,6 +117,10 @@ def train(
     wanted.check_params()
     if tags is not None and wanted.features not in TAGGED:
         raise UsageError(f"--tags says nothing with --features {wanted.features}. Leave it out, or take pos or all")
+    if asked.columns is not None or asked.languages is not None:
+        raise UsageError(
+            "--columns and --languages are for a text in one file, and SRC and TGT are two. Leave them out"
+        )
     if tags is not None and "classes" in sparse:
         raise UsageError("--classes says nothing with --tags, which take the place of classes. Leave one of them out")
     reading = asked.of()
@@ -236,7 +240,8 @@ def apply(
 ) -> None:  # fmt: skip
     """Translate: one line for each line of the input, empty for an empty one.
 
-    Lines are written as they are translated, so that a pipe may wait for each.
+    Lines are written as they are translated, so that a pipe may wait for each. Options of searching that are not given
+    are those of the model.
     """
     watch = Stopwatch()
     check_output(output, [source])

@@ -24,6 +24,9 @@ RATES = {"risk": 0.03, "perceptron": 0.005, "mira": 0.003}
 UPDATES = ("local", "hybrid", "bold")
 """What steps of sparse weights are drawn to; as `isogloss.learners.searched` has them, which takes long to import."""
 
+MOST_HYPOTHESES = 100_000
+"""What a search may be asked for: a sentence of many words takes so many for each of them."""
+
 STAGES = ("dense", "sparse", "scale")
 """Stages of learning with sparse features: dense weights, sparse ones, and the weight of these beside the others."""
 
@@ -35,9 +38,9 @@ class TranslatorOptions(Estimator):
 
     order: int = option(default=4, least=1, most=16, help="Words of the longest n-grams of the language model.")
     max_length: int = option(default=5, least=1, most=7, help="The most words of a phrase, on either side.")
-    least_count: int = option(default=1, least=1, help="Phrase pairs that occur less often are left out.")
+    least_count: int = option(default=1, least=1, help="Leave out phrase pairs that occur less often than this.")
     candidates: int = option(
-        default=100, least=1, help="Translations of a source phrase that are kept, those that occur most often."
+        default=100, least=1, help="Number of translations of a source phrase that are kept, the most frequent ones."
     )
     reordering: str = option(
         default="distance", choices=REORDERING,
@@ -53,17 +56,21 @@ class TranslatorOptions(Estimator):
         "reordering)."
     )  # fmt: skip
     beam: int = option(
-        default=100, least=1, help="Partial translations that go on, for each number of words translated."
-    )
+        default=100, least=1, most=MOST_HYPOTHESES,
+        help="Number of partial translations that are kept for each number of words translated.",
+    )  # fmt: skip
     pops: int = option(
-        default=200, least=1, help="Partial translations that are made, for each number of words translated."
+        default=200, least=1, most=MOST_HYPOTHESES,
+        help="Number of partial translations that are made for each number of words translated; the best are kept.",
+    )  # fmt: skip
+    table_limit: int = option(
+        default=20, least=1, help="Number of translations of a source phrase that are considered, the best ones."
     )
-    table_limit: int = option(default=20, least=1, help="Translations of a source phrase that are looked at.")
     iterations: int = option(default=10, least=0, most=1000, help="Rounds of tuning on dev; 0 keeps the first weights.")
-    nbest: int = option(default=100, least=2, most=10_000, help="Translations of a sentence that tuning learns from.")
+    nbest: int = option(default=100, least=2, most=10_000, help="Length of the n-best lists that tuning learns from.")
     cap: float = option(default=0.003, above=0, help="The most that one sentence may change the weights by.")
-    passes: int = option(default=20, least=1, most=1000, help="Passes of tuning over all translations found so far.")
-    seed: int = option(default=0, least=0, help="Seed of the order of sentences in tuning.")
+    passes: int = option(default=20, least=1, most=1000, help="Passes over all n-best lists so far in a round.")
+    seed: int = option(default=0, least=0, help="Seed of the order in which sentences are learnt from.")
     features: str = option(
         default="dense", choices=FEATURES,
         help="What translations are scored by: a few real-valued features alone (dense), with weights of phrases "
@@ -72,48 +79,53 @@ class TranslatorOptions(Estimator):
     )  # fmt: skip
     trainer: str = option(
         default="risk", choices=TRAINERS, needs={"features": SPARSE},
-        help="How sparse weights are learnt: by the expected quality of what is found (risk), or by steps to one "
-        "translation, of one length (perceptron) or as long as is needed (mira).",
+        help="How sparse weights are learnt: by raising the expected quality of the n-best lists (risk), or by steps "
+        "towards one translation, of fixed length (perceptron) or as long as is needed (mira).",
     )  # fmt: skip
     update: str = option(
         default="local", choices=UPDATES, needs={"features": SPARSE, "trainer": TRAINERS[1:]},
-        help="What a sentence draws sparse weights to: the best translation that is found (local), its reference "
-        "(bold), or that where it can be reached (hybrid).",
+        help="Which translation the steps of perceptron and mira go towards: the best of those that were found "
+        "(local), the reference (bold; no step where it cannot be reached), or the reference where it can be reached "
+        "and otherwise the best that was found (hybrid).",
     )  # fmt: skip
     proposals: int = option(
         default=30, least=2, most=10_000, needs={"features": SPARSE},
-        help="Translations of a sentence that sparse weights are learnt from.",
+        help="Length of the n-best lists that sparse weights are learnt from.",
     )  # fmt: skip
     rate: float | None = option(
         default=None, kind=float, above=0, needs={"features": SPARSE},
-        help="Length of steps of sparse weights, with trainer mira the longest; as suits the trainer if not given.",
+        help="Length of steps of sparse weights; with trainer mira, the greatest length. If not given, what suits the "
+        "trainer.",
     )  # fmt: skip
     dense_rate: float = option(
         default=0.0, least=0, needs={"features": SPARSE},
-        help="How far dense weights move with sparse ones, 1 for as far; 0 leaves them as they were tuned.",
+        help="Length of steps of dense weights while sparse ones are learnt, as a multiple of theirs; 0 leaves dense "
+        "weights as they were tuned.",
     )  # fmt: skip
     epochs: int = option(
         default=5, least=1, most=1000, needs={"features": SPARSE},
-        help="Passes over training sentences; of these, the best on dev counts.",
+        help="Number of passes over training sentences; the weights of the best pass on dev are kept.",
     )  # fmt: skip
     learn_on: int = option(
         default=10_000, least=1, needs={"features": SPARSE},
-        help="Training sentences that sparse weights are learnt on.",
+        help="Number of training sentences that sparse weights are learnt from, at most.",
     )  # fmt: skip
     feature_count: int = option(
         default=10, least=1, needs={"features": SPARSE},
-        help="Sparse features that fewer phrases of these sentences have are left out.",
+        help="Leave out sparse features that fewer phrases and moves of these sentences have.",
     )  # fmt: skip
     folds: int = option(
         default=5, least=2, most=100, needs={"features": SPARSE},
-        help="Parts of these sentences; each is translated by what the rest of the text teaches.",
+        help="Number of parts that these sentences are cut into; each is translated by what the rest of the text "
+        "teaches.",
     )  # fmt: skip
     batch: int = option(
-        default=16, least=1, needs={"features": SPARSE}, help="Sentences that are translated with the same weights."
+        default=16, least=1, needs={"features": SPARSE},
+        help="Number of sentences that are translated with the same weights.",
     )  # fmt: skip
     classes: int = option(
         default=50, least=1, most=499, needs={"features": TAGGED},
-        help="Classes of words on each side, which take the place of tags where none are given.",
+        help="Number of classes of words on each side, which take the place of tags where none are given.",
     )  # fmt: skip
     threads: int | None = option(default=None, kind=int, least=1, kept=False, effect=False, help=THREADS)
 

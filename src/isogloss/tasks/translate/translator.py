@@ -27,6 +27,7 @@ from isogloss.progress import Progress, QuietProgress
 from isogloss.tasks.translate import language_model as lm
 from isogloss.tasks.translate.language_model import LanguageModel
 from isogloss.tasks.translate.learning import CrossFitted, Folding, Kind, sparse_learner, spread_evenly
+from isogloss.tasks.translate.lexicon import sure_links
 from isogloss.tasks.translate.options import STAGES, TAGGED, TranslatorOptions
 from isogloss.tasks.translate.search import BLANKET, LEARNT, Decoder, Derivations, Searching, first_weights
 from isogloss.tasks.translate.sparse import MOST_TAGS, Learnt, PhraseTags, Reordering
@@ -118,18 +119,17 @@ class Translator(TranslatorOptions):
     order : int
         Words of the longest n-grams of the language model.
     max_length, least_count, candidates
-        Of phrase pairs.
+        Which phrase pairs there are.
     reordering, distortion_limit, orientation
         How phrases may change places.
     beam, pops, table_limit
-        How widely is searched.
+        How wide the search is.
     iterations, nbest, cap, passes
-        Of tuning.
+        How dense weights are tuned.
     features : {"dense", "phrases", "pos", "all"}
         What translations are scored by.
-    trainer, update, proposals, rate, dense_rate, epochs, learn_on, feature_count, folds, batch,
-    classes
-        Of sparse features.
+    trainer, update, proposals, rate, dense_rate, epochs, learn_on, feature_count, folds, batch, classes
+        How sparse weights are learnt.
     seed : int
     threads : int, optional
         All cores if not given; the result is the same.
@@ -205,7 +205,7 @@ class Translator(TranslatorOptions):
         self.check_params()
         bitext, progress = as_bitext(bitext), progress or QuietProgress()
         held = as_bitext(dev) if dev is not None else None
-        given = None if links is None else as_links(links)
+        given = None if links is None else sure_links(bitext, as_links(links))
         self._refuse_empty(bitext, "learn from")
         if held is not None and self._tunes:
             held = self._tunable(held)
@@ -375,6 +375,7 @@ class Translator(TranslatorOptions):
         _ = self._learnt
         self.check_params()
         held, progress = self._tunable(as_bitext(dev)), progress or QuietProgress()
+        before = self._weights, self.trace_, self.tuning_
         start = first_weights(orientation=self.orientation)
         self._weights = start if self._sparse is None else np.append(start, 1.0)
         self.trace_, self.tuning_ = np.zeros(0), np.zeros(0)
@@ -382,6 +383,9 @@ class Translator(TranslatorOptions):
             with using_threads(self.threads):
                 if self.iterations:
                     self._tune(held, Keeping(), progress)
+        except BaseException:  # stopped on the way: the weights are what they were
+            self._weights, self.trace_, self.tuning_ = before
+            raise
         finally:
             progress.finish()
         return self
