@@ -342,7 +342,7 @@ def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatc
     empty, bare = Treebank.from_bytes(b""), pairs().source.with_columns(heads=[-1] * pairs().source.n_words)
     empty.write("empty.conllu")
     bare.write("bare.conllu")
-    assert main("joint score bare.conllu b.conllu en.conllu de.conllu".split()) == 0
+    assert main(["joint", "score", "bare.conllu", "b.conllu", "en.conllu", "de.conllu"]) == 0
     assert "source trees not scored (bare.conllu has no head)" in (said := capsys.readouterr().out)
     assert "source brackets" not in said and "target brackets" in said
     for wrong, said in (

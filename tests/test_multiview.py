@@ -21,9 +21,10 @@ from isogloss.cli import main
 from isogloss.data import Alignment, Links, Mentions
 from isogloss.data.name_types import renamed, shared_type, shared_types
 from isogloss.data.sentence_pairs import SentencePairs
-from isogloss.errors import UsageError
+from isogloss.errors import ParameterError, UsageError
 from isogloss.tasks.extract import EntityTagger
 from isogloss.tasks.joint import Multiview, multiview
+from isogloss.tasks.joint.views import Nodes
 
 CONLL04 = {"PER": "Peop", "LOC": "Loc", "ORG": "Org", "MISC": "Other"}
 
@@ -99,6 +100,20 @@ def test_the_bitext_teaches_a_model_that_misses_names() -> None:
     alone = ig.metrics.score_entities(both.separate(gold).target, names("target"), bootstrap=0).f1
     together = ig.metrics.score_entities(both.predict(gold).target, names("target"), bootstrap=0).f1
     assert together > alone
+
+
+def test_distinct_nodes_are_told_apart_whatever_their_numbers() -> None:
+    """Also where numbers are so large that a key of all of them would not fit in 64 bits."""
+    for most in (3, 2**31):
+        rows = np.concatenate([np.zeros((1, 6)), most * np.eye(6), np.zeros((1, 6))]).astype(np.int64)
+        nodes = Nodes.distinct(rows, [3, 5])
+        assert (np.concatenate([nodes.table[own] for own in nodes.of]) == rows).all() and len(nodes.table) == 7
+
+
+def test_a_weak_model_knows_the_labels_of_the_full_one() -> None:
+    other = tagger("source", renaming=True)
+    with pytest.raises(ParameterError, match=r"the source model knows LOC, .* Peop"):
+        Multiview("entities").fit(pairs(), tagger("source"), tagger("target"), source_weak=other)
 
 
 # --- labels of other corpora

@@ -148,6 +148,6 @@ def _check_lengths(ours: Treebank, right: Treebank) -> None:
     if len(differ):
         s = int(differ[0])
         raise TreebankError(
-            f"{ours.name}, sentence {s + 1} has {ours.lengths[s]} words, but in {right.name} it has {right.lengths[s]}. "
-            "Are they of the same text, and of the same side?"
+            f"{ours.name}, sentence {s + 1} has {ours.lengths[s]} words, but in {right.name} it has "
+            f"{right.lengths[s]}. Are they of the same text, and of the same side?"
         )

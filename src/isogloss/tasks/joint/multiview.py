@@ -214,6 +214,9 @@ class Multiview(MultiviewOptions):
         for name, model in zip(Models._fields, models, strict=False):
             if model is not None or not name.endswith("weak"):
                 view.check(model, name.replace("_", " ") + " model")
+        for name, full, weak in (("source", source_model, source_weak), ("target", target_model, target_weak)):
+            if weak is not None:
+                view.check_weak(full, weak, name)
         if aligner is not None and not isinstance(aligner, ALIGNERS):
             raise ParameterError(f"Multiview: the aligner should be an HMMAligner, not {aligner!r:.60}")
         told = [hash_of_model(one) for one in (*models, aligner)] if checkpoint is not None else []

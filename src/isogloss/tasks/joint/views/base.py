@@ -48,9 +48,12 @@ class Nodes(NamedTuple):
         ([[0, 1, 5, -1, -1, 0]], [[0, 0], [0]])
         """
         rows = np.asarray(rows, np.int64).reshape(-1, len(COLUMNS))
-        keys = np.zeros(len(rows), np.int64)
+        keys, different = np.zeros(len(rows), np.int64), 1
         for column in rows.T:
-            keys = keys * (int(column.max(initial=0)) + 2) + column + 1
+            values = int(column.max(initial=0)) + 2
+            if different * values >= 2**63:  # numbers in the place of keys, since products would not fit
+                keys, different = np.unique(keys, return_inverse=True)[1], len(rows)
+            keys, different = keys * values + column + 1, different * values
         _, first, numbers = np.unique(keys, return_index=True, return_inverse=True)
         return cls(rows[first], np.split(numbers.astype(np.int64), np.cumsum(counts)[:-1]) if len(counts) else [])
 
@@ -83,6 +86,15 @@ class View(ABC):
                 f"{'an' if one.__name__[0] in 'AEIOU' else 'a'} {one.__name__}" for one in self.classes()
             )
             raise ParameterError(f"Multiview: the {what} should be {known} for task {self.task!r}, not {model!r:.60}")
+
+    def check_weak(self, full: Any, weak: Any, side: str) -> None:
+        """`ParameterError` for a weak model that knows none of the labels of the full one, and cannot judge it."""
+        known, given = self.labels(full), self.labels(weak)
+        if known and not set(known) & set(given):
+            raise ParameterError(
+                f"Multiview: the {side} model knows {', '.join(known)}, and the weak one none of these but "
+                f"{', '.join(given)}. A weak model should learn from text with the same labels"
+            )
 
     @abstractmethod
     def sentences(self, given: Any) -> Any:

@@ -87,11 +87,12 @@ class TagView(View):
         self, sentences: Treebank, sentence: int, ranked: Sequence[Words], chances: Array, model: Model
     ) -> Words:
         """The most probable tag of each word."""
-        names = np.array(self.labels(model))
+        names = self.labels(model)
+        known = Vocabulary(names)
         worth = np.zeros((int(sentences.lengths[sentence]), len(names)))
         for tags, chance in zip(ranked, chances.tolist(), strict=True):
-            worth[np.arange(len(tags)), np.searchsorted(names, tags)] += chance
-        return np.asarray(names[worth.argmax(axis=1)])
+            worth[np.arange(len(tags)), known.encode(tags.tolist())] += chance
+        return np.asarray(np.array(names)[worth.argmax(axis=1)])
 
     def annotated(self, model: Model, sentences: Treebank, analyses: Sequence[Words]) -> Treebank:
         """The sentences with these tags; other columns of the tagger are as it finds them by itself."""
