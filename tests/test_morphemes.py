@@ -13,7 +13,7 @@ from isogloss.engine.threads import using_threads
 from isogloss.errors import ModelError, ParameterError
 from isogloss.tasks.segment.affixes import mine_affixes, reachable
 from isogloss.tasks.segment.morphemes import LABELS, MODELS, MorphemeModel, MorphemeSettings, _Learning, marks_of
-from isogloss.tasks.segment.submodels import PREFIX, STEM, SUFFIX
+from isogloss.tasks.segment.submodels import PREFIX, STEM, SUFFIX, Emissions, Spelling
 from isogloss.tasks.segment.types import Substrings, WordTypes, letters_of
 
 STEMS = ["walk", "talk", "jump", "call", "read", "play", "train", "load"]
@@ -331,6 +331,16 @@ def test_what_is_kept_gives_the_same_and_damage_is_refused() -> None:
     for name, value in (("longest", 0), ("model", "none"), ("variance", -1.0), ("exact", True), ("leave_out", 1)):
         with pytest.raises(ModelError):
             MorphemeModel.from_saved(arrays, {**meta, "settings": {**meta["settings"], name: value}})
+
+
+def test_no_string_is_impossible_however_strange_its_letters() -> None:
+    types = WordTypes.of(["ab" * 32, "ab"])
+    settings = MorphemeSettings(longest=64, base_power=1.0)
+    substrings, _ = Substrings.grown(types.letters, 2, 64)
+    emissions = Emissions(settings, substrings, Spelling(np.full(3, -20.0), -1.0), mine_affixes(types, 0, 0))
+    n, k = len(substrings), settings.n_labels
+    for table, unseen in (emissions.start(), emissions.fit(np.ones((n, k)), np.ones(n), np.ones((n, k)))):
+        assert np.isfinite(table).all() and np.isfinite(unseen).all()
 
 
 def test_settings_that_do_not_go_together() -> None:

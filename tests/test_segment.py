@@ -263,6 +263,12 @@ def test_gold_as_text_leaks_no_labels() -> None:
     assert list(parse_words(CUT.to_bytes())) == list(parse_words(other.to_bytes())) == list(CUT.text)
 
 
+@pytest.mark.parametrize("line", [("@@x", ["@@x"]), ("@@x", ["@@", "x"]), ("a@@b", ["a", "@@b"]), ("@@", ["@", "@"])])
+def test_words_with_the_mark_in_them_are_read_as_they_were_written(line: tuple[str, list[str]]) -> None:
+    written = Segmentation.of([line])
+    assert parse_segmentation(written.to_bytes()).words() == written.words()
+
+
 def test_lines_stay_lines(segmenter: Segmenter) -> None:
     text = Text.of(["", "unhappy words", "", "x"])
     found = segmenter.predict(text)

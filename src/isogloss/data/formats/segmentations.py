@@ -86,8 +86,10 @@ def _parsed(row: str, place: str) -> tuple[list[str], list[Morphemes]]:
             f"{place}: {row!r:.60} is no word (or sentence), a tab, and its morphemes, as in 'cats<TAB>cat {MARK}s'"
         )
     found: list[list[str]] = []
-    for piece in pieces:
+    for number, piece in enumerate(pieces):
         plain = piece.removeprefix(MARK) or piece
+        if number == 0 and words[0].startswith(MARK):
+            plain = piece  # nothing goes before it: the mark is of the word
         if found and (plain != piece or len(words) == 1):
             found[-1].append(plain)
         else:

@@ -29,6 +29,8 @@ MODELS = ("up", "hmmp-basic", "hmmp", "full")
 """What is modelled: morphemes alone; their types, with uniform transitions; learnt transitions; ends of words, too."""
 MOST_LETTERS = 64
 """A morpheme of a saved model has no more."""
+LEAST = 1e-300
+"""The smallest probability of a string by its spelling, so that no string is impossible, however long and strange."""
 UNUSUAL = -10.0
 """Log weight of a stem that is too short, and of an affix that is too long."""
 PLAIN = 0
@@ -203,7 +205,7 @@ class Emissions:
     ) -> None:
         n, k = len(substrings), settings.n_labels
         self.settings, self.shape = settings, (n, k)
-        self.base = np.exp(spelling.of_strings(substrings))
+        self.base = np.maximum(np.exp(spelling.of_strings(substrings)), LEAST)
         self.allowed, self.unlisted = _allowed(settings, substrings, affixes)
         events, once = np.arange(n * k), np.arange(n)
         if settings.exact and settings.typed:
