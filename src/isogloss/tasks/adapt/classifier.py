@@ -53,7 +53,7 @@ class DocumentClassifier(DocumentOptions):
     ----------
     method : "self-training", "scl", "scl-mi" or "none"
     ngrams : int
-        The most words of a sequence.
+        Maximum length of the sequences of words.
     values : "presence" or "counts"
     min_count : int
         Sequences in fewer documents are left out; unlabelled documents count.
@@ -67,12 +67,12 @@ class DocumentClassifier(DocumentOptions):
     prior : "estimated", "source", mapping of str to float, or strings such as "pos=0.7"
         π.
     rounds, sharpness : int, float
-        Of self-training.
+        Number of rounds of self-training, and how sure its labels are.
     folds : int
     stable : float
         Words whose frequency moved by more than this log ratio have no say in the estimate of proportions.
     pivots, pivot_count, dimensions, masking, rescale, own_centre, positive, blocks, pivot_l2, places_l2
-        Of structural correspondence (scl, scl-mi); see the help of each.
+        Options of structural correspondence (scl, scl-mi); see the help of each.
     correction, correction_by, target_weight : float, "score" or "label", float
         How labels of the target are used.
     seed : int
@@ -85,7 +85,7 @@ class DocumentClassifier(DocumentOptions):
     prior_ : float64[n_labels]
         The proportions of labels that the unlabelled documents were held to; those of the source without any.
     trace_ : float64[n_rounds]
-        How many of the posteriors changed in each round, from 0 to 1.
+        How much posteriors changed in each round: the mean share of probability that moved, from 0 to 1.
 
     References
     ----------
@@ -119,7 +119,7 @@ class DocumentClassifier(DocumentOptions):
         documents : LabelledDocuments, or sequence of (label, text)
             Those whose label is None are not learnt from.
         unlabelled : LabelledDocuments, Documents, or sequence of texts
-            Of the target domain. Labels that they have are not looked at.
+            Documents of the target domain. Labels that they have are not looked at.
         target_labels : LabelledDocuments, or sequence of (label, text)
             A few labelled documents of the target domain. With self-training they are learnt from like those of the
             source; otherwise the rule of the source is corrected with them (`isogloss.tasks.adapt.model.Corrected`).

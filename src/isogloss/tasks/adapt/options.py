@@ -30,7 +30,7 @@ class DocumentOptions(Estimator):
         "them, and learn from that (self-training); put words side by side that predict the same frequent words (scl), "
         "or the same words that tell labels apart (scl-mi); or not at all (none).",
     )  # fmt: skip
-    ngrams: int = option(default=3, least=1, most=5, help="The most words of a sequence that documents are seen by.")
+    ngrams: int = option(default=3, least=1, most=5, help="Maximum length of the sequences of words that are features.")
     values: str = option(
         default="presence", choices=("presence", "counts"),
         help="What counts of a sequence of words: that it is there (presence), or how often (counts).",
@@ -46,7 +46,7 @@ class DocumentOptions(Estimator):
         help="Whether sequences of words count by how well they tell labels apart, as in naive Bayes.",
     )  # fmt: skip
     loss: str = option(
-        default="huber", choices=("huber", "logistic"), help="What is lowered: modified Huber, logistic."
+        default="huber", choices=("huber", "logistic"), help="Loss that is minimised: modified Huber or logistic."
     )
     l2: float = option(default=3e-4, above=0, help="Penalty on the squares of weights, beside the mean loss.")
     prior: Any = option(
@@ -57,7 +57,8 @@ class DocumentOptions(Estimator):
     rounds: int = option(default=6, least=1, needs=_SELF, help="Rounds of self-training.")
     folds: int = option(
         default=5, least=2, most=100,
-        help="Parts of the documents; each is labelled, and how sure scores are is learnt, by the others.",
+        help="Number of parts of the documents. Each part is labelled by a classifier that learnt from the others, "
+        "which also shows how sure its scores are.",
     )  # fmt: skip
     sharpness: float = option(
         default=4.0, above=0, needs=_SELF,
@@ -65,13 +66,17 @@ class DocumentOptions(Estimator):
     )  # fmt: skip
     stable: float = option(
         default=1.0, above=0, needs={"method": ("self-training",), "prior": ("estimated",)},
-        help="Proportions are estimated by words whose frequencies differ by at most this log ratio between domains.",
+        help="Proportions are estimated from words whose log frequency differs by at most this between the domains.",
     )  # fmt: skip
-    pivots: int = option(default=1000, least=1, needs=_SCL, help="Words that others are to predict, at most.")
+    pivots: int = option(
+        default=1000, least=1, needs=_SCL, help="Maximum number of pivots, the words that are predicted."
+    )
     pivot_count: int = option(
         default=5, least=0, needs=_SCL, help="Pivots are in more than so many documents of both domains."
     )
-    dimensions: int = option(default=50, least=1, most=10000, needs=_SCL, help="Dimensions of the places of words.")
+    dimensions: int = option(
+        default=50, least=1, most=10000, needs=_SCL, help="Number of new features that are made of the predictors."
+    )
     masking: str = option(
         default="words", choices=("own", "words", "pivots"), needs=_SCL,
         help="What the predictor of a pivot does not see: the pivot (own), all that shares a word with it (words), or "
@@ -79,30 +84,35 @@ class DocumentOptions(Estimator):
     )  # fmt: skip
     rescale: str = option(
         default="length", choices=("length", "standard", "norm", "none"), needs=_SCL,
-        help="How large places are: around 0 and as long as the words (length), mean 0 and variance 1 each (standard), "
-        "five times the sum of the words (norm), or as they are (none).",
+        help="Size of the new features: mean 0 and together as long as the words of a document (length), mean 0 and "
+        "variance 1 each (standard), five times the sum of the words (norm), or unchanged (none).",
     )  # fmt: skip
     own_centre: bool = option(
         default=True, needs={"method": ("scl", "scl-mi"), "rescale": ("length", "standard")},
-        help="Documents of the new domain lie around a centre of their own.",
+        help="Whether the new features have mean 0 in each domain by itself, and not only in the source.",
     )  # fmt: skip
-    positive: bool = option(default=False, needs=_SCL, help="Decompose the positive part of predictors alone.")
-    blocks: bool = option(default=False, needs=_SCL, help="Decompose words, pairs of words and so on one by one.")
-    pivot_l2: float = option(default=1e-3, above=0, needs=_SCL, help="Penalty of the predictors of pivots.")
-    places_l2: float = option(default=1e-4, least=0, needs=_SCL, help="Penalty on the weights of places.")
+    positive: bool = option(default=False, needs=_SCL, help="Decompose only the positive weights of the predictors.")
+    blocks: bool = option(default=False, needs=_SCL, help="Decompose words, pairs of words and so on separately.")
+    pivot_l2: float = option(
+        default=1e-3, above=0, needs=_SCL, help="Penalty on the squares of the weights of predictors."
+    )
+    places_l2: float = option(
+        default=1e-4, least=0, needs=_SCL, help="Penalty on the squares of the weights of new features."
+    )
     correction: float = option(
         default=0.1, above=0, needs={"method": ("scl", "scl-mi", "none")},
-        help="Penalty of the correction with labels of the target, where there are some.",
+        help="Penalty on what labels of the target change in the classifier of the source, where there are some.",
     )  # fmt: skip
     correction_by: str = option(
         default="score", choices=("score", "label"), needs={"method": ("scl", "scl-mi", "none")},
-        help="How the correction hears of what words say in the source: by their score, or by the label alone.",
+        help="What the correction knows of the classifier of the source: the score that it gives to the words of a "
+        "document (score), or only its label (label).",
     )  # fmt: skip
     target_weight: float = option(
         default=5.0, above=0, needs=_SELF,
-        help="How many documents of the source a labelled one of the target counts for, where there are some.",
+        help="Number of documents of the source that a labelled one of the target counts for, where there are some.",
     )  # fmt: skip
-    seed: int = option(default=0, least=0, help="Seed of the order of documents in folds.")
+    seed: int = option(default=0, least=0, help="Seed of the random number generator that puts documents into folds.")
     threads: int | None = option(default=None, kind=int, least=1, kept=False, effect=False, help=THREADS)
 
     def check_params(self) -> None:

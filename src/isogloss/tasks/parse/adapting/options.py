@@ -29,13 +29,14 @@ class AdaptationOptions(Estimator):
     method: str = option(
         default="brown", choices=METHODS, kw_only=False,
         help="How to adapt. Further features: classes of words from the text of both domains (brown, markov, "
-        "correspondence), or the links of another parser (stacking). Further sentences: those that parsers label who "
-        "have seen others (bagging), or those of the new domain (self-training). More weight for what the new domain "
-        "has: domain-weights, word-weights, feature-weights. Fewer features: target-features, no-noun-words.",
+        "correspondence), or the links of another parser (stacking). Further sentences: those that are labelled by "
+        "parsers that have not learnt from them (bagging), or those of the new domain (self-training). More weight for "
+        "what the new domain has: domain-weights, word-weights, feature-weights. Fewer features: target-features, "
+        "no-noun-words.",
     )  # fmt: skip
-    classes: int = option(default=100, least=2, most=10000, needs=_CLASSES, help="Classes of words.")
+    classes: int = option(default=100, least=2, most=10000, needs=_CLASSES, help="Number of classes of words.")
     word_count: int = option(
-        default=2, least=1, needs={"method": ("brown", "markov")}, help="Words that are met less often have no class."
+        default=2, least=1, needs={"method": ("brown", "markov")}, help="Words that occur less often have no class."
     )
     pivot_count: int = option(
         default=20, least=0, needs={"method": ("correspondence",)},
@@ -43,11 +44,16 @@ class AdaptationOptions(Estimator):
     )  # fmt: skip
     folds: int = option(
         default=5, least=2, needs={"method": ("stacking",)},
-        help="Parts of the treebank; the other parser labels each when it has learnt from the others.",
+        help="Number of parts of the treebank. The other parser labels each part when it has learnt from the rest.",
     )  # fmt: skip
-    bags: int = option(default=3, least=1, needs={"method": ("bagging",)}, help="Parsers that label for each other.")
+    bags: int = option(
+        default=3, least=1, needs={"method": ("bagging",)}, help="Number of parsers that label for each other."
+    )
     bag_size: int = option(
-        default=2000, least=1, needs={"method": ("bagging",)}, help="Sentences that each learns from, drawn anew."
+        default=2000,
+        least=1,
+        needs={"method": ("bagging",)},
+        help="Number of sentences that each parser learns from, drawn with replacement.",
     )
     share: float = option(
         default=1.0, above=0, most=1, needs={"method": ("self-training",)},
@@ -61,4 +67,4 @@ class AdaptationOptions(Estimator):
         default="log", choices=("log", "frequency"), needs={"method": ("word-weights",)},
         help="Whether wrong heads of a word cost by the logarithm of its frequency, or by the frequency itself.",
     )  # fmt: skip
-    seed: int = option(default=0, least=0, help="Seed of what is drawn.")
+    seed: int = option(default=0, least=0, help="Seed of the random number generator.")
