@@ -17,6 +17,7 @@ from isogloss.learners.models import Gold, Model, Share, Wanted, item_sums, piec
 from isogloss.structures.base import kept
 from isogloss.structures.batch import Batch, Stack, run_sentences
 from isogloss.structures.semimarkov import SemiMarkov, SemiMarkovs, n_segment_parts
+from isogloss.structures.semimarkov2 import n_word_spans
 
 __all__ = ["SegmentModel", "SegmentWeights"]
 
@@ -96,7 +97,7 @@ class SegmentModel(Model):
         if self.longest < 1:
             raise ParameterError(f"SegmentModel: longest should be 1 or more, not {longest!r}")
         self._positions = _offsets(self.lengths)
-        self._rows = _offsets(_n_spans(self.lengths, self.longest))
+        self._rows = _offsets(n_word_spans(self.lengths, self.longest))
         for name, found, wanted in (
             ("positions", nodes.attributes.n_rows, int(self._positions[-1])),
             ("spans", spans.attributes.n_rows, int(self._rows[-1])),
@@ -138,7 +139,7 @@ class SegmentModel(Model):
 
     def _layout(self, items: Integers) -> tuple[Any, ...]:
         lengths = self.lengths[items]
-        sizes, rows = n_segment_parts(lengths, self.longest, self.k), _n_spans(lengths, self.longest)
+        sizes, rows = n_segment_parts(lengths, self.longest, self.k), n_word_spans(lengths, self.longest)
         before = [np.cumsum(each) - each for each in (sizes, lengths, rows)]
         return (lengths, *before, self.longest, self.first, self.inside)
 
@@ -168,7 +169,7 @@ class SegmentModel(Model):
         from isogloss.learners._numba.segments import spread_segments
 
         layout = self._layout(items)
-        lengths, rows = layout[0], _n_spans(layout[0], self.longest)
+        lengths, rows = layout[0], n_word_spans(layout[0], self.longest)
         nodes, spans = np.empty((int(lengths.sum()), self.nodes.k)), np.empty((int(rows.sum()), self.k))
         shared = np.empty((len(items), self.k**2 + 2 * self.k))
         run_sentences(spread_segments, len(items), *layout, np.asarray(values, np.float64), nodes, spans, shared)
@@ -193,7 +194,7 @@ class SegmentModel(Model):
         """Σ value · features over the segments and steps of `batch`."""
         nodes, spans, shared = self._spread(items, np.where(np.abs(values) > least, values, 0.0))
         found = []
-        to_nodes, to_spans = _offsets(self.lengths[items]), _offsets(_n_spans(self.lengths[items], self.longest))
+        to_nodes, to_spans = _offsets(self.lengths[items]), _offsets(n_word_spans(self.lengths[items], self.longest))
         for at in range(len(items)):
             own = nodes[to_nodes[at] : to_nodes[at + 1]], spans[to_spans[at] : to_spans[at + 1]]
             found.append(self._listed(items[at : at + 1], *own, shared[at : at + 1]))
@@ -274,9 +275,3 @@ class GoldSegments(Gold):
 
 def _offsets(sizes: Integers) -> Integers:
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-
-
-def _n_spans(lengths: Integers, longest: int) -> Integers:
-    """How many spans of up to `longest` positions sentences have."""
-    short = np.minimum(lengths, longest)
-    return np.asarray(short * lengths - short * (short - 1) // 2, np.int64)
