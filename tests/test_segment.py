@@ -16,6 +16,7 @@ from isogloss.cli import main
 from isogloss.data import Segmentation, Text
 from isogloss.data.formats.segmentations import parse_segmentation, parse_words
 from isogloss.data.graphemes import graphemes
+from isogloss.data.segmentation import surface_pieces
 from isogloss.errors import ModelError, ParameterError, SegmentationError, UsageError
 from isogloss.features import Axis, phrases
 from isogloss.learners.loglinear import Likelihood
@@ -95,6 +96,37 @@ def test_codes_of_phrases_tell_sequences_apart() -> None:
     for one, other in product(range(len(spans)), repeat=2):
         alike = letters[slice(*spans[one])].tolist() == letters[slice(*spans[other])].tolist()
         assert (codes[one] == codes[other]) == alike
+
+
+# --- pieces of words
+
+
+def edits(piece: str, morpheme: str) -> int:
+    """Letters to replace, leave out and put in, by the recursion itself."""
+    if not piece or not morpheme:
+        return len(piece) + len(morpheme)
+    return min(
+        edits(piece[1:], morpheme[1:]) + (piece[0] != morpheme[0]),
+        edits(piece[1:], morpheme) + 1,
+        edits(piece, morpheme[1:]) + 1,
+    )
+
+
+def test_pieces_of_words_are_those_of_the_fewest_edits() -> None:
+    rng = np.random.default_rng(8)
+    for _ in range(60):
+        word = "".join(rng.choice(list("abc"), rng.integers(2, 7)))
+        morphemes = tuple("".join(rng.choice(list("abc"), rng.integers(1, 4))) for _ in range(rng.integers(1, 4)))
+        if "".join(morphemes) == word or len(morphemes) > len(word):
+            continue
+        (pieces,) = surface_pieces([word], [morphemes])
+        assert "".join(pieces) == word
+        least = min(
+            sum(edits(word[a:b], one) for (a, b), one in zip(y, morphemes, strict=True))
+            for y in ways(len(word))
+            if len(y) == len(morphemes)
+        )
+        assert sum(map(edits, pieces, morphemes)) == least, (word, morphemes, pieces)
 
 
 # --- cuts

@@ -41,31 +41,33 @@ def surface_cuts(letters, word_offsets, canonical, morph_offsets, first_morph, o
         border = np.zeros(m + 1, np.int64)  # how many morphemes end there
         for i in range(first, last):
             border[morph_offsets[i + 1] - begin] += 1
-        # cost[i, j, f]: i letters of morphemes and j of the word are done; f: the current morpheme has some
+        # here[j, f]: i letters of morphemes and j of the word are done; f: the current morpheme has some
         far = 1 << 40
-        cost = np.full((m + 1, n + 1, 2), far, np.int64)
+        costs = np.full((2, n + 1, 2), far, np.int64)
         back = np.full((m + 1, n + 1, 2), -1, np.int8)
-        cost[0, 0, 0] = 0
+        costs[0, 0, 0] = 0
         for i in range(m + 1):
+            here, below = costs[i % 2], costs[1 - i % 2]
+            below[:] = far
             for j in range(n + 1):
                 for f in range(2):
-                    here = cost[i, j, f]
-                    if here >= far:
+                    cost = here[j, f]
+                    if cost >= far:
                         continue
-                    if j < n and here + 1 < cost[i, j + 1, 1]:
-                        cost[i, j + 1, 1], back[i, j + 1, 1] = here + 1, 3 * f
+                    if j < n and cost + 1 < here[j + 1, 1]:
+                        here[j + 1, 1], back[i, j + 1, 1] = cost + 1, 3 * f
                     if i == m:
                         continue
                     opens = i > 0 and border[i] > 0
                     toll = EMPTY if opens and f == 0 else 0
                     kept = 0 if opens else f
-                    if here + toll + 1 < cost[i + 1, j, kept]:
-                        cost[i + 1, j, kept], back[i + 1, j, kept] = here + toll + 1, 1 + 3 * f
+                    if cost + toll + 1 < below[j, kept]:
+                        below[j, kept], back[i + 1, j, kept] = cost + toll + 1, 1 + 3 * f
                     if j < n:
-                        value = here + toll + int(canonical[begin + i] != word[j])
-                        if value < cost[i + 1, j + 1, 1]:
-                            cost[i + 1, j + 1, 1], back[i + 1, j + 1, 1] = value, 2 + 3 * f
-        f = 1 if cost[m, n, 1] <= cost[m, n, 0] + EMPTY else 0
+                        value = cost + toll + int(canonical[begin + i] != word[j])
+                        if value < below[j + 1, 1]:
+                            below[j + 1, 1], back[i + 1, j + 1, 1] = value, 2 + 3 * f
+        f = 1 if costs[m % 2, n, 1] <= costs[m % 2, n, 0] + EMPTY else 0
         i, j, number = m, n, many - 1
         out[last - 1] = n
         while i > 0 or j > 0:
