@@ -21,22 +21,27 @@ PER_ENTRY = 60
 _PER_LISTED = 30
 _PER_CLASSES = 160  # of the memory of the table: two fifths, 64 bytes for each pair of stems
 _ON_SHELF = 5  # a fifth of what is given is for what may as well lie in files
-_SPARE = 25  # of what is given: threads have scratch of their own (4 million pairs on 16 threads took 0.4% too much)
+_SPARE = 25  # a part of what is given that nobody gets: threads have scratch of their own, and files their buffers
 _FEWEST = 100_000
+
+
+def _shared(memory: int) -> int:
+    """Bytes that are shared out, if the process may have `memory`."""
+    return memory - memory // _SPARE
 
 
 def room_on_shelf(memory: int) -> int:
     """Bytes that words and evidence may have in memory, if the process may have `memory`."""
-    return memory // _ON_SHELF
+    return _shared(memory) // _ON_SHELF
 
 
 def room_for(memory: int, wanted: Wanted | None = None) -> Room:
     """What the table may take, if the process may have `memory`; entries that are `wanted` stay in any case."""
 
     def left(n_forms: int) -> int:
-        bytes_left = memory - memory // _SPARE - FIXED - room_on_shelf(memory) - n_forms * PER_FORM
+        bytes_left = _shared(memory) - FIXED - room_on_shelf(memory) - n_forms * PER_FORM
         if bytes_left < _FEWEST * PER_ENTRY:
-            least = int((FIXED + n_forms * PER_FORM + _FEWEST * PER_ENTRY) / (1 - 1 / _ON_SHELF - 1 / _SPARE))
+            least = int((FIXED + n_forms * PER_FORM + _FEWEST * PER_ENTRY) / ((1 - 1 / _ON_SHELF) * (1 - 1 / _SPARE)))
             raise UsageError(
                 f"a text of {n_forms:,} different words takes more than {memory / 1e6:,.0f} MB of memory: allow "
                 f"{least / 1e6 + 1:,.0f} MB or more, or keep rare words out of the text"
@@ -46,6 +51,6 @@ def room_for(memory: int, wanted: Wanted | None = None) -> Room:
     return Room(
         entries=lambda n_forms: left(n_forms) // PER_ENTRY,
         classes=lambda n_forms: left(n_forms) // _PER_CLASSES,
-        listed=min(Room().listed, max(_FEWEST, (memory - FIXED - room_on_shelf(memory)) // 3 // _PER_LISTED)),
+        listed=min(Room().listed, max(_FEWEST, (_shared(memory) - FIXED - room_on_shelf(memory)) // 3 // _PER_LISTED)),
         wanted=wanted,
     )
