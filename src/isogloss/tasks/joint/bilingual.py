@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isogloss import store
-from isogloss.data.links import Links
 from isogloss.data.tree_pairs import TreePairs, as_tree_pairs
 from isogloss.data.treebank import Treebank
 from isogloss.engine.threads import using_threads
@@ -30,6 +29,7 @@ from isogloss.structures.loopy_pairs import LoopyPairs
 from isogloss.structures.tree_parts import TreeParts
 from isogloss.tasks.align import HMMAligner
 from isogloss.tasks.joint.given import hash_of_model
+from isogloss.tasks.joint.long_pairs import Answers, answers_apart, are_short, merged, without_long
 from isogloss.tasks.joint.looking import (
     Looked,
     SourceView,
@@ -41,7 +41,7 @@ from isogloss.tasks.joint.looking import (
 from isogloss.tasks.joint.opinions import fold_rows
 from isogloss.tasks.joint.options import BilingualOptions
 from isogloss.tasks.joint.pair_model import Demands, KnownTrees, PairModel
-from isogloss.tasks.joint.pairs import ALIGNERS, PIECE, Found, Models, _labelled
+from isogloss.tasks.joint.pairs import ALIGNERS, PIECE, Found, Models, annotated
 from isogloss.tasks.parse import DependencyParser
 from isogloss.tasks.parse.inference import cells_of
 from isogloss.tasks.parse.scoring import FeatureSet, PartScorer, count_keys
@@ -170,7 +170,7 @@ class BilingualParser(BilingualOptions, LearntInPasses[FittedPairs]):
             Go on from there.
         """
         self.check_params()
-        pairs, dev = as_tree_pairs(pairs), None if dev is None else as_tree_pairs(dev)
+        pairs, dev = without_long(as_tree_pairs(pairs)), None if dev is None else without_long(as_tree_pairs(dev))
         self._check(pairs, dev)
         if aligner is not None and not isinstance(aligner, ALIGNERS):
             raise ParameterError(f"BilingualParser: the aligner should be an HMMAligner, not {aligner!r}")
@@ -344,23 +344,18 @@ class BilingualParser(BilingualOptions, LearntInPasses[FittedPairs]):
         """The pairs with target trees and word links that are found, and the source trees that go with them.
 
         Trees are those with the most right heads in expectation, relations are chosen by the parsers given the trees.
-        Target trees and links that the pairs have are not looked at.
+        Target trees and links that the pairs have are not looked at. Pairs with a sentence of more than
+        `isogloss.tasks.parse.cutting.LONGEST` words are left to the separate models.
         """
-        pairs, learnt = as_tree_pairs(pairs), self._learnt
-        heads: tuple[list[Any], list[Any]] = ([], [])
-        links: list[NDArray[np.float32]] = []
+        pairs, models = as_tree_pairs(pairs), self._learnt.models
+        short, together = are_short(pairs), Answers([], [], [])
         with using_threads(self.threads):
-            for found in self._found(pairs):
-                for side, own in zip(("source", "target"), heads, strict=True):
-                    own.extend(found.most_right(side))
-                links += [one.astype(np.float32) for one in found.beliefs_of_links()]
-            sides = (
-                _labelled(parser, treebank, own)
-                for parser, treebank, own in zip(learnt.models[:2], (pairs.source, pairs.target), heads, strict=True)
-            )
-            source, target = sides
-        made = TreePairs(source, target)
-        return TreePairs(source, target, Links.above(links, self.threshold, made.bitext()))
+            for found in self._found(pairs.take(np.flatnonzero(short))):
+                together.source.extend(found.most_right("source"))
+                together.target.extend(found.most_right("target"))
+                together.links.extend(one.astype(np.float32) for one in found.beliefs_of_links())
+            apart = answers_apart(pairs.take(np.flatnonzero(~short)), *models)
+            return annotated(pairs, merged(short, together, apart), models, self.threshold)
 
     def predict_proba(self, pairs: TreePairs) -> Found:
         """Beliefs about heads of both sides and word links."""

@@ -29,12 +29,13 @@ from isogloss.structures.batch import Batch, Stack
 from isogloss.tasks.align import HMMAligner, Model1Aligner, Model2Aligner
 from isogloss.tasks.joint.agreement import Agreement, templates_of
 from isogloss.tasks.joint.given import hash_of_model
+from isogloss.tasks.joint.long_pairs import Answers, answers_apart, are_short, merged, without_long
 from isogloss.tasks.joint.opinions import Opinions, fold_rows, known_links, link_component, oracle, tree_component
 from isogloss.tasks.joint.options import JointPairOptions
 from isogloss.tasks.parse import DependencyParser
 from isogloss.tasks.transfer.stages import Stages
 
-__all__ = ["Found", "JointParserAligner"]
+__all__ = ["Found", "JointParserAligner", "Models", "annotated"]
 
 ALIGNERS = (HMMAligner, Model1Aligner, Model2Aligner)
 PIECE = 200
@@ -170,7 +171,7 @@ class JointParserAligner(JointPairOptions):
             Go on from there.
         """
         self.check_params()
-        pairs = as_tree_pairs(pairs)
+        pairs = without_long(as_tree_pairs(pairs))
         _check_training(pairs)
         if pairs.links is None and self.unlinked != "open":
             raise ParameterError(
@@ -264,23 +265,28 @@ class JointParserAligner(JointPairOptions):
         """The pairs with the trees and links that are found; heads and links that they have are not looked at.
 
         Trees are those with the most right heads in expectation, relations are chosen by the parsers given the trees.
+        Pairs with a sentence of more than `isogloss.tasks.parse.cutting.LONGEST` words are left to the separate models.
         """
         pairs = as_tree_pairs(pairs)
-        return self._decoded(pairs, self._opinions(pairs))
+        short = are_short(pairs)
+        together = self._answers(self._opinions(pairs.take(np.flatnonzero(short))))
+        apart = answers_apart(pairs.take(np.flatnonzero(~short)), *self._learnt.models)
+        return annotated(pairs, merged(short, together, apart), self._learnt.models, self.threshold)
 
     def _decoded(self, pairs: TreePairs, judged: Iterable[Opinions]) -> TreePairs:
-        learnt = self._learnt
-        links: list[NDArray[np.float32]] = []
-        heads: tuple[list[Any], list[Any]] = ([], [])
+        """The same, from what the separate models think of all pairs."""
+        return annotated(pairs, self._answers(judged), self._learnt.models, self.threshold)
+
+    def _answers(self, judged: Iterable[Opinions]) -> Answers:
+        """Heads and posteriors of links."""
+        answers = Answers([], [], [])
         with using_threads(self.threads):
             for found in self._found(judged):
                 for side, component in enumerate(found.components[1:]):
                     expected = component.scores.like(kept(_expected(component)))
-                    heads[side].extend(component.with_scores(expected).argmax())
-                links += _link_posteriors(found.components[0])
-        sides = zip((pairs.source, pairs.target), heads, (learnt.models.source, learnt.models.target), strict=True)
-        trees = [_labelled(parser, treebank, own) for treebank, own, parser in sides]
-        return TreePairs(trees[0], trees[1], Links.above(links, self.threshold, TreePairs(trees[0], trees[1]).bitext()))
+                    answers[side].extend(component.with_scores(expected).argmax())
+                answers.links.extend(_link_posteriors(found.components[0]))
+        return answers
 
     def predict_proba(self, pairs: TreePairs) -> Found:
         """Posteriors of heads of both sides and of links, by the factors of mean field."""
@@ -386,6 +392,13 @@ def _expected(component: Batch[Any]) -> NDArray[np.float64]:
 
 def _link_posteriors(component: Batch[Any]) -> list[NDArray[np.float32]]:
     return [np.minimum(one, 1.0).astype(np.float32) for one in component.marginals()]
+
+
+def annotated(pairs: TreePairs, found: Answers, models: Models, threshold: float) -> TreePairs:
+    """The pairs with these heads, with relations that parsers give them, and with links above a threshold."""
+    source = _labelled(models.source, pairs.source, found.source)
+    target = _labelled(models.target, pairs.target, found.target)
+    return TreePairs(source, target, Links.above(found.links, threshold, TreePairs(source, target).bitext()))
 
 
 def _labelled(parser: DependencyParser, treebank: Treebank, heads: list[Any]) -> Treebank:
