@@ -14,13 +14,15 @@ import isogloss as ig
 from isogloss import samples
 from isogloss.cli import main
 from isogloss.data import Links, Treebank, TreePairs
-from isogloss.data.formats import format_links
+from isogloss.data.formats import IsoglossWarning, format_links
+from isogloss.data.joining import join_treebanks
+from isogloss.data.sentence_pairs import SentencePairs
 from isogloss.errors import LinksError, ParameterError, TreebankError, UsageError
 from isogloss.learners.meanfield import mean_field
 from isogloss.metrics.pairs import content_links, dependency_brackets, score_pairs
 from isogloss.show.tree_pairs import tree_pair
 from isogloss.structures.batch import Stack
-from isogloss.tasks.joint import JointParserAligner
+from isogloss.tasks.joint import BilingualParser, JointParserAligner
 from isogloss.tasks.joint.agreement import CONFIGURATIONS, Agreement
 from isogloss.tasks.joint.opinions import Opinions, known_links, link_component, oracle, tree_component
 from isogloss.tasks.parse import DependencyParser
@@ -280,6 +282,33 @@ def test_empty_sides_and_single_words() -> None:
         assert len(found.links[2]) == 0  # type: ignore[index]
 
 
+def test_pairs_with_very_long_sentences_are_left_to_the_separate_models() -> None:
+    words = [("Yes", "INTJ"), ("she", "PRON"), ("sleeps", "VERB")] * 90
+    short = pairs().take([0, 3])
+    source, target = (
+        Treebank.of([*(list(zip(side.words(s), side.strings("upos", s), strict=True)) for s in range(2)), words])
+        for side in (short.source, short.target)
+    )
+    given = TreePairs(source, target).take([0, 2, 1])
+    bilingual = BilingualParser(passes=1, folds=2, iterations=1, order=1).fit(pairs())
+    for model in (fitted(), bilingual):
+        found, alone, apart = model.predict(given), model.predict(short), model.separate(given.take([1]))
+        for side in ("source", "target"):
+            ours, own, left = (getattr(one, side) for one in (found, alone, apart))
+            assert ours.take([0, 2]).heads.tolist() == own.heads.tolist()
+            assert ours.take([1]).heads.tolist() == left.heads.tolist()
+        assert [str(found.links[k]) for k in (0, 2)] == [str(row) for row in alone.links]  # type: ignore[index,union-attr]
+    rows = [[(form, tag, 0 if k == 0 else 1) for k, (form, tag) in enumerate(words)]]
+    long = TreePairs(Treebank.of(rows), Treebank.of(rows), Links.of([[]]))
+    several = TreePairs(
+        *(join_treebanks([getattr(pairs(), side), getattr(long, side)]) for side in ("source", "target")),
+        Links.of([*pairs().links, *long.links]),  # type: ignore[misc]
+    )
+    with pytest.warns(IsoglossWarning, match="1 of 25 pairs have a sentence of more than 250 words"):
+        again = JointParserAligner(**SMALL).fit(several)
+    assert np.array_equal(again._learnt.weights, fitted()._learnt.weights)
+
+
 # --- data and scores
 
 
@@ -288,6 +317,10 @@ def test_pairs_that_do_not_fit_are_refused() -> None:
         TreePairs(pairs().source, pairs().target.part(0, 3))
     with pytest.raises(LinksError, match="but the sentences have"):
         TreePairs(pairs().source.part(0, 1), pairs().target.part(0, 1), Links.of([{(99, 0)}]))
+    negative = Links(np.array([0, 1]), np.array([-1], np.int32), np.array([0], np.int32))
+    for kind in (TreePairs, SentencePairs):
+        with pytest.raises(LinksError, match="line 1 of the links: -1-0, but the sentences have"):
+            kind(pairs().source.part(0, 1), pairs().target.part(0, 1), negative)
     with pytest.raises(LinksError, match="a line for each pair"):
         TreePairs(pairs().source, pairs().target, Links.of([[]]))
     with pytest.raises(UsageError, match="two treebanks are needed"):

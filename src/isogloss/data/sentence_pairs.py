@@ -5,16 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from isogloss.data.bitext import Bitext, Text
 from isogloss.data.links import Links
 from isogloss.data.mentions import Mentions
 from isogloss.data.rows import counted
-from isogloss.data.tree_pairs import TreePairs
+from isogloss.data.tree_pairs import TreePairs, check_inside
 from isogloss.data.treebank import Treebank
-from isogloss.errors import BitextError, LinksError, UsageError
+from isogloss.errors import BitextError, UsageError
 
 __all__ = ["SentencePairs", "as_sentence_pairs"]
 
@@ -51,20 +50,7 @@ class SentencePairs:
                 "sentence k of one must translate sentence k of the other. Was one lost on one side?"
             )
         if self.links is not None:
-            self._check_links(self.links)
-
-    def _check_links(self, links: Links) -> None:
-        if len(links) != len(self):
-            raise LinksError(f"there are links of {len(links)} pairs for {len(self)}. Give a line for each pair")
-        pair, (sources, targets) = links.pair, self.lengths
-        outside = np.flatnonzero((links.source >= sources[pair]) | (links.target >= targets[pair]))
-        if len(outside):
-            k = int(outside[0])
-            s = int(pair[k])
-            raise LinksError(
-                f"line {s + 1} of the links: {links.source[k]}-{links.target[k]}, but the sentences have {sources[s]} "
-                f"and {targets[s]} words. Are the links of these texts?"
-            )
+            check_inside(self.links, *self.lengths, "texts")
 
     @property
     def lengths(self) -> tuple[Any, Any]:

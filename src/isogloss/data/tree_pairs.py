@@ -7,14 +7,14 @@ from os import PathLike, fspath
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from isogloss.data.bitext import Bitext
 from isogloss.data.links import Links
 from isogloss.data.treebank import Treebank
 from isogloss.errors import LinksError, TreebankError, UsageError
 
-__all__ = ["TreePairs", "as_tree_pairs"]
+__all__ = ["TreePairs", "as_tree_pairs", "check_inside"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,20 +47,7 @@ class TreePairs:
                 "sentence k of one must translate sentence k of the other. Was one lost on one side?"
             )
         if self.links is not None:
-            self._check_links(self.links)
-
-    def _check_links(self, links: Links) -> None:
-        if len(links) != len(self.source):
-            raise LinksError(f"there are links of {len(links)} pairs for {len(self.source)}. Give a line for each pair")
-        pair = links.pair
-        outside = (links.source >= self.source.lengths[pair]) | (links.target >= self.target.lengths[pair])
-        if outside.any():
-            k = int(np.flatnonzero(outside)[0])
-            s = int(pair[k])
-            raise LinksError(
-                f"line {s + 1} of the links: {links.source[k]}-{links.target[k]}, but the sentences have "
-                f"{self.source.lengths[s]} and {self.target.lengths[s]} words. Are the links of these treebanks?"
-            )
+            check_inside(self.links, self.source.lengths, self.target.lengths, "treebanks")
 
     @classmethod
     def read(
@@ -118,3 +105,19 @@ def as_tree_pairs(given: Any) -> TreePairs:
             "links), or TreePairs.read(file, file, file)"
         )
     return TreePairs(*given)
+
+
+def check_inside(links: Links, source: NDArray[np.int64], target: NDArray[np.int64], texts: str) -> None:
+    """`LinksError` unless there are links for each pair of sentences with these lengths, of words that these have."""
+    if len(links) != len(source):
+        raise LinksError(f"there are links of {len(links)} pairs for {len(source)}. Give a line for each pair")
+    pair, ends = links.pair, (links.source, links.target)
+    inside = [(end >= 0) & (end < lengths[pair]) for end, lengths in zip(ends, (source, target), strict=True)]
+    outside = np.flatnonzero(~(inside[0] & inside[1]))
+    if len(outside):
+        k = int(outside[0])
+        s = int(pair[k])
+        raise LinksError(
+            f"line {s + 1} of the links: {links.source[k]}-{links.target[k]}, but the sentences have {source[s]} and "
+            f"{target[s]} words, counted from 0. Are the links of these {texts}?"
+        )
