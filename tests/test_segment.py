@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gzip
 import json
+import signal
 import warnings
 from itertools import pairwise, product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,6 +23,8 @@ from isogloss.errors import ModelError, ParameterError, SegmentationError, Usage
 from isogloss.features import Axis, phrases
 from isogloss.learners.loglinear import Likelihood
 from isogloss.learners.models import Model
+from isogloss.learners.runner import Interrupted
+from isogloss.progress import QuietProgress
 from isogloss.tasks.segment import Segmenter
 from isogloss.tasks.segment.cuts import FittedCuts, border_posteriors, joined, rows_of, segments_of
 from isogloss.tasks.segment.rewrites import SAME, FittedRewrites, Rule, RuleBook, rule_of
@@ -378,6 +382,47 @@ def test_text_alone(tmp_path: Path) -> None:
     words = found.predict(Text.of(["walking helped"]))
     assert words[0] == (("walk", "ing"), ("help", "ed"))
     assert words.labels is not None and set(words.labels[int(words.chosen[0])]) <= {"prefix", "stem", "suffix"}
+
+
+class Stop(QuietProgress):
+    """Sends Ctrl-C before the third step of a stage."""
+
+    def __init__(self, stage: str) -> None:
+        self.stage, self.now = stage, ""
+
+    def start(self, name: str, total: float | None = None) -> None:
+        self.now = name
+
+    def update(self, done: float, detail: str = "") -> None:
+        if self.now == self.stage and done == 2:
+            signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize(
+    ("stage", "kept", "gold"),
+    [
+        ("Learning morphemes", "", None),
+        ("Learning morphemes", ".text", FEW),
+        ("Learning where words are cut", "", FEW),
+        ("Learning how morphemes are spelt", ".spelling", FEW),
+    ],
+)
+def test_what_was_stopped_goes_on_to_the_bit(stage: str, kept: str, gold: Segmentation | None, tmp_path: Path) -> None:
+    place = tmp_path / "checkpoint"
+    made: dict[str, Any] = {"rounds": 3, "iterations": 8, "length_penalty": 1.3}
+    with pytest.raises(Interrupted, match=rf"checkpoint{kept} keeps iteration 3 of .*resume"):
+        Segmenter(**made).fit(CUT.text, gold, Stop(stage), checkpoint=place)
+    with pytest.raises(UsageError, match=r"another run: options\.rounds was 3 and is 4"):
+        Segmenter(**{**made, "rounds": 4}).fit(CUT.text, gold, checkpoint=place, resume=True)
+    for number, checkpoint in enumerate((place, None)):
+        found = Segmenter(**made).fit(CUT.text, gold, checkpoint=checkpoint, resume=number == 0)
+        found.save(tmp_path / str(number))
+    for name in ("model.safetensors", "model.json"):
+        assert (tmp_path / "0" / name).read_bytes() == (tmp_path / "1" / name).read_bytes()
+    if gold is not None:  # what begins anew does not leave a stage of before
+        with pytest.raises(Interrupted):
+            Segmenter(**{**made, "rounds": 4}).fit(CUT.text, gold, Stop("Learning morphemes"), checkpoint=place)
+        assert not (tmp_path / "checkpoint.spelling").exists()
 
 
 def test_nothing_to_learn_from() -> None:

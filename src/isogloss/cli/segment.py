@@ -30,7 +30,7 @@ from isogloss.cli._options import with_options
 from isogloss.cli._training import Training
 from isogloss.cli._treebanks import SaveFolder, standard_input_once, table_lines
 from isogloss.errors import UsageError
-from isogloss.tasks.segment.options import OF_GOLD, SegmenterOptions
+from isogloss.tasks.segment.options import OF_GOLD, STAGES, SegmenterOptions
 
 if TYPE_CHECKING:
     from isogloss.data import Segmentation, Text
@@ -95,7 +95,8 @@ def train(
         "gold": None if few is None else few.n_words, "features": segmenter.n_features_, "rules": segmenter.n_rules_,
         "length_penalty": segmenter.length_penalty_, "trace": segmenter.trace_,
     }  # fmt: skip
-    training.keep(segmenter, *_lines_of(segmenter, given, few), json=told if json else None)
+    checkpoints = [training.checkpoint, *(f"{training.checkpoint}.{stage}" for stage in STAGES)]
+    training.keep(segmenter, *_lines_of(segmenter, given, few), json=told if json else None, checkpoints=checkpoints)
 
 
 def _read(path: str, encoding: str, errors: str) -> Text:

@@ -9,10 +9,12 @@ from typing import ClassVar
 
 from isogloss.estimator import THREADS, Estimator, option
 
-__all__ = ["MODELS", "OF_GOLD", "SegmenterOptions"]
+__all__ = ["MODELS", "OF_GOLD", "STAGES", "SegmenterOptions"]
 
 MODELS = ("up", "hmmp-basic", "hmmp", "full")
 """What is modelled of words that nobody has cut; see `isogloss.tasks.segment.morphemes`."""
+STAGES = ("text", "spelling")
+"""What is learnt before and after where words are cut, with gold; each has a checkpoint beside the usual one."""
 OF_GOLD = ("gold_as", "l2", "iterations", "min_count", "rewrites")
 """Options that say something with gold alone."""
 

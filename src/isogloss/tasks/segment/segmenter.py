@@ -25,13 +25,13 @@ from isogloss.errors import ParameterError, SegmentationError, UsageError
 from isogloss.layout import vector
 from isogloss.learners.loglinear import Likelihood
 from isogloss.learners.optimisers import Lbfgs
-from isogloss.learners.runner import Keeping, run
+from isogloss.learners.runner import Keeping, check_checkpoint, run
 from isogloss.metrics.segmentation import SegmentationScore, score_segmentation
 from isogloss.progress import Progress, QuietProgress
 from isogloss.structures.semimarkov import Segments
 from isogloss.tasks.segment.cuts import FittedCuts, border_posteriors, joined, segments_of
 from isogloss.tasks.segment.morphemes import USUAL, MorphemeModel, choose_penalty, marks_of
-from isogloss.tasks.segment.options import SegmenterOptions
+from isogloss.tasks.segment.options import STAGES, SegmenterOptions
 from isogloss.tasks.segment.rewrites import FittedRewrites
 from isogloss.tasks.segment.seen import TextKnowledge, seen_words
 from isogloss.tasks.segment.submodels import LABELS, STEM, MorphemeSettings
@@ -160,7 +160,8 @@ class Segmenter(SegmenterOptions):
             Words or sentences with their morphemes; the words need not be in the text, and are learnt from with it.
         progress : Progress, optional
         checkpoint : path, optional
-            Where Ctrl-C leaves what has been learnt so far; see `isogloss.learners.runner.run`.
+            Where Ctrl-C leaves what has been learnt so far; see `isogloss.learners.runner.run`. With gold, the stages
+            before and after the cuts (`STAGES`) have theirs beside it.
         resume : bool
             Go on from there.
         """
@@ -177,7 +178,9 @@ class Segmenter(SegmenterOptions):
         try:
             with using_threads(self.threads):
                 further = gold is not None and self.gold_as == "features"
-                learnt = self._of_text(text, gold, progress, Keeping() if further else keeping)
+                if further:
+                    _make_way(keeping)
+                learnt = self._of_text(text, gold, progress, keeping.stage(STAGES[0]) if further else keeping)
                 trace = learnt.morphemes.trace
                 if gold is not None and further:
                     learnt, trace = self._of_gold(learnt, text, gold, progress, keeping)
@@ -214,7 +217,9 @@ class Segmenter(SegmenterOptions):
                 known = [cuts.get(word) for word in counts]
                 more = np.array([1.0 if own is None else TRUSTED for own in known])
                 types = replace(types, weights=types.weights * more)
-        fitted = MorphemeModel.fit(types, settings, known=known, progress=progress, keeping=keeping.arguments)
+        fitted = MorphemeModel.fit(
+            types, settings, known=known, progress=progress, keeping=keeping.arguments | {"every": None}
+        )  # fmt: skip
         return Learnt(fitted)
 
     def _of_gold(
@@ -241,18 +246,23 @@ class Segmenter(SegmenterOptions):
             (own, morphemes) for (_, morphemes), (_, own) in cut if len(own) == len(morphemes)
         ]  # fmt: skip
         if self.rewrites and any(own != morphemes for own, morphemes in both):
-            rewrites = self._rewrites(both, known, penalty, progress)
+            rewrites = self._rewrites(both, known, penalty, progress, keeping.stage(STAGES[1]))
         return Learnt(learnt.morphemes, known, cuts, rewrites, around), -done.trace / max(1, len(words))
 
     def _rewrites(
-        self, both: Sequence[tuple[Morphemes, Morphemes]], known: TextKnowledge, l2: float, progress: Progress
+        self,
+        both: Sequence[tuple[Morphemes, Morphemes]],
+        known: TextKnowledge,
+        l2: float,
+        progress: Progress,
+        keeping: Keeping,
     ) -> FittedRewrites:
         rules = FittedRewrites.rules_of(both, self.rewrites)
         rules, model, right = rules.prepared(both, known, self.min_count)
         learner = Lbfgs(Likelihood(model, gold=right), l2=l2)
         done = run(
             learner, learner.init(), iterations=self.iterations, tolerance=TOLERANCE, progress=progress,
-            name="Learning how morphemes are spelt",
+            name="Learning how morphemes are spelt", **(keeping.arguments | {"every": None}),
         )  # fmt: skip
         return rules.learnt(done.state.weights)
 
@@ -445,6 +455,15 @@ def flag(given: Any) -> bool:
     if not isinstance(given, bool):
         raise ValueError(f"{given!r} should be true or false")
     return given
+
+
+def _make_way(keeping: Keeping) -> None:
+    """Refuse checkpoints of stages of another run before the work; a run that begins anew discards them."""
+    for own in [] if keeping.checkpoint is None else map(keeping.stage, STAGES):
+        assert own.checkpoint is not None
+        check_checkpoint(own.checkpoint, own.fingerprint, resume=own.resume)
+        if not own.resume:
+            store.discard(own.checkpoint)
 
 
 def _warn_of_strange(gold: Segmentation) -> None:
