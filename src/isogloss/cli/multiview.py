@@ -106,8 +106,8 @@ def train(
         str | None,
         choice(
             *MIXTURES, option="--mixture", panel=WEAK,
-            help="With --retrain: added sentences count like all others (plain; names), or all together as much as all "
-            "others (equal; tags and trees).",
+            help="With --retrain: each added sentence counts like any other (plain, the default for names), or all of "
+            "them count as much as all others together (equal, the default for tags and trees).",
         ),
     ] = None,
     threads: Threads = None,
@@ -120,7 +120,9 @@ def train(
     *,
     options: dict[str, Any],
 ) -> None:  # fmt: skip
-    """Learn from a bitext what becomes of names, tags or trees in the other language, for two models that are there.
+    """Let two models of different languages teach each other on a bitext that nobody annotated.
+
+    It is learnt which names, tags or trees of the two languages go together.
 
     `isogloss multiview apply` then annotates both sides of a bitext together; with --retrain there are models of one
     language as well, which need no translation.

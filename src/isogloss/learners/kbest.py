@@ -93,10 +93,10 @@ class HopeFear:
     Parameters
     ----------
     counts : float64[n_candidates, n_counts]
-        Of all candidates of all items, one item after the other.
+        Counts of all candidates, one item after the other.
     starts : int64[n_items + 1]
     quality : callable
-        Of the counts of a candidate and those that are left of earlier items.
+        Quality of the counts of a candidate together with those that are left of earlier items.
     fading : float
         What is left of the counts after each item; 0 judges candidates by themselves.
     """
@@ -108,7 +108,7 @@ class HopeFear:
         self.background = np.ones(counts.shape[1]) if fading else np.zeros(counts.shape[1])
 
     def rivals(self, items: Items, batch: Batch[Any], augmentation: float) -> Rivals:
-        """Of these items, all judged beside the same earlier ones."""
+        """Hopes and fears of these items, all judged beside the same earlier ones."""
         scores, offsets = batch.scores.values, batch.scores.offsets
         _, places = gathered(self.starts, items)
         counts = self.counts[places]
@@ -160,7 +160,7 @@ class KBestMira:
     search : callable
         Weights to the n best of every item; the results for the weights of the last call are remembered.
     quality : callable
-        Of counts of one candidate beside earlier ones, as for `HopeFear`.
+        Quality of the counts of one candidate beside earlier ones, as for `HopeFear`.
     total : callable
         Counts of a whole text to what is to be high, for the trace: BLEU.
     n_items, n_counts : int

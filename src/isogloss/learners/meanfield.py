@@ -125,7 +125,7 @@ class MeanField:
     components : list of Batch
         The factors of Q.
     marginals : float64[n_parts]
-        Of the parts of all components, as `Coupling` numbers them.
+        Marginals of the parts of all components, as `Coupling` numbers them.
     products : float64[n_tuples]
         Probabilities of tuples under Q: the gradient of the bound by their weights.
     trace : list of float
@@ -160,13 +160,13 @@ def mean_field(
     Parameters
     ----------
     components : sequence of Batch
-        Of the same sentences; what is known is clamped (`Batch.clamp`), and then stays as it is.
+        Structures of the same sentences; what is known is clamped (`Batch.clamp`), and then stays as it is.
     coupling : Coupling
     weights : float64[n_tuples]
     order : sequence of int, optional
         In which components are updated; as they are given if left out.
     sweeps : int
-        The most updates of each component.
+        Maximum number of updates of each component.
     tolerance : float
         The change of a marginal in a sweep below which it is the last.
 
@@ -207,7 +207,7 @@ class _Going:
     coupling: Coupling
     worth: Array
     scores: list[Array]
-    """Of the factors."""
+    """Scores of the factors."""
     logs: list[Array]
     """log Z of each sentence, by the factors."""
     marginals: Array

@@ -276,7 +276,7 @@ def fit_multiview(
     Returns
     -------
     MatchedView
-        Of the best round; λ ≥ 0.
+        What was learnt in the best round; λ ≥ 0.
     float64[n_rounds + 1]
         The objective of the start and after each round.
     """

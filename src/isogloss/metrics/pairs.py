@@ -111,7 +111,7 @@ def score_pairs(found: TreePairs, gold: TreePairs, *, content: bool = False, boo
     Parameters
     ----------
     found, gold : TreePairs
-        Of the same words.
+        Two annotations of the same words.
     content : bool
         Gold has links of content words alone: those between two words that it has none of do not count.
     bootstrap : int

@@ -197,7 +197,7 @@ class LoopyPairs(Batch[PairOfTrees]):
         return factor.with_scores(factor.scores.like(kept(worth))).argmax()
 
     def argmax(self) -> list[PairOfTrees]:
-        """Of each pair the best trees by the beliefs of the tree factors, and the word links that are more probable."""
+        """The best trees of each pair by the beliefs of the tree factors, and the word links that are more probable."""
         return self._made(self.tree_factor("source").argmax(), self.tree_factor("target").argmax(), 0.5)
 
     def sample(self, rng: np.random.Generator) -> list[PairOfTrees]:

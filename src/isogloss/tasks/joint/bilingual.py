@@ -91,15 +91,15 @@ class BilingualParser(BilingualOptions, LearntInPasses[FittedPairs]):
     grain : "both", "coarse" or "fine"
         Whether weights are of configurations and order, of these with tags of the words, or both.
     heads : int
-        The most probable heads of each source word are looked at, so many.
+        Number of the most probable heads of each source word that are looked at.
     prune_links : float
         Word links that the aligner finds less probable are not looked at.
     rounds : int
-        Of belief propagation, at most.
+        Maximum number of rounds of belief propagation.
     order, tags, passes, folds
-        Of the separate parsers.
+        Options of the separate parsers.
     iterations, rate, l2, batch, min_count, seed
-        Of the passes in which weights are learnt.
+        Options of the passes in which weights are learnt.
     threshold : float
         Word links with a higher belief are predicted.
     threads : int, optional

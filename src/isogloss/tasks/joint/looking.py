@@ -84,7 +84,7 @@ def _chained(several: Sequence[Ints]) -> Ints:
 
 
 def source_view(parser: DependencyParser, treebank: Treebank, source: str, heads: int) -> SourceView:
-    """Of a parser: its most probable `heads` of each word, its best tree, or the trees that are given."""
+    """The most probable `heads` of each word by a parser, its best trees, or the trees that are given."""
     _, _, words = parser._seen(treebank)
     if source != "joint":
         found = treebank.heads if source == "given" else parser.predict(treebank).heads
@@ -134,7 +134,7 @@ class Looked(NamedTuple):
     ----------
     candidates : PairCandidates
     source_scores, link_scores : float64
-        Of candidate links of the source trees, and log-odds of candidate word links.
+        Scores of candidate links of the source trees, and log-odds of candidate word links.
     chance : float64[n_links]
         Posteriors of the latter.
     source, target : Words

@@ -69,7 +69,7 @@ def best_candidate(candidates: Candidates) -> int:
 
 
 def most_nodes(candidates: Candidates, top: int = SURE) -> int:
-    """Of the `top` most probable ones that with the most nodes, for a model that misses much.
+    """The one with the most nodes among the `top` most probable, for a model that misses much.
 
     >>> most_nodes(Candidates([[], [0], [0, 1]], np.array([-0.1, -3.0, -2.0]), np.zeros(3)))
     2
@@ -144,8 +144,8 @@ class Multiview(MultiviewOptions):
     trace_ : float64[n_rounds + 1]
         The objective before learning and after each round.
     agreement_ : float64[2]
-        Of each side, how much of the full model's best analyses those of the weak model have: F1 of names, the share of
-        tags or of labelled links, in percent.
+        How much of the full model's best analyses those of the weak model have, on each side: F1 of names, the share
+        of tags or of labelled links, in percent.
 
     References
     ----------

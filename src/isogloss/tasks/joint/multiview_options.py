@@ -27,7 +27,7 @@ class MultiviewOptions(Estimator):
         help="What both models do: find names (entities), tag words (tag) or parse (parse).",
     )  # fmt: skip
     candidates: int = option(
-        default=20, least=1, most=1000, help="Most probable analyses of each side that are looked at."
+        default=20, least=1, most=1000, help="Number of the most probable analyses of each side that are looked at."
     )
     rule: str = option(
         default="full", choices=RULES,
@@ -37,7 +37,8 @@ class MultiviewOptions(Estimator):
     )  # fmt: skip
     decoder: str = option(
         default="best", choices=("best", "nodes"),
-        help="The best pair of analyses (best), or what has most that is right in expectation over all pairs (nodes).",
+        help="Take the best pair of analyses (best), or on each side what is expected to have the most right over all "
+        "pairs (nodes).",
     )  # fmt: skip
     source_choice: str = option(
         default="best", choices=CHOICES,
@@ -46,10 +47,16 @@ class MultiviewOptions(Estimator):
     )  # fmt: skip
     target_choice: str = option(default="best", choices=CHOICES, help="The same of the target side.")
     threshold: float = option(
-        default=0.5, least=0, below=1, help="Word links with a higher probability also count as links, one each."
+        default=0.5,
+        least=0,
+        below=1,
+        help="Word links with a higher probability are also counted as if they were certain.",
     )
     rounds: int = option(
-        default=8, least=1, most=1000, help="Most times that nodes are matched anew and weights learnt."
+        default=8,
+        least=1,
+        most=1000,
+        help="Maximum number of rounds, in each of which nodes are matched anew and weights learnt.",
     )
     l2: float = option(default=1.0, above=0, help="Penalty on the squares of weights.")
     threads: int | None = option(default=None, kind=int, least=1, kept=False, effect=False, help=THREADS)

@@ -40,8 +40,8 @@ class JointPairOptions(Estimator):
     )  # fmt: skip
     unlinked: str = option(
         default="open", choices=("open", "absent"),
-        help="What the links between two words mean in training of which neither is linked: not annotated (open), or "
-        "annotated as not there (absent).",
+        help="What it means in training that neither of two words is linked: links between them were not annotated "
+        "(open), or there are none (absent).",
     )  # fmt: skip
     objective: str = option(
         default="fields", choices=("fields", "bound"),
@@ -66,8 +66,12 @@ class JointPairOptions(Estimator):
     )
     min_count: int = option(default=5, least=1, help="Features that fire less often are left out.")
     l2: float = option(default=10.0, above=0, help="Penalty on the squares of weights.")
-    iterations: int = option(default=30, least=1, most=10_000, help="Most steps of L-BFGS for the weights.")
-    sweeps: int = option(default=10, least=1, most=1000, help="Most updates of each tree and of the links of a pair.")
+    iterations: int = option(
+        default=30, least=1, most=10_000, help="Maximum number of steps of L-BFGS for the weights."
+    )
+    sweeps: int = option(
+        default=10, least=1, most=1000, help="Maximum number of updates of each tree and of the links of a pair."
+    )
     tolerance: float = option(
         default=1e-3, least=0, below=1, help="Change of a probability below which updates of a pair end."
     )
@@ -83,8 +87,8 @@ class BilingualOptions(PassOptions):
 
     coupling: str = option(
         default="all", choices=("all", "mono", "synch", "none"),
-        help="What links of the two trees have to do with each other: all configurations, those in the same direction "
-        "alone (mono), a hard constraint that linked words have linked heads (synch), or nothing (none).",
+        help="Which configurations of links of both trees have scores: all, those in the same direction alone (mono), "
+        "none of them but a hard constraint that linked words have linked heads (synch), or nothing at all (none).",
     )  # fmt: skip
     source_trees: str = option(
         default="joint", choices=("joint", "best", "given"),

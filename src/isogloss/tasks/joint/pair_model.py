@@ -57,7 +57,7 @@ class PairModel(Model):
     looked : Looked
     demands : Demands
     scorer : PartScorer
-        Of the target trees; one that is packed has weights of its own, and does not learn.
+        Scorer of the target trees; one that is packed has weights of its own, and does not learn.
     templates : Templates
     index : Index
         Features of word links, fertilities and configurations.

@@ -98,15 +98,15 @@ class JointParserAligner(JointPairOptions):
         What weights raise: the probability of each tree, and of links that are known, given what the separate models
         think of the rest, which is exact; or the bound of mean field on the probability of all together [1]_.
     order, passes, tags
-        Of the parsers.
+        Options of the parsers.
     folds : int
         Parts of the training text; each is judged by parsers and aligners that learnt from the others.
     prune_heads, prune_links : float
         What is less probable by the separate models is not looked at.
     min_count, l2, iterations
-        Of the weights.
+        Options of the weights.
     sweeps, tolerance
-        Of mean field.
+        Options of mean field.
     threshold : float
         Links with a higher posterior are predicted.
     seed : int

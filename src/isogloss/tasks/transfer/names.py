@@ -64,7 +64,7 @@ def types_of_words(posteriors: Array) -> Array:
     """float64[n, n_types + 1]: how probable each word is to be outside of names, and in one of each type.
 
     posteriors : float64[n, longest, n_types]
-        Of spans, by their first word and their length less 1; see `EntityTagger.predict_proba`.
+        Posteriors of spans, by their first word and their length less 1; see `EntityTagger.predict_proba`.
 
     >>> types_of_words(np.array([[[0.25], [0.5]], [[0.125], [0.0]]])).tolist()
     [[0.25, 0.75], [0.375, 0.625]]
@@ -91,7 +91,7 @@ def carried_types(types: Array, links: Array) -> Array:
 def carried_names(names: list[Entity], links: list[tuple[int, int]]) -> list[Entity]:
     """Source names on the target side: from the first to the last word that is linked to one of them.
 
-    Of names that would overlap, the first is kept.
+    Where names would overlap, the first is kept.
 
     >>> carried_names([(0, 2, "PER"), (3, 4, "LOC")], [(0, 1), (1, 3), (3, 2), (4, 0)])
     [(1, 4, 'PER')]
@@ -151,7 +151,7 @@ def project_names(
     ----------
     bitext : Bitext
     source : EntityTagger
-        Of the source language.
+        A tagger of the source language.
     links : Links, optional
         Between words, with probabilities if there are any; otherwise those of the aligner.
     aligner : HMMAligner, optional

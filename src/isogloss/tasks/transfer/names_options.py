@@ -26,11 +26,11 @@ class ProjectedNamesOptions(Estimator):
     )  # fmt: skip
     strength: float = option(
         default=10.0, above=0, needs={"method": ("expectations",)},
-        help="What it costs when expectations are not met; more follows links more closely.",
+        help="Penalty on expectations that are not met; the higher, the more closely links are followed.",
     )  # fmt: skip
     faint: float = option(
         default=0.02, least=0, below=1, needs={"method": ("expectations",)},
-        help="What arrives with a smaller probability is not asked for.",
+        help="Expected probabilities below this are passed over.",
     )  # fmt: skip
     threshold: float = option(
         default=0.25, least=0, below=1, needs={"method": ("expectations",)},

@@ -40,7 +40,7 @@ class NameView(View):
         return model.k_best(sentences, k)
 
     def log_prob(self, model: EntityTagger, sentences: Mentions, analyses: Sequence[Sequence[Any]]) -> list[Array]:
-        """Of the whole sentence with these names."""
+        """Log-probabilities of the whole sentence with these names."""
         return model.log_prob(sentences, analyses)
 
     def nodes(

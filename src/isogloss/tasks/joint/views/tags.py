@@ -62,7 +62,7 @@ class TagView(View):
         return [[(score, names[tags]) for score, tags in best] for best in own.k_best(sentences, k)]
 
     def log_prob(self, model: Model, sentences: Treebank, analyses: Sequence[Sequence[Words]]) -> list[Array]:
-        """Of whole sequences."""
+        """Log-probabilities of whole sequences of tags."""
         own = crf_of(model)
         known = Vocabulary(own.labels_)
         numbers = [[known.encode(tags.tolist()).astype(np.int64) for tags in some] for some in analyses]

@@ -62,7 +62,7 @@ class TreeView(View):
         ]
 
     def log_prob(self, model: DependencyParser, sentences: Treebank, analyses: Sequence[Sequence[Tree]]) -> list[Array]:
-        """Of heads alone."""
+        """Log-probabilities of trees by their heads alone."""
         return model.log_prob(sentences, [[tree.heads for tree in own] for own in analyses])
 
     def nodes(
