@@ -227,6 +227,20 @@ def _parser(**options: Any) -> Any:
     return DependencyParser(iterations=2, **options).fit(treebank())
 
 
+def _adapted_parser() -> Any:
+    """A parser with views of every kind: classes of words, links of another parser, and given ones."""
+    from isogloss.tasks.parse import DependencyParser
+    from isogloss.tasks.parse.adapting import GivenLinks, OtherParser
+    from isogloss.tasks.parse.adapting.classes import brown_view
+
+    trees = treebank()
+    views = [
+        brown_view([trees], 3, least=1), OtherParser(DependencyParser(order=1, iterations=1), 2),
+        GivenLinks(("NOUN",), ("V*",)),
+    ]  # fmt: skip
+    return DependencyParser(order=1, iterations=2).fit(trees, views=views)
+
+
 def _joint(**options: Any) -> Any:
     from isogloss.tasks.parse import JointMorphologyParser
 
@@ -548,6 +562,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "parse.dependency/2-crossing": partial(_parser, order=2, projective=False),
     "parse.dependency/mira": partial(_parser, order=2, trainer="mira"),
     "parse.dependency/tags": partial(_parser, order=1, tags="predicted"),
+    "parse.dependency/views": _adapted_parser,
     "constituency.span/1": partial(_constituency, order=1, prune=0.0),
     "constituency.span/2": partial(_constituency, order=2),
     "constituency.span/grammar": partial(_constituency, model="grammar", cycles=1, grammars=2),
