@@ -35,14 +35,14 @@ class Supported:
     def collected(
         cls, templates: Templates, parts: Parts, gold: NDArray[np.int64], k: int, min_count: int
     ) -> tuple[Supported, NodeFeatures]:
-        """Of parts whose labels are known, −1 for those that are nothing; and these parts themselves."""
+        """Collect attributes of parts with known labels, −1 for none; also returns these parts' features."""
         index = templates.index(parts, gold=gold >= 0, min_count=min_count)
         attributes = templates.matrix(parts, index)
         made = cls(templates, index, LabelPairs.supported(attributes, gold, k))
         return made, NodeFeatures(attributes, made.pairs)
 
     def on(self, parts: Parts) -> NodeFeatures:
-        """Other parts."""
+        """The features of other parts."""
         return NodeFeatures(self.matrix(parts), self.pairs)
 
     def matrix(self, parts: Parts) -> Sparse:

@@ -101,7 +101,7 @@ class Choices(Batch[int]):
     Parameters
     ----------
     scores : Stack
-        Of vectors.
+        A vector of scores for each choice.
 
     Examples
     --------

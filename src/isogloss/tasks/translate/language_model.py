@@ -75,9 +75,9 @@ class Perplexity(NamedTuple):
     Parameters
     ----------
     including : float
-        Of all words, those that it does not know among them, as one word.
+        Perplexity of all words; those that it does not know count as one word, the unknown one.
     excluding : float
-        Of the words that it knows.
+        Perplexity of the words that it knows.
     words, unknown : int
         Words, with ends of sentences; those that are not known.
     """

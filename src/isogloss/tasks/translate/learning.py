@@ -100,7 +100,7 @@ class Fold(NamedTuple):
 
     @classmethod
     def of(cls, items: Integers, bitext: Bitext, decoder: Decoder) -> Fold:
-        """Of sentences with their numbers."""
+        """Make a fold of sentences with their numbers."""
         sentences = decoder.sentences(bitext.source)
         used = np.unique(sentences.pairs)
         references = References.of(bitext.target, decoder.language_model)
@@ -145,7 +145,7 @@ class CrossFitted:
     update : {"local", "hybrid", "bold"}
         With all but local, references are decoded too.
     least : int
-        Features that fewer options and moves have are left out: what is seen once is learnt by heart.
+        Leave out features that fewer options and moves have: what is seen once is learnt by heart.
     """
 
     def __init__(self, folds: Sequence[Fold], kind: Kind, *, nbest: int, update: str = "local", least: int = 1) -> None:
@@ -181,7 +181,7 @@ class CrossFitted:
         least: int = 1,
         told: Callable[[int], object] | None = None,
     ) -> CrossFitted:
-        """Of sentences of a text, chosen by their numbers.
+        """Make folds of sentences of a text, chosen by their numbers.
 
         Parameters
         ----------
@@ -322,7 +322,7 @@ class Folding:
         return self.kind.of_pairs(self.base, np.arange(len(self.base.table)), self.index)
 
     def learnt(self, weights: Array) -> Learnt:
-        """Of the weights of the index."""
+        """The sums that the decoder takes, made of the weights of all features of the index."""
         used = np.flatnonzero(self.of_moves & (weights != 0))
         pairs = self._pairs.scores(weights).astype(np.float32)
         return Learnt(pairs, self.kind.reordering, Index(self.index.keys[used]), weights[used])

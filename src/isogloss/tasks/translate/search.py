@@ -63,7 +63,7 @@ class Searching:
     swapping : bool
         No reordering but of two adjacent phrases, instead of the limit.
     turning : bool
-        Whether phrases have orientations (lexicalised reordering).
+        True if phrases have orientations (lexicalised reordering).
     """
 
     beam: int = 100
@@ -234,7 +234,7 @@ class Decoder:
     language_model : LanguageModel
         Its words are those of the table's target side.
     weights : float64[n]
-        Of `BLANKET`, and of what sparse features come to where there are any.
+        Weights of `BLANKET`, and one for the sum of sparse features where there are any.
     searching : Searching
     learnt : Learnt, optional
         What sparse features come to.

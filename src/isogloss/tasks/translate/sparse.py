@@ -81,7 +81,7 @@ class PhraseTags:
     Parameters
     ----------
     codes : int64[n]
-        Of phrases (`isogloss.tasks.translate._numba.sparse.phrase_codes`), ascending.
+        Codes of phrases (`isogloss.tasks.translate._numba.sparse.phrase_codes`), ascending.
     patterns : int64[n]
         The tags of each as one number.
     words : int64[n_words]
@@ -97,7 +97,7 @@ class PhraseTags:
 
     @classmethod
     def of(cls, ids: Integers, offsets: Integers, tags: Integers, n_words: int, n_tags: int, longest: int) -> Self:
-        """Of a text with a tag for each token, for phrases of up to so many words; of equals, the first tag."""
+        """Count the tags of a text, one a token, for phrases of up to `longest` words; ties go to the first tag."""
         from isogloss.tasks.translate._numba.sparse import gram_codes
 
         if n_tags >= MOST_TAGS:
@@ -201,10 +201,10 @@ class Reordering:
     Parameters
     ----------
     tags : int64[n_words] or int16[n_words]
-        Of the words of a table's source side; `n_tags` for words without any.
+        The tag of each word of a table's source side; `n_tags` for words without any.
     n_tags : int
     swapping : bool
-        Whether phrases swap; they do not jump then.
+        True for a decoder that only swaps neighbouring phrases: there are features of swaps besides those of jumps.
     """
 
     tags: NDArray[Any]
@@ -293,10 +293,12 @@ class Learnt:
     Parameters
     ----------
     pairs : float32[n_pairs]
+        The sum of the weights of each phrase pair's features.
     reordering : Reordering or None
     index : Index
-        Of reordering.
+        Numbers of the features of reordering.
     weights : float64[n_features]
+        Their weights.
     """
 
     pairs: NDArray[np.float32]
@@ -305,14 +307,14 @@ class Learnt:
     weights: Array
 
     def options(self, sentences: Sentences) -> Array:
-        """float64[n_options]: of all options of some sentences."""
+        """float64[n_options]: what the features of each option of some sentences add up to."""
         known = sentences.pairs >= 0
         out = np.zeros(len(known))
         out[known] = self.pairs[sentences.pairs[known]]
         return out
 
     def moves(self, sentences: Sentences, table: TranslationTable) -> tuple[Array, Array]:
-        """Of all jumps and of all swaps of some sentences; the latter are empty where phrases do not swap."""
+        """What the features of all jumps and all swaps of some sentences add up to; no swaps where phrases jump."""
         if self.reordering is None:
             return np.zeros(int(sentences.jump_starts[-1])), np.zeros(0)
         jumps, swaps = self.reordering.matrices(sentences, table, self.index)
