@@ -274,6 +274,14 @@ def test_sharp_posteriors_are_the_best_items_of_each_label() -> None:
     assert set(np.flatnonzero(sharp > 0.5)) == set(np.argsort(-scores[:, 1])[:3])
 
 
+def test_proportions_hold_where_all_items_are_wholly_sure() -> None:
+    for far in (30.0, 1e3, 1e6):
+        found = with_proportions([[far, -far]] * 5, [0.4, 0.6])
+        assert found.posterior.mean(axis=0) == pytest.approx([0.4, 0.6], abs=1e-3)
+    with pytest.raises(ParameterError, match="finite"):
+        with_proportions([[np.nan, 0.0]], [0.5, 0.5])
+
+
 def test_a_label_without_share_is_given_to_nothing() -> None:
     found = with_proportions(np.zeros((4, 3)), [0.5, 0.0, 0.5]).posterior
     assert found[:, 1].tolist() == [0.0] * 4

@@ -80,8 +80,8 @@ def with_proportions(
     ([[0.521, 0.479], [0.326, 0.674], [0.153, 0.847]], [0.333, 0.667])
     """
     given = np.asarray(scores, np.float64) * sharpness
-    if given.ndim != 2 or given.shape[1] < 2 or not sharpness > 0:
-        raise ParameterError("with_proportions: scores should be [items, labels], and sharpness above 0")
+    if given.ndim != 2 or given.shape[1] < 2 or not np.isfinite(given).all() or not sharpness > 0:
+        raise ParameterError("with_proportions: scores should be [items, labels] and finite, and sharpness above 0")
     n, k = given.shape
     wanted = checked_proportions(proportions, k, "with_proportions")
     if not n:
@@ -90,7 +90,7 @@ def with_proportions(
     given = np.where(allowed, given - given.max(axis=1, keepdims=True, where=allowed, initial=-np.inf), -np.inf)
     labels = Features.indexed(np.broadcast_to(np.arange(k), (n, k)), k)
     start = np.zeros(k)  # where proportions would be met if all items were alike
-    start[allowed] = np.log(np.exp(given).mean(axis=0)[allowed]) - np.log(wanted[allowed])
+    start[allowed] = np.logaddexp.reduce(given[:, allowed], axis=0) - np.log(n) - np.log(wanted[allowed])
     found = project(
         FactoredChain(given, np.zeros((k, k))), labels, n * wanted, equality=True, slack=n * slack,
         tolerance=n * tolerance, start=start,
