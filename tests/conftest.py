@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from isogloss import cli, samples
 from isogloss.data import Treebank
 from isogloss.engine import cache
 
-settings.register_profile("same", derandomize=True, deadline=None)  # machines are shared, and kernels compile
-settings.register_profile("explore", deadline=None)
+SHARED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}  # machines are shared, and kernels compile
+settings.register_profile("same", derandomize=True, **SHARED)
+settings.register_profile("explore", **SHARED)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "same"))
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a job that a shell script put in the background

@@ -94,7 +94,7 @@ def stack(*sentences: list[list[float]]) -> Stack:
         (np.array([[np.nan, 1.0]]), "not numbers"),
         ({"upos": np.array([[1.0]]), "feats": np.array([[0.9]])}, "of a word are not 1"),
         ([np.array([[0.5, 2.0]], np.float32)], "from 0 to 1"),
-        ([np.array([0.5], np.float32)], "a row for each source word"),
+        ([np.zeros((1, 1, 1, 1), np.float32)], "a row for each source word"),
         (stack([[0, 0.5], [0, 0]]), "heads are not 1"),
         (stack([[1.0, 1.0], [0, 0]]), "the root has a head"),
         ((stack([[0, 1.0], [0, 0]]), {"upos": np.array([[0.2]])}), "of a word are not 1"),

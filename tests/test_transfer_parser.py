@@ -204,9 +204,9 @@ def test_stages_of_another_run_are_refused(tmp_path: Path) -> None:
     folder = tmp_path / "checkpoint"
     with pytest.raises(KeyboardInterrupt):
         MAKE().fit(PAIRS, SOURCE, progress=Stopping("Projecting trees"), checkpoint=folder)
-    with pytest.raises(UsageError, match="other options or other texts"):
+    with pytest.raises(UsageError, match="other options, other texts or other models"):
         MAKE(seed=1).fit(PAIRS, SOURCE, checkpoint=folder, resume=True)
-    with pytest.raises(UsageError, match="other options or other texts"):
+    with pytest.raises(UsageError, match="other options, other texts or other models"):
         MAKE(ig.TagDictionary.of_treebank(GOLD)).fit(PAIRS, SOURCE, checkpoint=folder, resume=True)
     other = tmp_path / "mine"
     other.mkdir()

@@ -14,6 +14,7 @@ import numpy as np
 
 from isogloss import store
 from isogloss.data.bitext import Bitext
+from isogloss.data.formats import atomic_write
 from isogloss.data.links import Links
 from isogloss.errors import UsageError
 from isogloss.layout import Layout, Numbers, Offsets, check
@@ -55,15 +56,16 @@ class Stages:
         if file.exists():
             if resume and file.read_text(encoding="utf-8") != own:
                 raise UsageError(
-                    f"{self.folder}: these are stages of a run with other options or other texts. Run it as it was, or "
-                    "without --resume to begin again"
+                    f"{self.folder}: these are stages of a run with other options, other texts or other models. Run it "
+                    "as it was, or without --resume to begin again"
                 )
             if not resume:
                 self.discard()
         elif self.folder.exists() and any(self.folder.iterdir()):
             raise UsageError(f"{self.folder}: this folder is to keep what is learnt, but it has other files. Move them")
         self.folder.mkdir(parents=True, exist_ok=True)
-        file.write_text(own, encoding="utf-8")
+        with atomic_write(file) as out:
+            out.write(own.encode())
 
     def keeping(self, name: str) -> dict[str, Any]:
         """Where the stage `name` is kept while it is going on, as arguments of `fit`."""
