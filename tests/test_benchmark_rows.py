@@ -14,8 +14,12 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks import rows
 
 DOCS = Path(__file__).parents[1] / "docs"
-FILLED = re.compile(r"<!-- [^>]* -->\n(.*?)\n<!-- end -->", re.DOTALL)
-PAGES = [path for path in sorted(DOCS.rglob("*.md")) if FILLED.search(path.read_text(encoding="utf-8"))]
+FILLED = re.compile(r"<!-- [^>]* -->\n(.*?)<!-- end -->", re.DOTALL)
+PAGES = [
+    path
+    for path in sorted(DOCS.rglob("*.md"))
+    if any("|---" in table for table in FILLED.findall(path.read_text(encoding="utf-8")))
+]
 WHOLE = [*sorted(DOCS.glob("benchmarks*.md")), DOCS / "structures/speed.md"]
 """Pages that are generated from the first line to the last."""
 

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
+
+from isogloss.metrics._numba import sequences
 
 EVERY_STRUCTURE = """
 from numba.core import event
@@ -57,3 +63,31 @@ def test_a_second_process_compiles_nothing() -> None:
         told = done.stdout.split(maxsplit=2)
     assert told[0] == "True", "the listener hears nothing"
     assert told[1] == "0", told[2]
+
+
+ONE_KERNEL = """
+import numpy as np
+from isogloss.metrics._numba.sequences import edits
+
+print("asks", flush=True)
+edits(np.arange(3), np.arange(2))
+print(sum(edits.stats.cache_misses.values()))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="files are locked otherwise there")
+def test_processes_that_start_together_compile_a_kernel_once(tmp_path: Path) -> None:
+    """Both lack it, and wait for a third; then one compiles it, and the other takes what was compiled."""
+    import fcntl
+
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    call = [sys.executable, "-c", ONE_KERNEL]
+    with open(sequences.__file__) as source:
+        fcntl.flock(source, fcntl.LOCK_EX)
+        both = [subprocess.Popen(call, env=environment, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+        for process in both:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "asks\n"
+        with pytest.raises(subprocess.TimeoutExpired):
+            both[0].wait(0.5)
+    assert sorted(process.communicate()[0] for process in both) == ["0\n", "1\n"]

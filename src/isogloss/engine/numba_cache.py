@@ -2,12 +2,16 @@
 
 Numba lets the error of a full disk through to whoever called a kernel, and raises on import where no folder can be
 written. `prepare` puts this right before the first kernel is made, without importing Numba, or much else, by itself.
+It also lets processes that start together take turns, so that each kernel is compiled by one of them, not by all.
 """
 
 from __future__ import annotations
 
+import os
 import sys
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +24,12 @@ __all__ = ["compile_seconds", "prepare"]
 MODULE = "numba.core.dispatcher"
 """What is imported before any kernel is made."""
 
+PATIENCE = 300.0
+"""Seconds that a process waits, at most, for another one to compile."""
+
 _timers: list[Any] = []
+_turns: dict[str, int] = {}
+"""Open files of kernels that this process is compiling, which others wait for; Numba's lock guards it."""
 
 
 def prepare() -> None:
@@ -85,6 +94,60 @@ def _forgive(keeps: bool, tell: Callable[[Exception], None]) -> None:
     owner.load_overload = forgiving(FunctionCache.load_overload, OSError)
     owner.save_overload = forgiving(FunctionCache.save_overload, OSError)
     Dispatcher.enable_caching = forgiving(Dispatcher.enable_caching, RuntimeError)  # type: ignore[method-assign]
+    _take_turns(owner, Dispatcher)
+
+
+def _take_turns(keeper: Any, dispatcher: Any) -> None:
+    """Let a process that lacks a kernel wait while another one compiles kernels of the same file, then look again.
+
+    The turn is a lock on the file of sources, which ends with the process. Files of kernels do not import each other in
+    circles, so no two processes wait for each other.
+    """
+    from numba.core.compiler_lock import global_compiler_lock
+
+    load, compile_one = keeper.load_overload, dispatcher.compile
+
+    def load_overload(self: Any, sig: Any, target: Any) -> Any:
+        found = load(self, sig, target)
+        if found is None and _wait_for_turn(self._py_func.__code__.co_filename):
+            found = load(self, sig, target)
+        return found
+
+    def compile_in_turn(self: Any, sig: Any) -> Any:
+        with global_compiler_lock:
+            before = len(_turns)
+            try:
+                return compile_one(self, sig)
+            finally:
+                while len(_turns) > before:
+                    os.close(_turns.popitem()[1])
+
+    keeper.load_overload, dispatcher.compile = load_overload, compile_in_turn
+
+
+def _wait_for_turn(path: str) -> bool:
+    """Begin a turn at the kernels of a file; True if another process has had one meanwhile.
+
+    Where files cannot be locked, every process compiles for itself.
+    """
+    try:
+        import fcntl
+    except ImportError:  # Windows
+        return False
+    if path in _turns:
+        return False
+    with suppress(OSError):
+        _turns[path] = os.open(path, os.O_RDONLY)
+        end = time.monotonic() + PATIENCE
+        waited = False
+        while time.monotonic() < end:
+            try:
+                fcntl.flock(_turns[path], fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return waited
+            except BlockingIOError:
+                waited = True
+                time.sleep(0.02)
+    return True
 
 
 def _measure() -> None:
