@@ -61,7 +61,7 @@ class Stages:
                 )
             if not resume:
                 self.discard()
-        elif self.folder.exists() and any(self.folder.iterdir()):
+        elif self.folder.exists() and not all(_is_unfinished(other.name) for other in self.folder.iterdir()):
             raise UsageError(f"{self.folder}: this folder is to keep what is learnt, but it has other files. Move them")
         self.folder.mkdir(parents=True, exist_ok=True)
         with atomic_write(file) as out:
@@ -109,3 +109,8 @@ class Stages:
         """Take the folder away: the result is safe, or is not wanted."""
         if self.folder is not None and (self.folder / FILE).exists():
             shutil.rmtree(self.folder)
+
+
+def _is_unfinished(name: str) -> bool:
+    """Whether this is what a process that was killed has left of its first file (`atomic_write`)."""
+    return name.startswith(".") and name.endswith(".part")
