@@ -9,11 +9,11 @@
 import isogloss._start  # noqa: F401 - first, so that Ctrl-C is no traceback while the rest is imported
 
 # isort: split
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from isogloss._version import __version__
 from isogloss.engine.numba_cache import prepare
+from isogloss.lazily import lazily
 
 if TYPE_CHECKING:
     from isogloss import errors, metrics, samples, show
@@ -107,40 +107,40 @@ if TYPE_CHECKING:
     )
     from isogloss.tasks.transfer import DelexicalisedParser, TransferredParser, transfer_markup
     from isogloss.tasks.translate import LanguageModel, Lexicon, Translator, extract_phrases, lexicon_from_links
-
-prepare()
-
-_NAMES = {
-    "isogloss": "errors metrics samples show",
-    "isogloss.data": "Alignment Bitext ConstituentTree Constituents Documents Groups LabelledDocuments Links Mentions "
-    "Propositions Ragged Segmentation Sentence SentencePairs TagDictionary Text TreePairs Treebank Vocabulary "
-    "features_of",
-    "isogloss.data.contractions": "Contractions split_bitext split_text",
-    "isogloss.data.formats": "BitextLike as_bitext read_bitext read_links stream_bitext write_bitext write_links",
-    "isogloss.errors": "IsoglossError",
-    "isogloss.metrics": "breakdown_brackets breakdown_trees compare compare_brackets compare_entities "
-    "compare_rankings compare_relations compare_roles compare_segmentations compare_trees confusion score_brackets "
-    "score_documents score_entities score_links score_ranking score_relations score_roles score_segmentation "
-    "score_tags score_translations score_trees compare_translations",
-    "isogloss.store": "load",
-    "isogloss.tasks.adapt": "DocumentClassifier",
-    "isogloss.tasks.align": "HMMAligner ItgAligner MatchingAligner Model1Aligner Model2Aligner QuadraticAligner",
-    "isogloss.tasks.align.supervised": "choose_aligner cross_validate learning_curve",
-    "isogloss.tasks.align.supervised.suggest": "suggest",
-    "isogloss.tasks.documents": "PolylingualTopics",
-    "isogloss.tasks.documents.ranking": "BilingualRanker",
-    "isogloss.tasks.documents.threads": "Threads",
-    "isogloss.tasks.extract": "EntityTagger RelationExtractor RoleLabeller",
-    "isogloss.tasks.joint": "BilingualParser JointParserAligner Multiview",
-    "isogloss.tasks.parse": "DependencyParser GrammarInducer JointMorphologyParser StyleAdapter",
-    "isogloss.tasks.parse.constituency": "ConstituencyParser",
-    "isogloss.tasks.parse.joint": "AnalysisDictionary",
-    "isogloss.tasks.segment": "Segmenter",
-    "isogloss.tasks.tag": "Correspondence CrfTagger DictionaryTagger GraphTagger ProjectedTagger Tagger jackknife",
-    "isogloss.tasks.transfer": "DelexicalisedParser TransferredParser transfer_markup",
-    "isogloss.tasks.translate": "LanguageModel Lexicon Translator extract_phrases lexicon_from_links",
-}
-_HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
+else:
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            ".": "errors metrics samples show",
+            ".data": "Alignment Bitext ConstituentTree Constituents Documents Groups LabelledDocuments Links "
+            "Mentions Propositions Ragged Segmentation Sentence SentencePairs TagDictionary Text TreePairs Treebank "
+            "Vocabulary features_of",
+            ".data.contractions": "Contractions split_bitext split_text",
+            ".data.formats": "BitextLike as_bitext read_bitext read_links stream_bitext write_bitext write_links",
+            ".errors": "IsoglossError",
+            ".metrics": "breakdown_brackets breakdown_trees compare compare_brackets compare_entities "
+            "compare_rankings compare_relations compare_roles compare_segmentations compare_trees confusion "
+            "score_brackets score_documents score_entities score_links score_ranking score_relations score_roles "
+            "score_segmentation score_tags score_translations score_trees compare_translations",
+            ".store": "load",
+            ".tasks.adapt": "DocumentClassifier",
+            ".tasks.align": "HMMAligner ItgAligner MatchingAligner Model1Aligner Model2Aligner QuadraticAligner",
+            ".tasks.align.supervised": "choose_aligner cross_validate learning_curve",
+            ".tasks.align.supervised.suggest": "suggest",
+            ".tasks.documents": "PolylingualTopics",
+            ".tasks.documents.ranking": "BilingualRanker",
+            ".tasks.documents.threads": "Threads",
+            ".tasks.extract": "EntityTagger RelationExtractor RoleLabeller",
+            ".tasks.joint": "BilingualParser JointParserAligner Multiview",
+            ".tasks.parse": "DependencyParser GrammarInducer JointMorphologyParser StyleAdapter",
+            ".tasks.parse.constituency": "ConstituencyParser",
+            ".tasks.parse.joint": "AnalysisDictionary",
+            ".tasks.segment": "Segmenter",
+            ".tasks.tag": "Correspondence CrfTagger DictionaryTagger GraphTagger ProjectedTagger Tagger jackknife",
+            ".tasks.transfer": "DelexicalisedParser TransferredParser transfer_markup",
+            ".tasks.translate": "LanguageModel Lexicon Translator extract_phrases lexicon_from_links",
+        },
+    )
 
 __all__ = [
     "Alignment", "AnalysisDictionary", "BilingualParser", "BilingualRanker", "Bitext", "BitextLike",
@@ -161,18 +161,4 @@ __all__ = [
     "write_links",
 ]  # fmt: skip
 
-
-if not TYPE_CHECKING:  # so that a checker of types knows the names above, and no others
-
-    def __getattr__(name: str) -> Any:
-        """Import what is asked for when it is asked for, so that `import isogloss` costs almost nothing."""
-        if name not in _HOMES:
-            raise AttributeError(f"module 'isogloss' has no attribute {name!r}")
-        home = _HOMES[name]
-        found = import_module(f"isogloss.{name}") if home == "isogloss" else getattr(import_module(home), name)
-        globals()[name] = found
-        return found
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+prepare()

@@ -1,23 +1,42 @@
 """How parameters are found. A learner is `init` and `step`; it knows structures, never tasks."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from isogloss.lazily import lazily
 from isogloss.learners.agreement import agreement, merge
-from isogloss.learners.em import EM, Info, State, init, step
-from isogloss.learners.multinomials import LogLinearMultinomial, normalise
-from isogloss.learners.posterior import (
-    AtMost,
-    Exactly,
-    Features,
-    Groups,
-    Pair,
-    Projection,
-    Together,
-    bijective,
-    exponentiated,
-    project,
-    project_pair,
-    regularise,
-)
-from isogloss.learners.risk import Risk, mbr
+
+if TYPE_CHECKING:
+    from isogloss.learners.em import EM, Info, State, init, step
+    from isogloss.learners.multinomials import LogLinearMultinomial, normalise
+    from isogloss.learners.posterior import (
+        AtMost,
+        Exactly,
+        Features,
+        Groups,
+        Pair,
+        Projection,
+        Together,
+        bijective,
+        project_pair,
+        regularise,
+    )
+    from isogloss.learners.posterior.exponentiated import exponentiated
+    from isogloss.learners.posterior.project import project
+    from isogloss.learners.risk import Risk, mbr
+else:
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            ".em": "EM Info State init step",
+            ".multinomials": "LogLinearMultinomial normalise",
+            ".posterior": "AtMost Exactly Features Groups Pair Projection Together bijective project_pair regularise",
+            ".posterior.exponentiated": "exponentiated",
+            ".posterior.project": "project",
+            ".risk": "Risk mbr",
+        },
+    )
 
 __all__ = [
     "EM",

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from isogloss.lazily import lazily
 
 if TYPE_CHECKING:
     from isogloss.tasks.align.hmm import HMMAligner, Model1Aligner, Model2Aligner
     from isogloss.tasks.align.supervised.itg import ItgAligner
     from isogloss.tasks.align.supervised.matching import MatchingAligner
     from isogloss.tasks.align.supervised.quadratic import QuadraticAligner
+else:
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            ".hmm": "HMMAligner Model1Aligner Model2Aligner",
+            ".supervised.itg": "ItgAligner",
+            ".supervised.matching": "MatchingAligner",
+            ".supervised.quadratic": "QuadraticAligner",
+        },
+    )
 
 __all__ = ["HMMAligner", "ItgAligner", "MatchingAligner", "Model1Aligner", "Model2Aligner", "QuadraticAligner"]
-
-_HOMES = {
-    "ItgAligner": "supervised.itg",
-    "MatchingAligner": "supervised.matching",
-    "QuadraticAligner": "supervised.quadratic",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in __all__:
-        return getattr(import_module(f"isogloss.tasks.align.{_HOMES.get(name, 'hmm')}"), name)
-    raise AttributeError(f"module 'isogloss.tasks.align' has no attribute {name!r}")

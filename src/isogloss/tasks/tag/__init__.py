@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from isogloss.lazily import lazily
 
 if TYPE_CHECKING:
     from isogloss.tasks.tag.adapting import Correspondence
@@ -14,25 +15,22 @@ if TYPE_CHECKING:
     from isogloss.tasks.tag.jackknifing import jackknife
     from isogloss.tasks.tag.projected import ProjectedTagger
     from isogloss.tasks.tag.several import Tagger
+else:
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            ".adapting": "Correspondence",
+            ".base": "ColumnTagger",
+            ".crf": "CrfTagger",
+            ".dictionary": "DictionaryTagger",
+            ".graph": "GraphTagger",
+            ".jackknifing": "jackknife",
+            ".projected": "ProjectedTagger",
+            ".several": "Tagger",
+        },
+    )
 
 __all__ = [
     "ColumnTagger", "Correspondence", "CrfTagger", "DictionaryTagger", "GraphTagger", "ProjectedTagger", "Tagger",
     "jackknife",
 ]  # fmt: skip
-
-_HOMES = {
-    "Correspondence": "adapting",
-    "ColumnTagger": "base",
-    "CrfTagger": "crf",
-    "DictionaryTagger": "dictionary",
-    "GraphTagger": "graph",
-    "ProjectedTagger": "projected",
-    "Tagger": "several",
-    "jackknife": "jackknifing",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in __all__:
-        return getattr(import_module(f"isogloss.tasks.tag.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'isogloss.tasks.tag' has no attribute {name!r}")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from isogloss.lazily import lazily
 
 if TYPE_CHECKING:
     from isogloss.tasks.transfer.annotation import project_annotation
@@ -11,6 +12,17 @@ if TYPE_CHECKING:
     from isogloss.tasks.transfer.markup import Guess, Placement, Tag, place_markup, strip_markup, transfer_markup
     from isogloss.tasks.transfer.parser import TransferredParser
     from isogloss.tasks.transfer.several import DelexicalisedParser
+else:
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            ".annotation": "project_annotation",
+            ".edges": "Density ProjectedEdges project_edges project_posteriors",
+            ".markup": "Guess Placement Tag place_markup strip_markup transfer_markup",
+            ".parser": "TransferredParser",
+            ".several": "DelexicalisedParser",
+        },
+    )
 
 __all__ = [
     "DelexicalisedParser",
@@ -27,18 +39,3 @@ __all__ = [
     "strip_markup",
     "transfer_markup",
 ]
-
-_NAMES = {
-    "annotation": "project_annotation",
-    "edges": "Density ProjectedEdges project_edges project_posteriors",
-    "markup": "Guess Placement Tag place_markup strip_markup transfer_markup",
-    "parser": "TransferredParser",
-    "several": "DelexicalisedParser",
-}
-_HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(f"isogloss.tasks.transfer.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'isogloss.tasks.transfer' has no attribute {name!r}")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from isogloss.lazily import lazily
 
 if TYPE_CHECKING:
     from isogloss.tasks.align.supervised.base import SupervisedAligner
@@ -12,6 +13,18 @@ if TYPE_CHECKING:
     from isogloss.tasks.align.supervised.matching import MatchingAligner
     from isogloss.tasks.align.supervised.quadratic import QuadraticAligner
     from isogloss.tasks.align.supervised.validation import cross_validate, learning_curve
+else:
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            ".base": "SupervisedAligner",
+            ".choosing": "Choice choose_aligner",
+            ".itg": "ItgAligner",
+            ".matching": "MatchingAligner",
+            ".quadratic": "QuadraticAligner",
+            ".validation": "cross_validate learning_curve",
+        },
+    )
 
 __all__ = [
     "Choice",
@@ -23,20 +36,3 @@ __all__ = [
     "cross_validate",
     "learning_curve",
 ]
-
-_HOMES = {
-    "Choice": "choosing",
-    "ItgAligner": "itg",
-    "MatchingAligner": "matching",
-    "QuadraticAligner": "quadratic",
-    "SupervisedAligner": "base",
-    "choose_aligner": "choosing",
-    "cross_validate": "validation",
-    "learning_curve": "validation",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

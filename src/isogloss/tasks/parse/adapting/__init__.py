@@ -6,8 +6,9 @@ further codes of words and marks on links (`View`), or other sentences to learn 
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from isogloss.lazily import lazily
 
 if TYPE_CHECKING:
     from isogloss.tasks.parse.adapting.adaptation import ParserAdaptation
@@ -22,6 +23,15 @@ if TYPE_CHECKING:
         unforeseen,
     )
     from isogloss.tasks.parse.adapting.stacking import GivenLinks, OtherParser
+else:
+    __getattr__, __dir__ = lazily(
+        __name__,
+        {
+            ".adaptation": "ParserAdaptation",
+            ".decomposing": "KINDS TagDifferences Tried Unforeseen decompose known_words tag_differences unforeseen",
+            ".stacking": "GivenLinks OtherParser",
+        },
+    )
 
 __all__ = [
     "KINDS",
@@ -36,16 +46,3 @@ __all__ = [
     "tag_differences",
     "unforeseen",
 ]
-
-_NAMES = {
-    "adaptation": "ParserAdaptation",
-    "decomposing": "KINDS TagDifferences Tried Unforeseen decompose known_words tag_differences unforeseen",
-    "stacking": "GivenLinks OtherParser",
-}
-_HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
-
-
-def __getattr__(name: str) -> Any:
-    if name in _HOMES:
-        return getattr(import_module(f"isogloss.tasks.parse.adapting.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'isogloss.tasks.parse.adapting' has no attribute {name!r}")
