@@ -26,7 +26,7 @@ from isogloss.learners.models import Model
 from isogloss.learners.runner import Interrupted
 from isogloss.progress import QuietProgress
 from isogloss.tasks.segment import Segmenter
-from isogloss.tasks.segment.cuts import FittedCuts, border_posteriors, joined, rows_of, segments_of
+from isogloss.tasks.segment.cuts import FittedCuts, PiecesMet, border_posteriors, joined, rows_of, segments_of
 from isogloss.tasks.segment.rewrites import SAME, FittedRewrites, Rule, RuleBook, rule_of
 from isogloss.tasks.segment.seen import KNOWN, Places, TextKnowledge, seen_words
 from isogloss.tasks.segment.types import WordTypes
@@ -226,6 +226,29 @@ def test_the_model_of_cuts_agrees_with_enumeration_and_its_gradient_with_differe
         step_[k] = 1e-5
         up, down = (likelihood.add_gradient(weights + sign * step_, np.zeros_like(slope)) for sign in (1, -1))
         assert (up - down) / 2e-5 == pytest.approx(slope[k], abs=1e-6)
+
+
+@pytest.mark.parametrize("longest", [3, 8])
+def test_words_do_not_count_their_own_pieces(longest: int) -> None:
+    cut = [("ab", "ab", "a"), ("ab",), ("c", "abab"), ("b", "b"), ("bc", "b")]
+    words = ["".join(pieces) for pieces in cut]
+    seen = seen_words(words, TextKnowledge.of(words, longest))
+    cuts = [segments_of([len(piece) for piece in pieces], longest) for pieces in cut]
+    each = [[word[b:e] for b, e, _ in y] for word, y in zip(words, cuts, strict=True)]
+    rows = rows_of(cuts, seen.lengths, longest)
+    met = PiecesMet.of(seen, rows)
+    spans = [
+        (w, word[b:e])
+        for w, word in enumerate(words) for b in range(len(word)) for e in range(b + 1, min(len(word), b + longest) + 1)
+    ]  # fmt: skip
+    every = [sum(own.count(span) for own in each) for _, span in spans]
+    others = [often - each[w].count(span) for often, (w, span) in zip(every, spans, strict=True)]
+    assert max(others) > 1 and min(others) == 0
+    assert met.column(seen).tolist() == [often.bit_length() for often in every]
+    assert met.column(seen, rows).tolist() == [often.bit_length() for often in others]
+    other = seen_words(["xab"], TextKnowledge.of(words, longest))
+    known = {span: often.bit_length() for (_, span), often in zip(spans, every, strict=True)}
+    assert met.column(other).tolist() == [0, 0, 0, known["a"], known["ab"], known["b"]]
 
 
 def test_gold_of_another_size_is_refused() -> None:

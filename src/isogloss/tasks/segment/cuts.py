@@ -5,20 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from isogloss import store
 from isogloss.features import Templates
+from isogloss.layout import Layout, Numbers, check
 from isogloss.learners.chain_model import LabelPairs
 from isogloss.learners.segment_model import SegmentModel
 from isogloss.learners.supported import Supported
 from isogloss.structures.semimarkov import Segments, SemiMarkovs
+from isogloss.structures.semimarkov2 import n_word_spans
 from isogloss.tasks.segment.seen import Seen
 
 __all__ = ["FittedCuts", "border_posteriors", "joined", "segments_of", "templates_for"]
+
+Integers = NDArray[np.int64]
 
 REACH = 5
 """Letters to each side of a border that are looked at."""
@@ -41,10 +45,10 @@ what is left of it in other words, and precede what is right of it; whether thes
 SPANS: tuple[Any, ...] = (
     "piece", "length", "place & length", "piece & place", "first.letter[-1] & piece", "piece & last.letter[+1]",
     "begins & place", "ends & place", "word & place", "begins & ends & place", "begins & length", "ends & length",
-    "inside & place", "inside & length", "inside & begins & ends & place",
+    "inside & place", "inside & length", "inside & begins & ends & place", "met",
 )  # fmt: skip
-"""What is seen of a piece: its letters, length and place in the word, what stands around it, and how frequent it is at
-the beginning, at the end and anywhere in words of the text."""
+"""What is seen of a piece: its letters, length and place in the word, what stands around it, how frequent it is at the
+beginning, at the end and anywhere in words of the text, and how often it is a piece of other words cut by people."""
 POSITIONS_BELIEVED: tuple[Any, ...] = (
     "border", "border & letter[-1] & letter", "border & next & before", "border[-1] & border & border[+1]",
 )  # fmt: skip
@@ -60,6 +64,41 @@ SPANS_AROUND: tuple[Any, ...] = (
 )  # fmt: skip
 """What is seen of a piece together with its neighbours: it helps where many words were cut, and is too rare where few
 were."""
+
+
+class PiecesMet(NamedTuple):
+    """The pieces of words that people have cut, and how often each is met.
+
+    A word that is learnt from does not count its own pieces. Otherwise no piece of such a word would ever be new, as
+    those of other words often are.
+    """
+
+    codes: Integers
+    """int64[n]: codes of the pieces, ascending."""
+    counts: Integers
+    """int64[n]: in how many places each is met."""
+
+    @classmethod
+    def of(cls, seen: Seen, rows: Integers) -> PiecesMet:
+        """From words with the numbers of the spans that are their pieces."""
+        return cls(*np.unique(seen.columns["piece"][rows], return_counts=True))
+
+    def column(self, seen: Seen, own: Integers | None = None) -> Integers:
+        """int64[n_spans]: how often each span is met as a piece, 1 + log₂ of it or 0.
+
+        `own` has the numbers of the spans that are the pieces of these words, and are to be left out.
+        """
+        piece, n = seen.columns["piece"], len(self.codes)
+        at = np.searchsorted(self.codes, piece)
+        at[np.append(self.codes, 0)[at] != piece] = n
+        found = np.append(self.counts, 0)[at]
+        if own is not None:
+            word = np.repeat(np.arange(len(seen.lengths)), n_word_spans(seen.lengths, seen.longest))
+            there = word * (n + 1) + at
+            mine, many = np.unique(there[own], return_counts=True)
+            where = np.minimum(np.searchsorted(mine, there), max(0, len(mine) - 1))
+            found = found - np.where(mine[where] == there, many[where], 0)
+        return np.where(found > 0, np.log2(np.maximum(found, 1)).astype(np.int64) + 1, 0)
 
 
 def templates_for(*, believed: bool, around: bool) -> tuple[Templates, Templates]:
@@ -79,6 +118,7 @@ class FittedCuts:
         The most letters of a piece.
     borders, pieces : Supported
         Attributes of positions and of spans.
+    met : PiecesMet
     weights : float32[n_weights]
         Of borders, then of pieces, then three that all words share.
     """
@@ -86,6 +126,7 @@ class FittedCuts:
     longest: int
     borders: Supported
     pieces: Supported
+    met: PiecesMet
     weights: NDArray[np.float32]
 
     @classmethod
@@ -94,9 +135,11 @@ class FittedCuts:
     ) -> FittedCuts:
         """What has weights: all that is seen at some letter, and what is seen of right pieces."""
         borders, pieces = templates_for(believed=believed, around=around)
-        parts = seen.spans()
+        rows = rows_of(cuts, seen.lengths, seen.longest)
+        met = PiecesMet.of(seen, rows)
+        parts = seen.spans().with_columns(met=met.column(seen, rows))
         right = np.zeros(parts.n_parts, np.bool_)
-        right[rows_of(cuts, seen.lengths, seen.longest)] = True
+        right[rows] = True
         found = []
         for templates, index, k in (
             (borders, borders.index(seen.positions(), min_count=min_count), 2),
@@ -104,11 +147,13 @@ class FittedCuts:
         ):
             n = index.n_features  # of the two columns of positions, the second is for letters where no piece begins
             found.append(Supported(templates, index, LabelPairs(np.arange(n + 1), np.zeros(n, np.int32), k)))
-        return cls(seen.longest, found[0], found[1], np.zeros(0, np.float32))
+        return cls(seen.longest, found[0], found[1], met, np.zeros(0, np.float32))
 
-    def model(self, seen: Seen) -> SegmentModel:
-        """The model of some words."""
-        borders, pieces = self.borders.on(seen.positions()), self.pieces.on(seen.spans())
+    def model(self, seen: Seen, cuts: Sequence[Segments] | None = None) -> SegmentModel:
+        """The model of some words; of those that are learnt from, with how they are cut."""
+        own = None if cuts is None else rows_of(cuts, seen.lengths, seen.longest)
+        spans = seen.spans().with_columns(met=self.met.column(seen, own))
+        borders, pieces = self.borders.on(seen.positions()), self.pieces.on(spans)
         return SegmentModel(borders, pieces, seen.lengths, self.longest, first=[0], inside=[1])
 
     def distributions(self, seen: Seen) -> SemiMarkovs:
@@ -136,16 +181,14 @@ class FittedCuts:
         return {
             **store.prefixed("borders.", self.borders.to_arrays(self.weights[:n])),
             **store.prefixed("pieces.", self.pieces.to_arrays(self.weights[n : n + m])),
-            "shared": self.weights[n + m :],
-        }
+            "shared": self.weights[n + m :], **self.met._asdict(),
+        }  # fmt: skip
 
     @classmethod
     def from_arrays(
         cls, arrays: Mapping[str, NDArray[Any]], longest: int, *, believed: bool = True, around: bool = False
     ) -> FittedCuts:
         """The inverse of `to_arrays`; what is wrong with it is refused."""
-        from isogloss.layout import Numbers, check
-
         made, weights = [], []
         both = templates_for(believed=believed, around=around)
         for name, templates, k in zip(("borders", "pieces"), both, (2, 1), strict=True):
@@ -154,8 +197,13 @@ class FittedCuts:
             )  # fmt: skip
             made.append(own)
             weights.append(known)
-        shared = check(arrays, {"shared": Numbers("float32", 3)}, "the saved model")["shared"]
-        return cls(longest, made[0], made[1], np.concatenate([*weights, shared]))
+        layout: Layout = {
+            "shared": Numbers("float32", 3), "codes": Numbers("int64", "met", order="rising"),
+            "counts": Numbers("int64", "met", least=1),
+        }  # fmt: skip
+        found = check(arrays, layout, "the saved model")
+        met = PiecesMet(found["codes"], found["counts"])
+        return cls(longest, made[0], made[1], met, np.concatenate([*weights, found["shared"]]))
 
 
 def rows_of(cuts: Sequence[Segments], lengths: NDArray[np.int64], longest: int) -> NDArray[np.int64]:

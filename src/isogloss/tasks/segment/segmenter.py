@@ -235,7 +235,7 @@ class Segmenter(SegmenterOptions):
         around = len(words) >= MANY
         unfinished = FittedCuts.collected(seen, wanted, around=around, min_count=self.min_count)
         penalty = float(self.l2)
-        learner = Lbfgs(Likelihood(unfinished.model(seen), gold=wanted), l2=penalty)
+        learner = Lbfgs(Likelihood(unfinished.model(seen, wanted), gold=wanted), l2=penalty)
         done = run(
             learner, learner.init(), iterations=self.iterations, tolerance=TOLERANCE, progress=progress,
             name="Learning where words are cut", **(keeping.arguments | {"every": None}),
