@@ -40,6 +40,9 @@ DocumentsLike = LabelledDocuments | Documents | Sequence[Any]
 ENOUGH = 10
 """Labelled documents of each label, from which on they say how sure a corrected rule is."""
 
+PIVOTS = {"scl": 1000, "scl-mi": 100}
+"""Maximum number of pivots of each method, where it is not given."""
+
 
 class DocumentClassifier(DocumentOptions):
     r"""Labels documents by their words, and adapts to documents of another domain that have no labels.
@@ -198,7 +201,8 @@ class DocumentClassifier(DocumentOptions):
     def _places(self, features: Seen, source: Sparse, target: Sparse, targets: NDArray[Any]) -> dict[str, Any]:
         """Places of words, as the rule of the source is to see them."""
         labels = targets if self.method == "scl-mi" else None
-        pivots = choose_pivots(source, target, labels, number=self.pivots, least=self.pivot_count)
+        number = PIVOTS[self.method] if self.pivots is None else self.pivots
+        pivots = choose_pivots(source, target, labels, number=number, least=self.pivot_count)
         found = learn_places(
             features, source, target, pivots, dimensions=self.dimensions, masking=self.masking, positive=self.positive,
             blocks=self.blocks, regularisation=float(self.pivot_l2), seed=self.seed,
