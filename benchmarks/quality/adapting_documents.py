@@ -3,7 +3,7 @@
 python -m benchmarks.quality.adapting_documents                     all rows that are missing
 python -m benchmarks.quality.adapting_documents --only ours,base    some models
 python -m benchmarks.quality.adapting_documents --splits 2          the first splits alone
-python -m benchmarks.quality.adapting_documents --again             replace rows that are there
+python -m benchmarks.quality.adapting_documents --again             replace rows that other code has made
 python -m benchmarks.quality.adapting_documents --distances         distances of domains, and their rank correlation
 python -m benchmarks.quality.adapting_documents --clock             seconds and memory, each in a process of its own
 python -m benchmarks.quality.adapting_documents --table             run nothing: write the tables of docs/adapt.md
@@ -26,6 +26,7 @@ import resource
 import subprocess
 import sys
 import time
+from functools import cache
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -93,9 +94,16 @@ def clocked() -> rows.Rows:
     return rows.Rows(Path(__file__).with_name("adapting_documents-clock.csv"), CLOCK, ("what", "threads"))
 
 
+@cache
 def read(name: str) -> LabelledDocuments:
     folder = Path(os.environ.get("ISOGLOSS_DATA", "../shared/data")) / "sentiment"
     return LabelledDocuments.read(folder / f"{name}.tsv.gz", label=0, text=(2, 3))
+
+
+@cache
+def cut(name: str, split: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Documents of a domain to learn from, and to score."""
+    return read(name).held_out(1 / 5, split)
 
 
 def resampled_numbers(documents: LabelledDocuments, seed: int) -> NDArray[np.int64]:
@@ -119,7 +127,7 @@ def few_of(documents: LabelledDocuments, seed: int) -> LabelledDocuments:
 
 def measure(model: str, texts: dict[str, LabelledDocuments], source: str, target: str, split: int) -> dict[str, object]:
     """A row."""
-    (train, _), (new, test) = (texts[name].held_out(1 / 5, split) for name in (source, target))
+    (train, _), (new, test) = (cut(name, split) for name in (source, target))
     given, unlabelled, scored = texts[source].take(train), texts[target].take(new), texts[target].take(test)
     if model.endswith("70/30"):
         unlabelled, scored = resampled(unlabelled, split), resampled(scored, split)
@@ -142,11 +150,13 @@ def measure(model: str, texts: dict[str, LabelledDocuments], source: str, target
 
 def run(only: list[str], splits: int, again: bool) -> None:
     texts, kept = {name: read(name) for name in DOMAINS}, results()
-    there = {tuple(row[name] for name in KEY) for row in kept.read()}
+    there = {
+        tuple(row[name] for name in KEY) for row in kept.read() if not again or rows.is_of(row, rows.commit())
+    }  # fmt: skip
     for split in range(splits):
         for model in only:
             for source, target in permutations(DOMAINS, 2):
-                if not again and (model, source, target, str(split)) in there:
+                if (model, source, target, str(split)) in there:
                     continue
                 row = measure(model, texts, source, target, split)
                 kept.put([row])
@@ -259,7 +269,7 @@ def by_document(better: str, worse: str) -> dict[tuple[str, int], list[int]]:
     texts = {name: read(name) for name in DOMAINS}
     for key in sorted(one.keys() & other.keys()):
         _, target, split = key
-        test = texts[target].held_out(1 / 5, int(split))[1]
+        test = cut(target, int(split))[1]
         if better.endswith("70/30"):
             test = test[resampled_numbers(texts[target].take(test), int(split))]
         copies = texts[target].duplicates()[test]
