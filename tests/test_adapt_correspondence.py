@@ -208,12 +208,37 @@ def test_self_training_without_text_learns_from_labels_of_the_target_like_those_
     assert not np.allclose(heavy.predict_proba(PANS), equal.predict_proba(PANS))
 
 
-def test_pivots_that_tell_labels_apart_serve_better_than_frequent_ones() -> None:
-    """Frequent words of generated reviews say nothing of labels, and places that predict them do more harm."""
-    others = samples.reviews("kitchen", 200, seed=1)
-    options = {"min_count": 2, "pivots": 20, "dimensions": 5}
-    found = {method: DocumentClassifier(method, **options).fit(BOOKS, PANS) for method in ("scl", "scl-mi")}
-    assert float(found["scl-mi"].score(others)) > float(found["scl"].score(others))
+def planted(own: str, n: int, seed: int, *, shared: bool = True) -> list[tuple[str, str]]:
+    """Documents with words of their domain and words of both that tell the label, and words that tell nothing."""
+    rng, found = np.random.default_rng(seed), []
+    for k in range(n):
+        label = ("neg", "pos")[k % 2]
+        words = [f"{own}-{label}-{word}" for word in rng.integers(8, size=4)]
+        words += [f"both-{label}-{word}" for word in rng.integers(6, size=3 * shared)]
+        words += [f"any-{word}" for word in rng.integers(20, size=6)]
+        found.append((label, " ".join(rng.permutation(words))))
+    return found
+
+
+@pytest.mark.parametrize("positive", [False, True])
+def test_words_of_the_new_domain_are_known_by_the_pivots_that_they_predict(positive: bool) -> None:
+    new = planted("pan", 200, 3, shared=False)  # nothing in them was ever seen with a label
+    given = planted("book", 200, 1), [text for _, text in planted("pan", 200, 2)]
+    options = {"ngrams": 1, "min_count": 2, "weighting": "none"}
+    base = float(DocumentClassifier("none", **options).fit(*given).score(new))
+    adapted = DocumentClassifier("scl-mi", pivots=12, dimensions=4, positive=positive, **options).fit(*given)
+    assert base < 65
+    assert float(adapted.score(new)) > 90
+
+
+def test_without_a_number_of_pivots_each_method_has_its_own() -> None:
+    texts = planted("book", 120, 1), planted("pan", 120, 2)
+    options = {"ngrams": 2, "min_count": 1, "pivot_count": 0, "dimensions": 3}
+    for method, number in (("scl", 1000), ("scl-mi", 100)):
+        one, other = (DocumentClassifier(method, pivots=m, **options).fit(*texts) for m in (None, number))
+        assert np.array_equal(one.predict_proba(texts[1]), other.predict_proba(texts[1]))
+    fewer = DocumentClassifier("scl-mi", pivots=5, **options).fit(*texts)
+    assert not np.allclose(fewer.predict_proba(texts[1]), other.predict_proba(texts[1]))
 
 
 def test_labels_that_the_source_does_not_have_are_refused() -> None:

@@ -505,14 +505,37 @@ def test_what_was_not_done_is_said(tables: Path, capsys: pytest.CaptureFixture[s
         ("train blank.tsv --save m", 1, "blank.tsv, line 2: is empty"),
         ("diagnose reviews.books.tsv empty.tsv", 1, "empty.tsv: has no documents"),
         ("score reviews.books.tsv", 1, "line 1: the last two columns should be a label and its probability"),
+        ("train reviews.books.tsv --label 1 --text 0 --save m", 1, "are too many for"),
+        ("train reviews.books.tsv --target-labels plain.tsv --save m", 1, "'POS'; there labels are neg, pos. Write"),
+        ("score bare.tsv", 1, "bare.tsv: column 0 is empty. Name the column"),
     ],
 )
 def test_wrong_calls(tables: Path, capsys: pytest.CaptureFixture[str], line: str, status: int, words: str) -> None:
     (tables / "plain.txt").write_text("good\nbad\n")
+    (tables / "plain.tsv").write_text("POS\tgood\n")
+    (tables / "bare.tsv").write_text("\tgood\tpos\t0.75\n")
     (tables / "empty.tsv").write_text("")
     (tables / "blank.tsv").write_text("pos\tgood\n\nneg\tbad\n")
     assert main(["adapt", *line.split()]) == status
     assert words in capsys.readouterr().err
+
+
+def test_what_is_odd_about_a_score_is_said(tables: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tables / "out.tsv").write_text("pos\tA\tpos\t0.75\n\tB\tneg\t0.75\nneg\tC\tpos\t0.75\n")
+    assert main(["adapt", "score", "out.tsv", "--json"]) == 0
+    told = capsys.readouterr()
+    found = json.loads(told.out)
+    assert (found["n"], found["accuracy"]) == (2, 50.0)
+    assert "1 document without a label in column 0: passed over" in told.err
+    assert main(["adapt", "score", "out.tsv", "--label", "1"]) == 0
+    told = capsys.readouterr()
+    assert "no label of column 1 is ever among those predicted, neg, pos: is it the right column?" in told.err
+    (tables / "many.tsv").write_text("".join(f"label{k}\ttext\tpos\t0.75\n" * (1 + (k == 40)) for k in range(50)))
+    assert main(["adapt", "score", "many.tsv", "-q"]) == 0
+    told = capsys.readouterr()
+    assert "and 21 labels of fewer documents" in told.out
+    assert "label40" in told.out
+    assert not told.err
 
 
 def test_proportions_of_wholly_sure_posteriors_and_of_labels_that_were_not_there() -> None:

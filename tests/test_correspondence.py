@@ -128,11 +128,14 @@ def test_blocks_are_orthonormal_and_leave_what_the_other_singular_values_hold(se
         assert all(row[np.abs(row).argmax()] > 0 for row in theta[:rank])
 
 
-def test_truncated_and_whole_decompositions_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("full", [0.0, 1.0])
+def test_truncated_and_whole_decompositions_agree(monkeypatch: pytest.MonkeyPatch, full: float) -> None:
     w = sparse.random(60, 40, 0.2, random_state=0, format="csc")
     blocks = np.zeros(60, np.int32)
     whole = singular_blocks(w, blocks, 1, 5)
     monkeypatch.setattr(correspondence, "DENSE", 0)
+    monkeypatch.setattr(correspondence, "FULL", full)  # by products of columns, or by Lanczos
+    monkeypatch.setattr(correspondence, "ROWS", 7)
     truncated = singular_blocks(w, blocks, 1, 5)
     assert truncated.table == pytest.approx(whole.table, abs=1e-5)
     assert truncated.strengths == pytest.approx(whole.strengths)

@@ -32,6 +32,8 @@ from isogloss.tasks.adapt.options import DocumentOptions
 __all__ = ["COMMANDS", "apply", "diagnose", "score", "train"]
 
 LEARNING = "Learning"
+_FEW, _SHOWN = 5, 30
+"""Kinds that are shown of each decomposition, and labels that are shown of a score."""
 
 
 @with_options(
@@ -155,26 +157,45 @@ def score(
 ) -> None:
     """Score labels against those of a column: documents that are right, in percent.
 
-    What was predicted is the last column but one, where `isogloss adapt apply` puts it.
+    What was predicted is the last column but one, where `isogloss adapt apply` puts it. Documents without a label are
+    passed over.
     """
     check_output(output, [found])
     standard_input_once(found)
     from isogloss.data.formats.files import name_of, read_bytes
     from isogloss.data.formats.labelled import scored_columns
+    from isogloss.data.rows import counted
+    from isogloss.errors import DocumentsError
     from isogloss.metrics.documents import score_documents
 
-    data = read_bytes(found, encoding=encoding, errors=errors)
-    predicted, gold = scored_columns(data, name_of(found), 0 if label is None else column_of(label), heading)
+    data, column = read_bytes(found, encoding=encoding, errors=errors), 0 if label is None else column_of(label)
+    every = list(zip(*scored_columns(data, name_of(found), column, heading), strict=True))
+    known = [pair for pair in every if pair[1]]
+    if not known:
+        raise DocumentsError(f"{name_of(found)}: column {column} is empty. Name the column of the right label")
+    if len(known) < len(every):
+        say(f"{counted(len(every) - len(known), 'document')} without a label in column {column}: passed over", quiet)
+    predicted, gold = zip(*known, strict=True)
+    if not set(predicted) & set(gold):
+        names = ", ".join(sorted(set(predicted))[:_FEW])
+        say(f"no label of column {column} is ever among those predicted, {names}: is it the right column?", quiet)
     told = score_documents(predicted, gold).as_dict()
     if json:
         write_json(told, output)
         return
     low, high = told["intervals"].get("accuracy", (told["accuracy"], told["accuracy"]))
     lines = [f"accuracy {told['accuracy']:.2f} ({low:.2f} to {high:.2f})", f"{told['n']:,} documents", ""]
+    often = sorted(told["labels"].items(), key=lambda entry: -max(entry[1]["documents"], entry[1]["found"]))
+    shown = dict(often[:_SHOWN])
     rows = [
-        (name, *(f"{row[key]:,}" for key in ("documents", "found", "right"))) for name, row in told["labels"].items()
+        (name, *(f"{row[key]:,}" for key in ("documents", "found", "right")))
+        for name, row in told["labels"].items()
+        if name in shown
     ]
-    lines += [*table_lines(("label", "documents", "found", "right"), rows, 1), told["signature"]]
+    lines += table_lines(("label", "documents", "found", "right"), rows, 1)
+    if len(often) > len(shown):
+        lines.append(f"and {counted(len(often) - len(shown), 'label')} of fewer documents")
+    lines.append(told["signature"])
     write_result(output, "\n".join([*lines, ""]))
 
 
@@ -238,10 +259,6 @@ def _of_treebanks(
 
     given, other = (read_treebank(path, reading["encoding"], reading["errors"]) for path in (source, target))
     return diagnose_treebanks(given, other, threads=threads, progress=progress).as_dict()
-
-
-_FEW = 5
-"""Kinds that are shown of each decomposition."""
 
 
 def _said(told: dict[str, Any]) -> list[str]:

@@ -48,6 +48,9 @@ ORDERS = 4
 """Orders of rows, which passes take in turn."""
 DENSE = 1 << 20
 """Matrices with fewer cells are decomposed whole."""
+FULL, NARROW, ROWS = 0.1, 4000, 10000
+"""Matrices with a larger share of entries that are not 0, and this many columns at most, are multiplied
+with themselves, so many rows at a time."""
 NEGLIGIBLE = 1e-6
 """Singular values that are smaller than this share of the largest are taken for 0."""
 
@@ -312,6 +315,8 @@ def _left_vectors(matrix: Any, h: int) -> tuple[Array, Array]:
     least = min(matrix.shape)
     if matrix.shape[0] * matrix.shape[1] <= DENSE or h >= least - 1:
         vectors, values, _ = np.linalg.svd(matrix.toarray(), full_matrices=False)
+    elif matrix.nnz > FULL * matrix.shape[0] * matrix.shape[1] and matrix.shape[1] <= NARROW:
+        vectors, values = _by_products(matrix, h)
     else:
         start = np.random.default_rng(0).normal(size=least)
         vectors, values, _ = svds(matrix, k=h, v0=start, return_singular_vectors="u")
@@ -321,6 +326,24 @@ def _left_vectors(matrix: Any, h: int) -> tuple[Array, Array]:
     vectors, values = vectors[:, :held], values[:held]
     signs = np.sign(vectors[np.abs(vectors).argmax(axis=0), np.arange(held)])
     return vectors * signs, values
+
+
+def _by_products(matrix: Any, h: int) -> tuple[Array, Array]:
+    """The same of a tall matrix with few zeros: eigenvectors of WᵀW, which is small, and what W makes of them.
+
+    What rounding adds to small values is taken out again by an orthogonal basis of the result.
+    """
+    from scipy.linalg import eigh
+
+    wide = matrix.shape[1]
+    products = np.zeros((wide, wide))
+    for first in range(0, matrix.shape[0], ROWS):
+        part = matrix[first : first + ROWS].toarray()
+        products += part.T @ part
+    _, right = eigh(products, subset_by_index=[wide - h, wide - 1])
+    basis, small = np.linalg.qr(matrix @ right[:, ::-1])
+    turned, values, _ = np.linalg.svd(small)
+    return basis @ turned, values
 
 
 def project(

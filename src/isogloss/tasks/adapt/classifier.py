@@ -40,6 +40,11 @@ DocumentsLike = LabelledDocuments | Documents | Sequence[Any]
 ENOUGH = 10
 """Labelled documents of each label, from which on they say how sure a corrected rule is."""
 
+MANY = 20
+"""Labels that are as many as half of the documents, and more than this, are taken for a wrong column."""
+PIVOTS = {"scl": 1000, "scl-mi": 100}
+"""Maximum number of pivots of each method, where it is not given."""
+
 
 class DocumentClassifier(DocumentOptions):
     r"""Labels documents by their words, and adapts to documents of another domain that have no labels.
@@ -140,7 +145,15 @@ class DocumentClassifier(DocumentOptions):
                 "be two or more. Is it the right column?"
             )
         if few is not None and (strange := sorted(set(few.names) - set(names))):
-            raise DocumentsError(f"{few.name}: no document of {source.name} has the label {strange[0]!r}")
+            raise DocumentsError(
+                f"{few.name}: no document of {source.name} has the label {strange[0]!r}; there labels are "
+                f"{', '.join(names[:MANY])}. Write labels alike in both"
+            )
+        if len(names) > max(MANY, len(source) / 2):
+            raise DocumentsError(
+                f"{source.name}: {len(names)} labels are too many for {counted(len(source), 'document')}. Is it the "
+                "right column?"
+            )
         target = None if unlabelled is None else as_labelled(unlabelled, "fit").unlabelled()
         try:
             with using_threads(self.threads):
@@ -198,7 +211,8 @@ class DocumentClassifier(DocumentOptions):
     def _places(self, features: Seen, source: Sparse, target: Sparse, targets: NDArray[Any]) -> dict[str, Any]:
         """Places of words, as the rule of the source is to see them."""
         labels = targets if self.method == "scl-mi" else None
-        pivots = choose_pivots(source, target, labels, number=self.pivots, least=self.pivot_count)
+        number = PIVOTS[self.method] if self.pivots is None else self.pivots
+        pivots = choose_pivots(source, target, labels, number=number, least=self.pivot_count)
         found = learn_places(
             features, source, target, pivots, dimensions=self.dimensions, masking=self.masking, positive=self.positive,
             blocks=self.blocks, regularisation=float(self.pivot_l2), seed=self.seed,

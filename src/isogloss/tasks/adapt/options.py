@@ -68,9 +68,11 @@ class DocumentOptions(Estimator):
         default=1.0, above=0, needs={"method": ("self-training",), "prior": ("estimated",)},
         help="Proportions are estimated from words whose log frequency differs by at most this between the domains.",
     )  # fmt: skip
-    pivots: int = option(
-        default=1000, least=1, needs=_SCL, help="Maximum number of pivots, the words that are predicted."
-    )
+    pivots: int | None = option(
+        default=None, kind=int, least=1, needs=_SCL,
+        help="Maximum number of pivots, the words that are predicted. If not given, 1000 with scl and 100 with scl-mi: "
+        "further down the list, words say little about labels.",
+    )  # fmt: skip
     pivot_count: int = option(
         default=5, least=0, needs=_SCL, help="Pivots are in more than so many documents of both domains."
     )
@@ -91,7 +93,7 @@ class DocumentOptions(Estimator):
         default=True, needs={"method": ("scl", "scl-mi"), "rescale": ("length", "standard")},
         help="Whether the new features have mean 0 in each domain by itself, and not only in the source.",
     )  # fmt: skip
-    positive: bool = option(default=False, needs=_SCL, help="Decompose only the positive weights of the predictors.")
+    positive: bool = option(default=True, needs=_SCL, help="Decompose only the positive weights of the predictors.")
     blocks: bool = option(default=False, needs=_SCL, help="Decompose words, pairs of words and so on separately.")
     pivot_l2: float = option(
         default=1e-3, above=0, needs=_SCL, help="Penalty on the squares of the weights of predictors."
