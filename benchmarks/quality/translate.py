@@ -371,7 +371,7 @@ def links_table() -> str:
             if not found:
                 continue
             for row in found:
-                used.add("", f"{TITLES[data]}, {name}", row)
+                used.add(TITLES[data], name, row)
             difference = "" if name == "default" else told(paired(data, f"isogloss {name}"))
             lines.append(
                 f"| {TITLES[data]} | {name} | {float(found[0]['AER']):.1f} | {int(found[0]['phrase_pairs']):,} "
@@ -382,7 +382,7 @@ def links_table() -> str:
 
 def decoding_table() -> str:
     """Links by posteriors beside Viterbi links."""
-    lines = ["| text | training | points | Viterbi | difference |", "|---|---|---|---|---|"]
+    head, lines = ["| text | training | points | Viterbi | difference |", "|---|---|---|---|---|"], []
     for data in ("cs-en", "hansards"):
         for kind, said in (
             ("agreement", "agreement (products)"),
@@ -395,7 +395,7 @@ def decoding_table() -> str:
                 scores = " | ".join(f"{spread(each, 'bleu')} (AER {float(each[0]['AER']):.1f})" for each in found)
                 beside = told(paired(data, *(f"isogloss {name}" for name in reversed(names))))
                 lines.append(f"| {TITLES[data]} | {said} | {scores} | {beside} |")
-    return "\n".join(lines)
+    return "\n".join([*head, *lines]) if lines else ""
 
 
 def variants_table() -> str:
