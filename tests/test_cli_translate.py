@@ -77,6 +77,25 @@ def test_n_best_lists(place, capsys):
     assert "->" in capsys.readouterr().out
 
 
+def test_bars_in_n_best_lists(place, tmp_path):
+    (tmp_path / "in").write_text("Anna ||| bought | a book\n")
+    assert (
+        run(["apply", str(place / "model"), str(tmp_path / "in"), "--nbest", "1", "-o", str(tmp_path / "o"), "-q"]) == 0
+    )
+    _, text, _, _ = (tmp_path / "o").read_text().split(" ||| ")
+    assert "&#124;&#124;&#124;" in text.split() and "|" in text.split()
+
+
+def test_a_text_without_phrases_is_warned_of(tmp_path, capsys):
+    (tmp_path / "s").write_text("a b\n")
+    (tmp_path / "t").write_text("x y\n")
+    given = [str(tmp_path / name) for name in ("s", "t")]
+    (tmp_path / "links").write_text("\n")
+    more = ["--links", str(tmp_path / "links"), "--iterations", "0", "--save", str(tmp_path / "m"), "-q"]
+    assert run(["train", *given, *more]) == 0
+    assert "every word will be copied" in capsys.readouterr().err
+
+
 def test_a_model_that_stays_in_its_file_translates_the_same(place):
     source = (place / "dev.en").read_text().splitlines()
     model = Translator.load(place / "model", mapped=True)

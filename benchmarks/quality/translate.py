@@ -18,7 +18,9 @@ aside for both systems. EFLOMAL, FAST_ALIGN and MOSES name the peers' programs.
 from __future__ import annotations
 
 import argparse
+import copy
 import gzip
+import re
 import resource
 import sys
 import time
@@ -41,16 +43,28 @@ from isogloss.tasks.translate import Translator
 
 OUT = Path("out/translate")
 SEEDS = (0, 1, 2)
+JOINED, VITERBI = ("--symmetrise", "grow-diag-final-and"), ("--decode", "viterbi")
+POINTS = ("--decode", "posterior", "--threshold", "points")
+"""As many links in each direction as Viterbi has, those with the highest posteriors."""
 LINKS: dict[str, tuple[str, tuple[str, ...]]] = {
     "default": (systems.ISOGLOSS, ()),
     "symmetric": (systems.ISOGLOSS, ("--constraint", "symmetric")),
-    "one-way": (
-        systems.ISOGLOSS, ("--constraint", "none", "--symmetrise", "grow-diag-final-and", "--decode", "viterbi"),
-    ),
+    "agreement, points": (systems.ISOGLOSS, ("--constraint", "agreement", *JOINED, *POINTS)),
+    "agreement, Viterbi": (systems.ISOGLOSS, ("--constraint", "agreement", *JOINED, *VITERBI)),
+    "symmetric, points": (systems.ISOGLOSS, ("--constraint", "symmetric", *JOINED, *POINTS)),
+    "symmetric, Viterbi": (systems.ISOGLOSS, ("--constraint", "symmetric", *JOINED, *VITERBI)),
+    "one-way, points": (systems.ISOGLOSS, ("--constraint", "none", *JOINED, *POINTS)),
+    "one-way, Viterbi": (systems.ISOGLOSS, ("--constraint", "none", *JOINED, *VITERBI)),
     "eflomal": (systems.EFLOMAL, ()),
     "fast_align": (systems.FAST_ALIGN, ()),
 }  # fmt: skip
 """Who finds the links, with which options; links of two directions are joined by grow-diag-final-and."""
+BESIDE = [
+    *(("isogloss default", f"isogloss {name}") for name in LINKS if name != "default"),
+    ("isogloss default", "moses default"),
+    *((f"isogloss {kind}, points", f"isogloss {kind}, Viterbi") for kind in ("agreement", "symmetric", "one-way")),
+]
+"""What is compared on the same sentences: what the first has beyond the second."""
 VARIANTS: dict[str, dict[str, Any]] = {
     "default": {}, "without orientation": {"orientation": False}, "monotone": {"reordering": "monotone"},
     "swaps": {"reordering": "swap"}, "pops 500": {"pops": 500}, "n-best 50": {"nbest": 50},
@@ -190,7 +204,7 @@ def _lines(path: Path) -> list[str]:
 
 
 def output(data: str, system: str, links: str, seed: int) -> Path:
-    return OUT / data / f"{system}-{links}-{seed}.txt"
+    return OUT / data / f"{system}-{links.replace(', ', '-')}-{seed}.txt"
 
 
 def parts(data: str, dev: bool) -> tuple[Bitext, Bitext]:
@@ -221,8 +235,7 @@ def fitted(data: str, links: str, variant: str, seed: int, tune: Bitext | None) 
         _MODELS[key] = _MODELS[key][0], time.process_time() - began
     base, spent = _MODELS[key]
     began = time.process_time()
-    made = Translator(**options, seed=seed)
-    made.table_, made.language_model_, made._weights = base.table_, base.language_model_, base._weights
+    made = copy.copy(base).set_params(iterations=Translator().iterations, seed=seed)
     if tune is not None:
         made.tune(tune)
     return made, spent + time.process_time() - began
@@ -271,21 +284,20 @@ def measure(data: str, system: str, links: str, variant: str, seed: int, dev: bo
 
 
 def compare(data: str) -> None:
-    """Our default beside all others that are kept, seed by seed."""
+    """What is kept, seed by seed."""
     right = plain(TEXTS[data].bitext("test"))
-    for first in (("isogloss", "default"),):
-        for second in [("moses", "default"), *(("isogloss", name) for name in LINKS if name != "default")]:
-            for seed in SEEDS:
-                places = [output(data, *first, seed), output(data, *second, seed)]
-                if not all(place.exists() for place in places):
-                    continue
-                found = compare_translations(_lines(places[0]), _lines(places[1]), right, tokenise="none")
-                row = {
-                    "date": rows.today(), "commit": rows.commit(), "data": data, "first": " ".join(first),
-                    "second": " ".join(second), "seed": seed, "difference": found.delta, "low": found.interval[0],
-                    "high": found.interval[1], "p": f"{found.p_value:.2g}",
-                }  # fmt: skip
-                differences().put([row])
+    for first, second in BESIDE:
+        for seed in SEEDS:
+            places = [output(data, *name.split(" ", 1), seed) for name in (first, second)]
+            if not all(place.exists() for place in places):
+                continue
+            found = compare_translations(_lines(places[0]), _lines(places[1]), right, tokenise="none")
+            row: dict[str, object] = {
+                "date": rows.today(), "commit": rows.commit(), "data": data, "first": first, "second": second,
+                "seed": seed, "difference": found.delta, "low": found.interval[0], "high": found.interval[1],
+                "p": f"{found.p_value:.2g}",
+            }  # fmt: skip
+            differences().put([row])
 
 
 # --- the tables of the page
@@ -304,9 +316,9 @@ def average(found: Sequence[rows.Row], column: str) -> float:
     return mean(float(row[column]) for row in found)
 
 
-def paired(data: str, second: str) -> tuple[float, float] | None:
+def paired(data: str, second: str, first: str = "isogloss default") -> tuple[float, float] | None:
     """The mean difference over seeds, and the largest p of one."""
-    found = differences().find(data=data, second=second)
+    found = differences().find(data=data, first=first, second=second)
     if not found:
         return None
     return average(found, "difference"), max(float(row["p"]) for row in found)
@@ -359,13 +371,31 @@ def links_table() -> str:
             if not found:
                 continue
             for row in found:
-                used.add("", f"{TITLES[data]}, {name}", row)
+                used.add(TITLES[data], name, row)
             difference = "" if name == "default" else told(paired(data, f"isogloss {name}"))
             lines.append(
                 f"| {TITLES[data]} | {name} | {float(found[0]['AER']):.1f} | {int(found[0]['phrase_pairs']):,} "
                 f"| {spread(found, 'bleu')} | {difference} |"
             )
     return used.below("\n".join(lines))
+
+
+def decoding_table() -> str:
+    """Links by posteriors beside Viterbi links."""
+    head, lines = ["| text | training | points | Viterbi | difference |", "|---|---|---|---|---|"], []
+    for data in ("cs-en", "hansards"):
+        for kind, said in (
+            ("agreement", "agreement (products)"),
+            ("symmetric", "agreement (projected)"),
+            ("one-way", "none"),
+        ):
+            names = [f"{kind}, {how}" for how in ("points", "Viterbi")]
+            found = [of(data, "isogloss", name) for name in names]
+            if all(found):
+                scores = " | ".join(f"{spread(each, 'bleu')} (AER {float(each[0]['AER']):.1f})" for each in found)
+                beside = told(paired(data, *(f"isogloss {name}" for name in reversed(names))))
+                lines.append(f"| {TITLES[data]} | {said} | {scores} | {beside} |")
+    return "\n".join([*head, *lines]) if lines else ""
 
 
 def variants_table() -> str:
@@ -386,7 +416,8 @@ def variants_table() -> str:
 
 def tables() -> None:
     for name, made in {
-        "systems": system_table, "sizes": size_table, "links": links_table, "variants": variants_table,
+        "systems": system_table, "sizes": size_table, "links": links_table, "decoding": decoding_table,
+        "variants": variants_table,
     }.items():  # fmt: skip
         rows.fill(PAGE, name, made())
 
@@ -412,7 +443,7 @@ def main() -> None:
             continue
         variants = (asked.variants.split(",") if asked.variants else list(VARIANTS)) if asked.dev else ["default"]
         for system in asked.systems.split(","):
-            for links in asked.links.split(","):
+            for links in re.split(r",(?! )", asked.links):
                 for variant in variants:
                     for seed in [0] if asked.dev else map(int, asked.seeds.split(",")):
                         part = "dev" if asked.dev else "test"

@@ -16,6 +16,7 @@ that.
 from __future__ import annotations
 
 import argparse
+import copy
 import gzip
 import re
 import sys
@@ -140,8 +141,7 @@ def fitted(system: str) -> tuple[Translator, float]:
     dense, options = base(), SYSTEMS[system]
     if not options:
         return dense, 0.0
-    made, quiet = Translator(**COMMON, **options), QuietProgress()
-    made.table_, made.language_model_, made._weights = dense.table_, dense.language_model_, dense._weights
+    made, quiet = copy.copy(dense).set_params(**options), QuietProgress()
     given = Tags(*tags()) if made.features in TAGGED else None
     between, began = links(), time.process_time()
     with using_threads(1):

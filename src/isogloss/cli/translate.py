@@ -48,6 +48,8 @@ SPARSE = "Sparse features"
 BLOCK = 100
 """Lines that are translated at once."""
 PARTIAL = ".partial"
+BARS = "|||"
+"""What stands between the fields of an n-best list; in a translation it is written as Moses writes it."""
 
 Model = Annotated[
     str, typer.Argument(metavar="MODEL", show_default=False, help="A folder by `isogloss translate train`.")
@@ -144,6 +146,9 @@ def train(
             checkpoint=training.checkpoint, resume=resume,
         )  # fmt: skip
     stages = [training.checkpoint, *(f"{training.checkpoint}.{stage}" for stage in STAGES)]
+    if not len(translator.table_):
+        warn(f"{bitext.source.name}, {bitext.target.name}: no links, and so no phrases were found in them: every word "
+             "will be copied. Learn from more pairs, or give links with --links")  # fmt: skip
     told = _told_of(translator, len(bitext)) if json else None
     training.keep(translator, *_lines_of(translator), json=told, checkpoints=stages)
 
@@ -259,8 +264,10 @@ def apply(
             write_result(output, _pieces(translator, parts, nbest, json))
         else:
             _written(translator, parts, str(output), resume, quiet)
+    from isogloss.data.rows import counted
+
     rate = watch.rate(parts.words)
-    say(f"{parts.lines:,} lines, {watch}, {rate:,.0f} words a second", quiet)
+    say(f"{counted(parts.lines, 'line')}, {watch}, {rate:,.0f} words a second", quiet)
     if parts.unknown:
         warn(f"{parts.name}: {parts.unknown:,} of {parts.words:,} words are not known, and were copied")
 
@@ -317,7 +324,8 @@ def _json_line(found: list[Translation], nbest: int | None) -> str:
 
 def _nbest_line(number: int, one: Translation) -> str:
     features = " ".join(f"{name}= {value:.6g}" for name, value in one.features.items())
-    return f"{number} ||| {one.text} ||| {features} ||| {one.score:.6g}\n"
+    text = one.text.replace(BARS, "&#124;" * len(BARS))
+    return f"{number} ||| {text} ||| {features} ||| {one.score:.6g}\n"
 
 
 def _written(translator: Translator, parts: _Parts, output: str, resume: bool, quiet: bool) -> None:

@@ -4,9 +4,9 @@ Of the candidates of an item, the *hope* has a high score and a high quality, th
 
 .. math:: \hat y^+ = \arg\max_y\; w \cdot f(y) + q(y), \qquad \hat y^- = \arg\max_y\; w \cdot f(y) - q(y)
 
-and MIRA has the hope win by the difference of their qualities (`isogloss.learners.margin.Mira`). `KBestMira` is batch
-MIRA: it asks a search for the n best of every item, puts them beside those that it found before, makes some passes over
-all lists, and asks again under the mean of the weights.
+and MIRA has the hope win by the difference of their qualities, with the least change of the weights. `KBestMira` is
+batch MIRA: it asks a search for the n best of every item, puts them beside those that it found before, makes some
+passes over all lists, and asks again under the mean of the weights.
 
 Qualities of whole texts, such as BLEU, are no sums over items. That of a candidate is what the text of the last items
 would come to with it: counts of the hopes of earlier items are kept, and fade.
@@ -25,14 +25,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isogloss.data.rows import gathered
 from isogloss.errors import ModelError, ParameterError
-from isogloss.features.sparse import Sparse
-from isogloss.learners.margin import Mira, Rivals
-from isogloss.learners.models import LinearModel
-from isogloss.structures import Choices, Stack
-from isogloss.structures.base import kept
-from isogloss.structures.batch import Batch
+from isogloss.learners.stochastic import Passing, StochasticState
 
 __all__ = ["CandidateLists", "HopeFear", "KBestMira", "KBestState", "Quality", "SearchInfo"]
 
@@ -87,45 +81,63 @@ class Quality(Protocol):
     def __call__(self, counts: Array, /) -> Array: ...
 
 
-class HopeFear:
-    """Hopes and fears of items, for `Mira`; counts of hopes fade, and are made anew for each learner.
+class HopeFear(Passing):
+    """Passes over lists of candidates: of each item, the hope should win over the fear by the difference in quality.
 
     Parameters
     ----------
-    counts : float64[n_candidates, n_counts]
-        Counts of all candidates, one item after the other.
-    starts : int64[n_items + 1]
+    lists : CandidateLists
     quality : callable
         Quality of the counts of a candidate together with those that are left of earlier items.
+    cap : float
+        The most that one item may change the weights by.
+    batch : int
+        Items that are looked at with the same weights, and beside the same earlier ones.
     fading : float
         What is left of the counts after each item; 0 judges candidates by themselves.
+    seed : int
+        Of the order of items.
     """
 
-    def __init__(self, counts: Array, starts: Items, quality: Quality, *, fading: float = FADING) -> None:
+    def __init__(
+        self,
+        lists: CandidateLists,
+        quality: Quality,
+        *,
+        cap: float = 0.01,
+        batch: int = 1,
+        fading: float = FADING,
+        seed: int = 0,
+    ) -> None:
         if not 0 <= fading < 1:
             raise ParameterError(f"HopeFear: fading should be from 0 to below 1, not {fading!r}")
-        self.counts, self.starts, self.quality, self.fading = counts, starts, quality, fading
-        self.background = np.ones(counts.shape[1]) if fading else np.zeros(counts.shape[1])
+        if not cap > 0:
+            raise ParameterError(f"HopeFear: cap should be positive, not {cap!r}")
+        super().__init__(len(lists.starts) - 1, batch=batch, seed=seed, in_place=True)
+        self.lists, self.quality, self.cap, self.fading = lists, quality, cap, fading
+        width = lists.counts.shape[1]
+        self.background = np.ones(width) if fading else np.zeros(width)
 
-    def rivals(self, items: Items, batch: Batch[Any], augmentation: float) -> Rivals:
-        """Hopes and fears of these items, all judged beside the same earlier ones."""
-        scores, offsets = batch.scores.values, batch.scores.offsets
-        _, places = gathered(self.starts, items)
-        counts = self.counts[places]
-        qualities = self.quality(counts + self.background)
-        parts, losses = np.zeros(len(scores)), np.zeros(len(items))
-        for k in range(len(items)):
-            first, last = int(offsets[k]), int(offsets[k + 1])
-            if first == last:
-                continue
-            own, good = scores[first:last], augmentation * qualities[first:last]
-            hope, fear = first + int(np.argmax(own + good)), first + int(np.argmax(own - good))
-            parts[hope] += 1.0
-            parts[fear] -= 1.0
-            losses[k] = qualities[hope] - qualities[fear]
-            if self.fading:
-                self.background = self.background * self.fading + counts[hope]
-        return Rivals(parts, losses)
+    def init(self, weights: ArrayLike | None = None) -> StochasticState:
+        """The state before the first pass, at the given weights or at 0."""
+        return StochasticState.fresh(np.zeros(self.lists.features.shape[1]) if weights is None else np.array(weights))
+
+    def step(self, state: StochasticState) -> StochasticState:
+        """One pass over all items."""
+        from isogloss.learners._numba.kbest import look, move
+
+        state, lists = self.begun(state), self.lists
+        weights, memory, steps = state.weights, state.memory, state.steps
+        room = int(np.sort(np.diff(lists.starts))[-self.batch :].sum())
+        scores, beside = np.empty(room), np.empty((room, lists.counts.shape[1]))
+        for _, items in self.minibatches(state.iteration):
+            n = look(items, lists.starts, lists.features, lists.counts, self.background, weights, scores, beside)
+            move(
+                items, lists.starts, lists.features, lists.counts, scores, self.quality(beside[:n]), self.cap,
+                float(steps), self.fading, self.background, weights, memory,
+            )  # fmt: skip
+            steps += 1
+        return StochasticState(weights, state.iteration + 1, memory, steps)
 
 
 class KBestState(NamedTuple):
@@ -171,7 +183,7 @@ class KBestMira:
     batch : int
         Items that are looked at with the same weights.
     fading, seed
-        As for `HopeFear` and `Mira`.
+        As for `HopeFear`.
 
     Examples
     --------
@@ -236,18 +248,12 @@ class KBestMira:
 
     def _passed(self, state: KBestState, lists: CandidateLists) -> Array:
         """The mean of the weights over all passes."""
-        sizes = np.diff(lists.starts)
-        scores = Stack(kept(np.zeros(len(lists))), lists.starts, sizes[:, None])
-        nowhere = np.zeros(len(lists) + 1, np.int64)
-        model = LinearModel(Choices(scores), Sparse(nowhere, np.zeros(0, np.int32), 0, dense=lists.features))
-        targets = HopeFear(lists.counts, lists.starts, self.quality, fading=self.fading)
-        learner = Mira(
-            model, targets, augmentation=(1.0, 1.0), cap=self.cap, batch=self.batch,
-            seed=self.seed + state.iteration, in_place=True,
-        )  # fmt: skip
+        learner = HopeFear(
+            lists, self.quality, cap=self.cap, batch=self.batch, fading=self.fading, seed=self.seed + state.iteration
+        )
         inner = learner.init(state.weights)
         for _ in range(self.passes):
-            inner, _ = learner.step(inner)
+            inner = learner.step(inner)
         return np.array(inner.average)
 
     def dump(self, state: KBestState) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
