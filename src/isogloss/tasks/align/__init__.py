@@ -7,16 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from isogloss.tasks.align.hmm import HMMAligner, Model1Aligner, Model2Aligner
+    from isogloss.tasks.align.segmented import SegmentedAligner
     from isogloss.tasks.align.supervised.itg import ItgAligner
     from isogloss.tasks.align.supervised.matching import MatchingAligner
     from isogloss.tasks.align.supervised.quadratic import QuadraticAligner
 
-__all__ = ["HMMAligner", "ItgAligner", "MatchingAligner", "Model1Aligner", "Model2Aligner", "QuadraticAligner"]
+__all__ = [
+    "HMMAligner", "ItgAligner", "MatchingAligner", "Model1Aligner", "Model2Aligner", "QuadraticAligner",
+    "SegmentedAligner",
+]  # fmt: skip
 
 _HOMES = {
     "ItgAligner": "supervised.itg",
     "MatchingAligner": "supervised.matching",
     "QuadraticAligner": "supervised.quadratic",
+    "SegmentedAligner": "segmented",
 }
 
 
