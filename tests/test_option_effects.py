@@ -169,6 +169,7 @@ CASES: dict[str, Case] = {
             "leave_out": [{"leave_out": 0.0, "iterations": 3}],
             "symmetrise": [],  # refused
             "decode": [],
+            "cut_count": [1],
         },
     ),
     "align.matching": Case(

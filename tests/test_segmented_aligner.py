@@ -71,17 +71,20 @@ class Fixed(Segmenter):
 def test_morphemes_make_up_their_words(rows: list[list[str]], shortest: int, data: st.DataObject) -> None:
     class Letters:
         def predict(self, text: Text) -> Segmentation:
-            assert all(len(word) >= shortest for word in text.vocabulary)
+            assert all(map(is_long, text.vocabulary))
             return Segmentation.at(text, [tuple(word) for s in range(len(text)) for word in text.tokens(s)])
+
+    def is_long(word: str) -> bool:
+        return len(word) >= shortest
 
     text = Text.of([["x"], *rows])
     text = text[1:]  # ids and offsets do not begin at 0
     keep = np.array(data.draw(st.lists(st.booleans(), min_size=len(rows), max_size=len(rows))), bool)
-    cut = parts.cut_text(text, Letters(), keep, shortest=shortest)
+    cut = parts.cut_text(text, Letters(), keep, may_cut=lambda words: np.array([*map(is_long, words)], bool))
     assert len(cut.text) == len(rows)
     wanted, of = [], []
     for row, kept in zip(rows, keep, strict=True):
-        own = [tuple(word) if len(word) >= shortest else (word,) for word in row] if kept else []
+        own = [tuple(word) if is_long(word) else (word,) for word in row] if kept else []
         wanted.append(tuple(piece for word in own for piece in word))
         of += [k for k, word in enumerate(own) for _ in word]
     assert [cut.text[s] for s in range(len(rows))] == wanted and cut.words.tolist() == of
@@ -125,6 +128,25 @@ def test_averages_are_by_pair() -> None:
     found = parts.averaged(one, other, np.array([0.5, 0.0]))
     assert found[0].probability == {(0, 0): 0.375, (0, 1): 0.5}
     assert found[1].probability == pytest.approx({(0, 0): 0.8})
+
+
+def test_short_and_frequent_words_stay_whole() -> None:
+    """By counts of the text of the training, without case."""
+    text = Bitext.of([("Walks in walks", "gehn")] * 3 + [("talks in", "redn"), ("sees us", "siehn")])
+    aligner = SegmentedAligner(segment="source", cut_count=5, cut_length=5)
+
+    class Halves(Segmenter):
+        def predict(self, text: Any) -> Segmentation:
+            return Segmentation.at(text, [(w[:1], w[1:]) for s in range(len(text)) for w in text.tokens(s)])
+
+    aligner.fit(text, source_segmenter=Halves())
+    shown = [aligner.explain(text, pair, source=0)["morphemes"] for pair in (0, 3, 4)]
+    assert shown == [["Walks"], ["t", "alks"], ["sees"]]
+    aligner.set_params(cut_count=6).fit(text, source_segmenter=Halves())
+    assert aligner.explain(text, 0, source=0)["morphemes"] == ["W", "alks"]
+    assert aligner.explain(Bitext.of([("balks", "x")]), 0, source=0)["morphemes"] == ["b", "alks"]
+    aligner.set_params(cut_count=10**6, cut_length=1).fit(text, source_segmenter=Halves())
+    assert [aligner.explain(text, 0, source=k)["morphemes"] for k in (0, 1)] == [["W", "alks"], ["i", "n"]]
 
 
 # The aligner ---------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 from isogloss.cli._common import choice
-from isogloss.cli._options import added, declared, described
+from isogloss.cli._options import added, declared, described, flag_of
 from isogloss.errors import UsageError
 from isogloss.tasks.align.options import SegmentedOptions
 
@@ -37,6 +37,11 @@ def _segmenter(side: str) -> Any:
     )
 
 
+def _number(name: str, metavar: str) -> Any:
+    help = described(declared(SegmentedOptions, name), SegmentedOptions)
+    return typer.Option(flag_of(name), metavar=metavar, rich_help_panel=PANEL, show_default=False, help=help)
+
+
 @dataclass(frozen=True)
 class AskedSegments:
     """What a command was told; None where nothing was said."""
@@ -49,44 +54,41 @@ class AskedSegments:
             "languages with many forms of a word.",
         ),
     ] = None  # fmt: skip
-    morpheme_weight: Annotated[
-        float | None,
-        typer.Option(
-            "--morpheme-weight", metavar="X", rich_help_panel=PANEL, show_default=False,
-            help=described(declared(SegmentedOptions, "morpheme_weight"), SegmentedOptions),
-        ),
-    ] = None  # fmt: skip
+    morpheme_weight: Annotated[float | None, _number("morpheme_weight", "X")] = None
+    cut_length: Annotated[int | None, _number("cut_length", "N")] = None
+    cut_count: Annotated[int | None, _number("cut_count", "N")] = None
     source_segmenter: Annotated[str | None, _segmenter("source")] = None
     target_segmenter: Annotated[str | None, _segmenter("target")] = None
 
     def check(self, **others: object) -> None:
         """Refuse what does not go together; `others` are options that exclude --segment, by name."""
         if self.segment is None:
-            for name, value in self._further.items():
+            for name, value in (self._numbers | self._segmenters).items():
                 if value is not None:
-                    raise UsageError(f"--{name} says nothing without --segment. Add --segment {_side_of(name)}")
+                    raise UsageError(f"{flag_of(name)} says nothing without --segment. Add --segment {_side_of(name)}")
             return
         for name, value in others.items():
             if value:
                 raise UsageError(f"--{name} does not go with --segment: {_REFUSED[name]}. Leave out one of the two")
         for side in ("source", "target"):
-            if self._further[f"{side}-segmenter"] is not None and self.segment not in (side, "both"):
+            if self._segmenters[f"{side}_segmenter"] is not None and self.segment not in (side, "both"):
                 raise UsageError(
                     f"--{side}-segmenter says nothing with --segment {self.segment}. Leave it out, or take both sides"
                 )
 
     @property
-    def _further(self) -> dict[str, Any]:
-        return {
-            "morpheme-weight": self.morpheme_weight, "source-segmenter": self.source_segmenter,
-            "target-segmenter": self.target_segmenter,
-        }  # fmt: skip
+    def _numbers(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("morpheme_weight", "cut_length", "cut_count")}
+
+    @property
+    def _segmenters(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("source_segmenter", "target_segmenter")}
 
     def new(self, options: dict[str, Any]) -> Any:
         """The aligner, with options that are checked."""
         from isogloss.tasks.align import SegmentedAligner
 
-        own: dict[str, Any] = {"segment": self.segment, "morpheme_weight": self.morpheme_weight}
+        own = {"segment": self.segment, **self._numbers}
         made = SegmentedAligner(**options, **{name: value for name, value in own.items() if value is not None})
         made.check_params()
         return made
@@ -95,17 +97,16 @@ class AskedSegments:
         """Saved segmenters, for `SegmentedAligner.fit`."""
         from isogloss.cli._models import load_segmenter
 
-        paths = {"source_segmenter": self.source_segmenter, "target_segmenter": self.target_segmenter}
-        return {name: load_segmenter(path, threads) for name, path in paths.items() if path is not None}
+        return {name: load_segmenter(path, threads) for name, path in self._segmenters.items() if path is not None}
 
 
 def _side_of(name: str) -> str:
     """The side that an option speaks of.
 
-    >>> _side_of("target-segmenter"), _side_of("morpheme-weight")
+    >>> _side_of("target_segmenter"), _side_of("morpheme_weight")
     ('target', 'both')
     """
-    side = name.partition("-")[0]
+    side = name.partition("_")[0]
     return side if side in SIDES else "both"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple, Protocol
 
@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isogloss.data import Bitext, Links, Ragged, Text, Vocabulary
-from isogloss.data.graphemes import graphemes
 from isogloss.data.segmentation import Segmentation
 
 __all__ = ["CutText", "Cutter", "averaged", "cut_text", "links_of_words"]
@@ -40,18 +39,33 @@ class CutText(NamedTuple):
         return tuple(tokens[at] for at in own)
 
 
-def cut_text(text: Text, cutter: Cutter | None, keep: NDArray[np.bool_] | None = None, *, shortest: int = 1) -> CutText:
+def cut_text(
+    text: Text,
+    cutter: Cutter | None,
+    keep: NDArray[np.bool_] | None = None,
+    *,
+    may_cut: Callable[[list[str]], NDArray[np.bool_]] | None = None,
+) -> CutText:
     """The words of a text as morphemes.
 
-    Words of fewer letters than `shortest` are one morpheme; without a cutter, all words are. Rows that are not kept are
-    empty.
+    Parameters
+    ----------
+    text : Text
+    cutter : Cutter, optional
+        Without it, each word is one morpheme.
+    keep : bool[n_sentences], optional
+        Other rows are empty.
+    may_cut : callable, optional
+        Which of some words are cut, if not all: bool[n_words].
 
     Examples
     --------
     >>> class Halves:
     ...     def predict(self, text):
     ...         return Segmentation.at(text, [(w[:2], w[2:]) for s in range(len(text)) for w in text.tokens(s)])
-    >>> cut = cut_text(Text.of(["walk so fast", "", "walk"]), Halves(), shortest=3)
+    >>> cut = cut_text(
+    ...     Text.of(["walk so fast", "", "walk"]), Halves(), may_cut=lambda words: np.array([w != "so" for w in words])
+    ... )
     >>> cut.text[0], cut.words.tolist(), cut.morphemes(2, 0)
     (('wa', 'lk', 'so', 'fa', 'st'), [0, 0, 1, 2, 2, 0, 0], ('wa', 'lk'))
     """
@@ -66,10 +80,12 @@ def cut_text(text: Text, cutter: Cutter | None, keep: NDArray[np.bool_] | None =
     types, number = np.unique(ids, return_inverse=True)
     words = [text.vocabulary[word] for word in types.tolist()]
     cuts: dict[str, Sequence[str]] = {word: (word,) for word in words}
-    if longer := [word for word in words if len(graphemes(word)) >= shortest]:
-        cuts |= dict(cutter.predict(Text.of([[word] for word in longer])).words())
+    if may_cut is not None:
+        words = [word for word, is_cut in zip(words, may_cut(words).tolist(), strict=True) if is_cut]
+    if words:
+        cuts |= dict(cutter.predict(Text.of([[word] for word in words])).words())
     numbers: dict[str, int] = {}
-    pieces = Ragged.of([[numbers.setdefault(piece, len(numbers)) for piece in cuts[word] if piece] for word in words])
+    pieces = Ragged.of([[numbers.setdefault(piece, len(numbers)) for piece in own if piece] for own in cuts.values()])
     rows = pieces.take(number.ravel())
     made = Ragged(rows.flat, rows.offsets[_starts(lengths)])
     sizes = rows.lengths

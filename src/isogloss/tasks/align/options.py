@@ -151,7 +151,10 @@ class SegmentedOptions(HMMOptions):
     segment: str = option(
         default="both", choices=("both", "source", "target"), help="The sides whose words are cut into morphemes."
     )
-    shortest_word: int = option(default=4, least=1, most=64, help="Words of fewer letters are not cut.")
+    cut_length: int = option(default=4, least=1, most=64, help="Words of fewer letters are not cut.")
+    cut_count: int = option(
+        default=100, least=1, help="Words that occur more often than this in the text of the training are not cut."
+    )
     morpheme_weight: float = option(
         default=0.5, above=0, most=1,
         help="How much links of morphemes count beside links of words; 1 leaves links of words out.",

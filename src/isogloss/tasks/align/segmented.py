@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from os import PathLike
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from isogloss import store
 from isogloss.data import Bitext, Links
 from isogloss.data.formats import BitextLike, as_bitext, as_links
+from isogloss.data.graphemes import graphemes
 from isogloss.errors import ParameterError, UsageError
 from isogloss.layout import number
 from isogloss.learners.runner import Keeping
@@ -66,8 +68,10 @@ class SegmentedAligner(SegmentedOptions):
     ----------
     segment : {"both", "source", "target"}
         The sides whose words are cut.
-    shortest_word : int
+    cut_length : int
         Words of fewer letters are not cut.
+    cut_count : int
+        Words that occur more often are not cut: what they are linked to is known well enough.
     morpheme_weight : float
         How much links of morphemes count, w above. With 1, links of words are those of their morphemes alone.
     threshold : "auto" or float
@@ -161,16 +165,15 @@ class SegmentedAligner(SegmentedOptions):
         stages = Keeping(checkpoint, resume)
         words, morphemes = self._aligners()
         words.fit(bitext, progress=progress, **_place(stages.stage(SEGMENT_STAGES[2])))
-        found = []
+        found: list[Segmenter | None] = []
         for text, one, side in zip((bitext.source, bitext.target), given, SEGMENT_STAGES, strict=False):
             if one is None and self.segment in (side, "both"):
                 one = Segmenter(threads=self.threads)
                 one.fit(text, progress=progress, **_place(stages.stage(side)))
             found.append(one)
-        self.segmenters_ = found[0], found[1]
+        self.words_, self.segmenters_, self.reading_ = words, (found[0], found[1]), words.reading_
         cut = self._cut(bitext)
-        morphemes.fit(cut.bitext, progress=progress, **_place(stages))
-        self.words_, self.morphemes_, self.reading_ = words, morphemes, words.reading_
+        self.morphemes_ = morphemes.fit(cut.bitext, progress=progress, **_place(stages))
         self._trained_on = bitext, cut
         self._find_threshold()
         return self
@@ -387,11 +390,20 @@ class SegmentedAligner(SegmentedOptions):
     def _cut(self, bitext: Bitext) -> _CutBitext:
         sizes = np.maximum(bitext.source.ids.lengths, bitext.target.ids.lengths)
         sides = [
-            cut_text(text, one, sizes <= self.max_length, shortest=self.shortest_word)
-            for text, one in zip((bitext.source, bitext.target), self.segmenters_, strict=True)
+            cut_text(text, one, sizes <= self.max_length, may_cut=partial(self._may_cut, known))
+            for text, one, known in zip(
+                (bitext.source, bitext.target), self.segmenters_, self.known_words_, strict=True
+            )
         ]
         made = Bitext(sides[0].text, sides[1].text, bitext.first_line, bitext.line_numbers)
         return _CutBitext(sides[0], sides[1], made)
+
+    def _may_cut(self, known: KnownWords, words: list[str]) -> NDArray[np.bool_]:
+        """Which words are neither short nor frequent: bool[n_words]."""
+        found = np.array([len(graphemes(word)) >= self.cut_length for word in words], np.bool_)
+        forms = [word.lower() for word in words] if self.lowercase else words
+        found &= np.append(known.counts, 0)[known.words.encode(forms)] <= self.cut_count
+        return found
 
     def _spread_threads(self) -> None:
         for one in (self.words_, self.morphemes_, *self.segmenters_):
@@ -399,7 +411,7 @@ class SegmentedAligner(SegmentedOptions):
                 one.threads = self.threads
 
     def _check_fitted(self) -> None:
-        if not hasattr(self, "words_"):
+        if not hasattr(self, "morphemes_"):
             raise self._has_not_learnt
 
     def _checked(self, given: object) -> Bitext:
