@@ -156,7 +156,7 @@ class SegmentedOptions(HMMOptions):
         default=100, least=1, help="Words that occur more often than this in the text of the training are not cut."
     )
     morpheme_weight: float = option(
-        default=0.5, above=0, most=1,
+        default=0.45, above=0, most=1,
         help="How much links of morphemes count beside links of words; 1 leaves links of words out.",
     )  # fmt: skip
 
