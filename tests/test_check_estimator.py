@@ -17,7 +17,15 @@ from isogloss.errors import UsageError
 from isogloss.estimator import Estimator, option
 from isogloss.metrics import score_tags
 from isogloss.tasks.adapt import DocumentClassifier
-from isogloss.tasks.align import HMMAligner, ItgAligner, MatchingAligner, Model1Aligner, Model2Aligner, QuadraticAligner
+from isogloss.tasks.align import (
+    HMMAligner,
+    ItgAligner,
+    MatchingAligner,
+    Model1Aligner,
+    Model2Aligner,
+    QuadraticAligner,
+    SegmentedAligner,
+)
 from isogloss.tasks.documents import PolylingualTopics
 from isogloss.tasks.documents.ranking import BilingualRanker
 from isogloss.tasks.joint import BilingualParser, JointParserAligner, Multiview
@@ -261,7 +269,7 @@ def test_classifiers_of_documents(method: str) -> None:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", [HMMAligner, Model1Aligner, Model2Aligner])
+@pytest.mark.parametrize("kind", [HMMAligner, Model1Aligner, Model2Aligner, SegmentedAligner])
 def test_aligners_without_gold(kind: type) -> None:
     """What they say of the text that they learnt from is more than a saved model says of it, unless told otherwise."""
     check_estimator(

@@ -34,7 +34,7 @@ from isogloss.tasks.transfer.names_options import ProjectedNamesOptions
 from isogloss.tasks.translate import Translator
 
 USED: dict[str, tuple[type[Estimator], ...]] = {
-    "align": (align.HMMAligner, align.Model1Aligner, align.Model2Aligner),
+    "align": (align.HMMAligner, align.Model1Aligner, align.Model2Aligner, align.SegmentedAligner),
     "train-aligner": (align.MatchingAligner, align.QuadraticAligner, align.ItgAligner),
     "tag train": (tag.CrfTagger, tag.DictionaryTagger, tag.GraphTagger, tag.ProjectedTagger),
     "parse train": (parse.DependencyParser,),
@@ -59,7 +59,7 @@ USED: dict[str, tuple[type[Estimator], ...]] = {
 }
 """Commands, and the estimators that they train."""
 OWN = {
-    "align": {"links"},  # links by others
+    "align": {"links", "segment"},  # links by others; without --segment, no words are cut
     "train-aligner": {"links"},
     "tag train": {"column", "dictionary"},  # several columns at once; a file
     "extract train": {"syntax"},  # of every task, names among them

@@ -156,6 +156,22 @@ CASES: dict[str, Case] = {
         )
         for name in ("hmm", "model1", "model2")
     },
+    "align.segmented": Case(
+        {"iterations": 1, "model1_iterations": 1},
+        lambda e: e.fit(bitext()),
+        bitext(),
+        trials={
+            "lexicon": [LEXICON],
+            "max_length": [6],
+            "train_length": [6],
+            "smoothing": [1.0],
+            "model1_constraint": [{"model1_constraint": "agreement", "model1_iterations": 3}],
+            "leave_out": [{"leave_out": 0.0, "iterations": 3}],
+            "symmetrise": [],  # refused
+            "decode": [],
+            "cut_count": [1],
+        },
+    ),
     "align.matching": Case(
         {"tune": False, "iterations": 2, "features": FEATURES},
         with_gold,

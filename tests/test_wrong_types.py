@@ -23,7 +23,7 @@ TEXT, RAGGED = BITEXT.source, BITEXT.source.ids
 TAGS = TagDictionary({"she": "PRON"})
 
 ALIGNERS: list[Callable[[], Any]] = [
-    cache(MODELS[f"align.{kind}"]) for kind in ("hmm", "model1", "model2", "matching", "itg", "quadratic")
+    cache(MODELS[f"align.{kind}"]) for kind in ("hmm", "model1", "model2", "segmented", "matching", "itg", "quadratic")
 ]
 """Each learns something small when it is first asked for."""
 READERS: list[Callable[[], Any]] = [

@@ -84,6 +84,7 @@ if TYPE_CHECKING:
         Model1Aligner,
         Model2Aligner,
         QuadraticAligner,
+        SegmentedAligner,
     )
     from isogloss.tasks.align.supervised import choose_aligner, cross_validate, learning_curve
     from isogloss.tasks.align.supervised.suggest import suggest
@@ -124,7 +125,8 @@ else:
             "score_segmentation score_tags score_translations score_trees compare_translations",
             ".store": "load",
             ".tasks.adapt": "DocumentClassifier",
-            ".tasks.align": "HMMAligner ItgAligner MatchingAligner Model1Aligner Model2Aligner QuadraticAligner",
+            ".tasks.align": "HMMAligner ItgAligner MatchingAligner Model1Aligner Model2Aligner QuadraticAligner "
+            "SegmentedAligner",
             ".tasks.align.supervised": "choose_aligner cross_validate learning_curve",
             ".tasks.align.supervised.suggest": "suggest",
             ".tasks.documents": "PolylingualTopics",
@@ -149,9 +151,10 @@ __all__ = [
     "GrammarInducer", "GraphTagger", "Groups", "HMMAligner", "IsoglossError", "ItgAligner", "JointMorphologyParser",
     "JointParserAligner", "LabelledDocuments", "LanguageModel", "Lexicon", "Links", "MatchingAligner", "Mentions",
     "Model1Aligner", "Model2Aligner", "Multiview", "PolylingualTopics", "ProjectedTagger", "Propositions",
-    "QuadraticAligner", "Ragged", "RelationExtractor", "RoleLabeller", "Segmentation", "Segmenter", "Sentence",
-    "SentencePairs", "StyleAdapter", "TagDictionary", "Tagger", "Text", "Threads", "TransferredParser", "Translator",
-    "TreePairs", "Treebank", "Vocabulary", "__version__", "as_bitext", "breakdown_brackets", "breakdown_trees",
+    "QuadraticAligner", "Ragged", "RelationExtractor", "RoleLabeller", "Segmentation", "SegmentedAligner", "Segmenter",
+    "Sentence", "SentencePairs", "StyleAdapter", "TagDictionary", "Tagger", "Text", "Threads", "TransferredParser",
+    "Translator", "TreePairs", "Treebank", "Vocabulary", "__version__", "as_bitext", "breakdown_brackets",
+    "breakdown_trees",
     "choose_aligner", "compare", "compare_brackets", "compare_entities", "compare_rankings", "compare_relations",
     "compare_roles", "compare_segmentations", "compare_translations", "compare_trees", "confusion", "cross_validate",
     "errors", "extract_phrases", "features_of", "jackknife", "learning_curve", "lexicon_from_links", "load", "metrics",

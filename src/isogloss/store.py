@@ -51,6 +51,7 @@ KINDS = {
     "align.model1": "isogloss.tasks.align:Model1Aligner",
     "align.model2": "isogloss.tasks.align:Model2Aligner",
     "align.quadratic": "isogloss.tasks.align:QuadraticAligner",
+    "align.segmented": "isogloss.tasks.align:SegmentedAligner",
     "constituency.span": "isogloss.tasks.parse.constituency:ConstituencyParser",
     "extract.entities": "isogloss.tasks.extract:EntityTagger",
     "extract.relations": "isogloss.tasks.extract:RelationExtractor",

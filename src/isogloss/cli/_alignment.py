@@ -109,8 +109,8 @@ class Alignments:
 
     # --- the four ways
 
-    def train(self, aligner: Any, checkpoint: str | None, resume: bool, **elsewhere: Engine) -> None:
-        """Learn from the whole text in memory, and align it; another `engine` than this process may do the work."""
+    def train(self, aligner: Any, checkpoint: str | None, resume: bool, **given: Any) -> None:
+        """Learn from the whole text in memory, and align it; what is `given` goes to `fit` as well, as an engine."""
         bitext = read_bitext(self.source, self.target, **self.reading)
         if not len(bitext):
             raise _nothing_in(bitext)
@@ -118,7 +118,7 @@ class Alignments:
         if self.gold_path is not None:
             self.gold = read_gold(self.gold_path, bitext)
         links = aligner.fit_predict(
-            bitext, checkpoint=checkpoint, resume=resume, progress=progress_for(self.quiet), **elsewhere
+            bitext, checkpoint=checkpoint, resume=resume, progress=progress_for(self.quiet), **given
         )
         self.data_hash, self.trace = aligner.data_hash_, _trace(aligner)
         with atomic_write(self.output) as file:

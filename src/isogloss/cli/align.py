@@ -28,9 +28,10 @@ from isogloss.cli._memory import Look
 from isogloss.cli._models import load_aligner
 from isogloss.cli._options import flag_of, with_options
 from isogloss.cli._reading import ReadingOptions, with_reading
+from isogloss.cli._segments import AskedSegments, with_segments
 from isogloss.cli._systems import NamedLinks, check_needed, job_of, named_files
 from isogloss.errors import UsageError
-from isogloss.tasks.align.options import HMMOptions
+from isogloss.tasks.align.options import SEGMENT_STAGES, HMMOptions
 
 if TYPE_CHECKING:
     from isogloss.cli._alignment import Alignments
@@ -49,6 +50,7 @@ _ANEW = ("threshold", "symmetrise", "decode", "max_length", "threads")  # what m
 
 
 @with_reading
+@with_segments
 @with_options(HMMOptions, *_LEARNING, panel=MODEL, flags={"lowercase": "--lowercase/--keep-case"})
 def command(
     source: Source,
@@ -149,6 +151,7 @@ def command(
     *,
     options: dict[str, Any],
     asked: ReadingOptions,
+    segments: AskedSegments,
 ) -> None:
     """Link the words of a parallel text, and write a line `source-target ...` for every pair, counted from 0.
 
@@ -165,6 +168,7 @@ def command(
     _check_model(model, save, resume, aligner, options)
     elsewhere = AskedEngine(engine, workers, groups, address, work_folder)
     elsewhere.check(model=model, chunk=chunk, resume=resume)
+    segments.check(model=model, aligner=aligner, memory=memory, chunk=chunk, engine=not elsewhere.is_local)
     allowed = _allowed(memory, model, chunk)
     if model is None and systems:
         raise UsageError(
@@ -176,7 +180,7 @@ def command(
 
         store.check_place(save)
     reading = asked.of(model, source)
-    with compiling(job_of(model), quiet):
+    with compiling(job_of(model) if segments.segment is None else "align-segment", quiet):
         from isogloss.cli._alignment import Alignments
 
         work = Alignments(source, target, reading, output, scores, links_format, gold, quiet, watch)
@@ -184,6 +188,8 @@ def command(
             fitted = _loaded(model, options)
             check_needed(fitted, systems, model)
             work.apply(fitted, chunk or _STREAMED, systems, Look(fitted, model))
+        elif segments.segment is not None:
+            fitted = _trained_on_morphemes(work, segments, options, resume, save)
         else:
             fitted = _trained(work, _new(aligner or "hmm", options), options, chunk, allowed, resume, save, elsewhere)
     work.report(fitted, json, model or save)
@@ -200,14 +206,10 @@ def _trained(
     elsewhere: AskedEngine,
 ) -> Any:
     """Train, align and keep the model; the checkpoint goes when all of it is safe."""
-    from isogloss.cli._chunks import check_kind, discard
+    from isogloss.cli._chunks import discard
     from isogloss.cli._room import is_large, most_of_what_is_free
 
-    checkpoint = _checkpoint(work.output)
-    if checkpoint is not None:
-        check_kind(checkpoint, chunk is not None, resume)
-    elif resume:
-        raise UsageError(f"--resume: {work.output} is not a file, so no checkpoint can lie beside it")
+    checkpoint = _checkpoint_for(work.output, chunk is not None, resume)
     if not elsewhere.is_local:
         return _trained_elsewhere(work, aligner, elsewhere, options.get("threads"), memory, save)
     if chunk is None and (memory is not None or is_large(work.source, work.target)):
@@ -223,6 +225,35 @@ def _trained(
     if checkpoint is not None:
         discard(checkpoint)
     return aligner
+
+
+def _trained_on_morphemes(
+    work: Alignments, segments: AskedSegments, options: dict[str, Any], resume: bool, save: str | None
+) -> Any:
+    """The same with words cut into morphemes; each stage has a checkpoint of its own."""
+    from isogloss.cli._chunks import discard
+
+    aligner = segments.new(options)
+    checkpoint = _checkpoint_for(work.output, False, resume)
+    work.train(aligner, checkpoint, resume, **segments.segmenters(options.get("threads")))
+    if save is not None:
+        aligner.save(save)
+    if checkpoint is not None:
+        for place in (checkpoint, *(f"{checkpoint}.{stage}" for stage in SEGMENT_STAGES)):
+            discard(place)
+    return aligner
+
+
+def _checkpoint_for(output: str | None, in_chunks: bool, resume: bool) -> str | None:
+    """Where checkpoints of a run lie; one that is there and of another kind of run is refused, or makes way."""
+    from isogloss.cli._chunks import check_kind
+
+    checkpoint = _checkpoint(output)
+    if checkpoint is not None:
+        check_kind(checkpoint, in_chunks, resume)
+    elif resume:
+        raise UsageError(f"--resume: {output} is not a file, so no checkpoint can lie beside it")
+    return checkpoint
 
 
 def _trained_elsewhere(

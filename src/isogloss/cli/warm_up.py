@@ -29,6 +29,7 @@ LINES = (
     f"align {_TEXTS} --constraint symmetric --symmetrise union --decode viterbi --lexicon words.tsv -o symmetric.txt",
     f"align {_TEXTS} --chunk 30 --keep-case --tokenise unicode -o chunks.txt",
     f"align {_TEXTS} --model hmm -o applied.txt",
+    f"align {_TEXTS} --segment both -o segmented.txt",
     f"train-aligner auto {_TEXTS} few.txt --save auto",
     f"train-aligner matching {_TEXTS} few.txt --no-tune --links hmm=hmm.txt --save matching",
     f"train-aligner matching {_TEXTS} few.txt --no-tune --trainer extragradient --save extragradient",

@@ -21,6 +21,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -32,12 +33,16 @@ __all__ = [
     "UNIT",
     "drop_below",
     "expected_f_threshold",
+    "in_units",
     "joined",
     "links_above",
     "links_of_paths",
+    "links_reaching",
     "points_threshold",
     "probabilities",
+    "reaches",
     "spectrum",
+    "spectrum_of",
 ]
 
 UNIT = 65535
@@ -52,6 +57,41 @@ def spectrum(posterior: NDArray[np.uint16], direction: Direction = "both") -> ND
 
     bins: NDArray[np.int64] = count_values(posterior, _code(direction), 2 * UNIT + 1)
     return bins
+
+
+def spectrum_of(probability: NDArray[np.float32]) -> NDArray[np.int64]:
+    """The same for links with probabilities.
+
+    >>> np.flatnonzero(spectrum_of(np.float32([0.5, 0.5, 1.0]))).tolist()
+    [65535, 131070]
+    """
+    return np.bincount(np.rint(probability * np.float64(2 * UNIT)).astype(np.int64), minlength=2 * UNIT + 1)
+
+
+def reaches(probability: NDArray[np.float32], threshold: float) -> NDArray[np.bool_]:
+    """Which links `links_reaching` chooses."""
+    found: NDArray[np.bool_] = np.rint(probability * np.float64(2 * UNIT)) >= _units(threshold)
+    return found
+
+
+def in_units(links: Links) -> Links:
+    """The same links with probabilities in units of posteriors, so that a threshold may be one of them."""
+    assert links.probability is not None
+    rounded = np.rint(links.probability * np.float64(2 * UNIT)) / (2 * UNIT)
+    return replace(links, probability=rounded.astype(np.float32))
+
+
+def links_reaching(links: Links, threshold: float) -> Links:
+    """Links whose probability is at least `threshold`.
+
+    >>> str(links_reaching(Links.above([[[0.5, 0.25]]], 0), 0.5)[0])
+    '0-0'
+    """
+    assert links.probability is not None
+    kept = reaches(links.probability, threshold)
+    counts = np.bincount(links.pair[kept], minlength=len(links))
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return Links(offsets, links.source[kept], links.target[kept], links.probability[kept], None, links.bitext)
 
 
 def drop_below(posterior: NDArray[np.uint16], threshold: float) -> None:

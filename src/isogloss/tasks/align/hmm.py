@@ -358,7 +358,10 @@ class HMMAligner(HMMOptions):
 
     def predict(self, bitext: BitextLike) -> Links:
         """Links with their posteriors; pairs that are passed over have none."""
-        bitext = self._checked(bitext)
+        return self.links_of(self._checked(bitext))
+
+    def links_of(self, bitext: Bitext) -> Links:
+        """`predict` for those who have looked at the text themselves: nothing is said of one that looks strange."""
         with using_threads(self.threads):
             if (text := self._known(bitext)) is not None:
                 return decoding.joined(self._links_of(text), bitext)

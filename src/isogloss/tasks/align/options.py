@@ -13,8 +13,8 @@ from isogloss.engine.devices import DEVICES
 from isogloss.estimator import THREADS, Estimator, option
 
 __all__ = [
-    "CONSTRAINTS", "METHODS", "MOST_WORDS", "SETS", "HMMOptions", "ItgOptions", "MatchingOptions", "QuadraticOptions",
-    "SupervisedOptions",
+    "CONSTRAINTS", "METHODS", "MOST_WORDS", "SEGMENT_STAGES", "SETS", "HMMOptions", "ItgOptions", "MatchingOptions",
+    "QuadraticOptions", "SegmentedOptions", "SupervisedOptions",
 ]  # fmt: skip
 
 MOST_WORDS = 32_000
@@ -31,6 +31,8 @@ SETS = (
 )  # fmt: skip
 """Sets of features that are on if nothing else is said; "blocks" and "pairs" are there too."""
 AUTO = "auto"
+SEGMENT_STAGES = ("source", "target", "words")
+"""What a `SegmentedAligner` learns before it links morphemes; each has a checkpoint beside the usual one."""
 COSTED = ("frank-wolfe", "extragradient", "mira", "subgradient", "softmax-margin")
 """Trainers of aligners that look at costs of errors."""
 LOWERCASE = "Compare words without case, or keep upper and lower case apart."
@@ -141,6 +143,22 @@ class HMMOptions(Estimator):
         default=1.0, least=1e-3, most=8, help="Length of these steps, or of the first where it is found."
     )
     dual_tolerance: float = option(default=0.01, least=0, most=1000, help="The violation at which these steps stop.")
+
+
+class SegmentedOptions(HMMOptions):
+    """Options of `SegmentedAligner`: its own, and those of its aligners."""
+
+    segment: str = option(
+        default="both", choices=("both", "source", "target"), help="The sides whose words are cut into morphemes."
+    )
+    cut_length: int = option(default=4, least=1, most=64, help="Words of fewer letters are not cut.")
+    cut_count: int = option(
+        default=100, least=1, help="Words that occur more often than this in the text of the training are not cut."
+    )
+    morpheme_weight: float = option(
+        default=0.45, above=0, most=1,
+        help="How much links of morphemes count beside links of words; 1 leaves links of words out.",
+    )  # fmt: skip
 
 
 class SupervisedOptions(Estimator):

@@ -536,6 +536,8 @@ MODELS: dict[str, Callable[[], Any]] = {
     ),
     "align.model1": partial(_aligner, "Model1Aligner"),
     "align.model2": partial(_aligner, "Model2Aligner"),
+    "align.segmented": partial(_aligner, "SegmentedAligner"),
+    "align.segmented/target": partial(_aligner, "SegmentedAligner", segment="target", threshold=0.3, lowercase=False),
     "align.matching": partial(_supervised, "MatchingAligner"),
     "align.matching/threshold": partial(_supervised, "MatchingAligner", threshold=0.5),
     "align.quadratic": partial(_supervised, "QuadraticAligner", fertility=2, pairs=True),
