@@ -6,6 +6,7 @@ A structure is an object with one set of `scores` and the methods of `Structure`
 
 from __future__ import annotations
 
+from isogloss.structures.aligned_segments import AlignedSegments, AlignedSegmentsBatch, SegmentLattice
 from isogloss.structures.alignment_chain import AlignmentChain
 from isogloss.structures.base import Flat, InfeasibleError, Structure
 from isogloss.structures.batch import Stack
@@ -40,6 +41,8 @@ from isogloss.structures.tree_parts import Candidates, TreeParts
 from isogloss.structures.valence import ValenceTree, ValenceTrees
 
 __all__ = [
+    "AlignedSegments",
+    "AlignedSegmentsBatch",
     "AlignmentChain",
     "Blocks",
     "Bracketings",
@@ -83,6 +86,7 @@ __all__ = [
     "Paths",
     "ProjectiveTree",
     "ProjectiveTrees",
+    "SegmentLattice",
     "SemiMarkov",
     "SemiMarkov2",
     "SemiMarkovs",
