@@ -95,7 +95,7 @@ if TYPE_CHECKING:
     from isogloss.tasks.parse import DependencyParser, GrammarInducer, JointMorphologyParser, StyleAdapter
     from isogloss.tasks.parse.constituency import ConstituencyParser
     from isogloss.tasks.parse.joint import AnalysisDictionary
-    from isogloss.tasks.segment import Segmenter
+    from isogloss.tasks.segment import BilingualSegmenter, Segmenter
     from isogloss.tasks.tag import (
         Correspondence,
         CrfTagger,
@@ -135,7 +135,7 @@ _NAMES = {
     "isogloss.tasks.parse": "DependencyParser GrammarInducer JointMorphologyParser StyleAdapter",
     "isogloss.tasks.parse.constituency": "ConstituencyParser",
     "isogloss.tasks.parse.joint": "AnalysisDictionary",
-    "isogloss.tasks.segment": "Segmenter",
+    "isogloss.tasks.segment": "BilingualSegmenter Segmenter",
     "isogloss.tasks.tag": "Correspondence CrfTagger DictionaryTagger GraphTagger ProjectedTagger Tagger jackknife",
     "isogloss.tasks.transfer": "DelexicalisedParser TransferredParser transfer_markup",
     "isogloss.tasks.translate": "LanguageModel Lexicon Translator extract_phrases lexicon_from_links",
@@ -143,22 +143,22 @@ _NAMES = {
 _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
 
 __all__ = [
-    "Alignment", "AnalysisDictionary", "BilingualParser", "BilingualRanker", "Bitext", "BitextLike",
-    "ConstituencyParser", "ConstituentTree", "Constituents", "Contractions", "Correspondence", "CrfTagger",
-    "DelexicalisedParser", "DependencyParser", "DictionaryTagger", "DocumentClassifier", "Documents", "EntityTagger",
-    "GrammarInducer", "GraphTagger", "Groups", "HMMAligner", "IsoglossError", "ItgAligner", "JointMorphologyParser",
-    "JointParserAligner", "LabelledDocuments", "LanguageModel", "Lexicon", "Links", "MatchingAligner", "Mentions",
-    "Model1Aligner", "Model2Aligner", "Multiview", "PolylingualTopics", "ProjectedTagger", "Propositions",
-    "QuadraticAligner", "Ragged", "RelationExtractor", "RoleLabeller", "Segmentation", "Segmenter", "Sentence",
-    "SentencePairs", "StyleAdapter", "TagDictionary", "Tagger", "Text", "Threads", "TransferredParser", "Translator",
-    "TreePairs", "Treebank", "Vocabulary", "__version__", "as_bitext", "breakdown_brackets", "breakdown_trees",
-    "choose_aligner", "compare", "compare_brackets", "compare_entities", "compare_rankings", "compare_relations",
-    "compare_roles", "compare_segmentations", "compare_translations", "compare_trees", "confusion", "cross_validate",
-    "errors", "extract_phrases", "features_of", "jackknife", "learning_curve", "lexicon_from_links", "load", "metrics",
-    "read_bitext", "read_links", "samples", "score_brackets", "score_documents", "score_entities", "score_links",
-    "score_ranking", "score_relations", "score_roles", "score_segmentation", "score_tags", "score_translations",
-    "score_trees", "show", "split_bitext", "split_text", "stream_bitext", "suggest", "transfer_markup", "write_bitext",
-    "write_links",
+    "Alignment", "AnalysisDictionary", "BilingualParser", "BilingualRanker", "BilingualSegmenter", "Bitext",
+    "BitextLike", "ConstituencyParser", "ConstituentTree", "Constituents", "Contractions", "Correspondence",
+    "CrfTagger", "DelexicalisedParser", "DependencyParser", "DictionaryTagger", "DocumentClassifier", "Documents",
+    "EntityTagger", "GrammarInducer", "GraphTagger", "Groups", "HMMAligner", "IsoglossError", "ItgAligner",
+    "JointMorphologyParser", "JointParserAligner", "LabelledDocuments", "LanguageModel", "Lexicon", "Links",
+    "MatchingAligner", "Mentions", "Model1Aligner", "Model2Aligner", "Multiview", "PolylingualTopics",
+    "ProjectedTagger", "Propositions", "QuadraticAligner", "Ragged", "RelationExtractor", "RoleLabeller",
+    "Segmentation", "Segmenter", "Sentence", "SentencePairs", "StyleAdapter", "TagDictionary", "Tagger", "Text",
+    "Threads", "TransferredParser", "Translator", "TreePairs", "Treebank", "Vocabulary", "__version__", "as_bitext",
+    "breakdown_brackets", "breakdown_trees", "choose_aligner", "compare", "compare_brackets", "compare_entities",
+    "compare_rankings", "compare_relations", "compare_roles", "compare_segmentations", "compare_translations",
+    "compare_trees", "confusion", "cross_validate", "errors", "extract_phrases", "features_of", "jackknife",
+    "learning_curve", "lexicon_from_links", "load", "metrics", "read_bitext", "read_links", "samples", "score_brackets",
+    "score_documents", "score_entities", "score_links", "score_ranking", "score_relations", "score_roles",
+    "score_segmentation", "score_tags", "score_translations", "score_trees", "show", "split_bitext", "split_text",
+    "stream_bitext", "suggest", "transfer_markup", "write_bitext", "write_links",
 ]  # fmt: skip
 
 

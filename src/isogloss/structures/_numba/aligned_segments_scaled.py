@@ -3,9 +3,11 @@
 Every node v gets a potential, the score of the best way there if positions could be chosen freely at each arc; the
 weight of an arc is exp of its own score, of the best of its row and of the largest step, between the potentials of its
 two ends. At borders of words, which all paths pass, sums are scaled to 1. What could go wrong is underflow, and it is
-ruled out as in `isogloss.structures._numba.chain_scaled`: every weight of a part and every forward sum that is not
-exactly 0 has to be at least `LEAST`, and no sum above `MOST`. Where a bound is broken, the kernel in logarithms takes
-over for the sentence.
+ruled out: every weight of a part that is not exactly 0 has to be at least `LEAST` (as in
+`isogloss.structures._numba.chain_scaled`), forward sums below `LEAST` are dropped, such as that of no link so far in
+the middle of a sentence, and the backward sums show whether anything was lost: what was dropped at a node has a
+posterior of less than `LEAST` times its backward sum, which may be `NOTICED` at most. No forward sum may be above
+`MOST`. Where a bound is broken, the kernel in logarithms takes over for the sentence.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from isogloss.structures._numba.chain_scaled import LEAST, LOWEST
 __all__ = ["log_aligned_segments", "log_aligned_segments_all"]
 
 MOST = 1.0 / LEAST  # the largest forward sum to work with
+NOTICED = 1e-20 / LEAST  # a posterior below 1e-20 does not change any sum
 
 
 @njit(cache=True, nogil=True)
@@ -62,12 +65,15 @@ def _potentials(scores, at_arcs, tails, heads, rows, across, tops, tolls, level,
 
 
 @njit(cache=True, nogil=True)
-def _bounded(values):
-    """Whether no value is too small or too large to work with."""
-    for i in range(len(values)):  # noqa: SIM110
-        if (0.0 < values[i] < LEAST) or not values[i] <= MOST:
-            return False
-    return True
+def _settle(values):
+    """Drop what is too small to work with; whether nothing is too large."""
+    fits = True
+    for i in range(len(values)):
+        if values[i] < LEAST:
+            values[i] = 0.0
+        elif not values[i] <= MOST:
+            fits = False
+    return fits
 
 
 @njit(cache=True, nogil=True)
@@ -76,7 +82,7 @@ def _forward(m, tails, heads, rows, across, begins, em, own, steps, alpha, carri
     width, last = m + 1, len(across) - 1
     alpha[0, 1, m] = 1.0
     for v in range(last + 1):
-        if not _bounded(alpha[v, 0]) or not _bounded(alpha[v, 1]):
+        if not _settle(alpha[v, 0]) or not _settle(alpha[v, 1]):
             return False
         mass = 0.0
         for i in range(width):
@@ -87,8 +93,6 @@ def _forward(m, tails, heads, rows, across, begins, em, own, steps, alpha, carri
             scales[v] = mass
             for i in range(width):
                 carried[v, i] /= mass
-        if not _bounded(carried[v]):
-            return False
         if v == last:
             break
         table = steps[across[v]]
@@ -100,8 +104,6 @@ def _forward(m, tails, heads, rows, across, begins, em, own, steps, alpha, carri
             for j in range(m):
                 link[j] += much * table[i, j]
             null[i] = much * table[i, m]
-        if not _bounded(link) or not _bounded(null):
-            return False
         for a in range(begins[v], begins[v + 1]):
             weight = own[a]
             if weight == 0.0:
@@ -118,7 +120,7 @@ def _forward(m, tails, heads, rows, across, begins, em, own, steps, alpha, carri
 @njit(cache=True, nogil=True)
 def _backward(m, tails, heads, rows, across, begins, em, own, steps, finals, carried, enter, scales, mass, at_arcs,
               grad):  # fmt: skip
-    """Posteriors: what follows each node, from the last to the first."""
+    """Posteriors, from what follows each node; whether nothing was lost by what was dropped before."""
     width, last = m + 1, len(across) - 1
     at_steps = at_arcs + len(tails)
     at_final = at_steps + 2 * width * width
@@ -130,6 +132,8 @@ def _backward(m, tails, heads, rows, across, begins, em, own, steps, finals, car
         after[last, i] = finals[i] / mass
         grad[at_final + i] = carried[last, i] * after[last, i]
         after[last, i] /= scales[last]
+        if after[last, i] > NOTICED:
+            return False
     linked, left = np.empty(width), np.empty(width)
     for v in range(last - 1, -1, -1):
         linked[:], left[:] = 0.0, 0.0
@@ -167,10 +171,13 @@ def _backward(m, tails, heads, rows, across, begins, em, own, steps, finals, car
             before[i] += left[i] * table[m, i]
             flow[m, i] += left[i] * carried[v, i]
             before[i] /= scales[v]
+            if not before[i] <= NOTICED:
+                return False
     for kind in range(2):
         for j in range(width):
             for i in range(width):
                 grad[at_steps + (kind * width + i) * width + j] = flows[kind, j, i] * turned[kind, j, i]
+    return True
 
 
 @njit(cache=True, nogil=True)
@@ -203,17 +210,15 @@ def log_aligned_segments(sr, scores, n_rows, m, tails, heads, rows, across, grad
             mass = 0.0
             for i in range(width):
                 mass += carried[n_nodes - 1, i] * finals[i]
-            if mass == 0.0:
-                return -np.inf
-            if mass >= LEAST:
-                _backward(
-                    m, tails, heads, rows, across, begins, table, own, steps, finals, carried, enter, scales, mass,
-                    at_arcs, grad,
-                )  # fmt: skip
+            if mass >= LEAST and _backward(
+                m, tails, heads, rows, across, begins, table, own, steps, finals, carried, enter, scales, mass,
+                at_arcs, grad,
+            ):  # fmt: skip
                 value = np.log(mass) + level[n_nodes - 1] + end
                 for v in range(n_nodes):
                     value += np.log(scales[v])
                 return value
+            grad[:] = 0.0
     return aligned_segments(sr, scores, n_rows, m, tails, heads, rows, across, grad, np.empty(0))
 
 
