@@ -31,7 +31,7 @@ from isogloss.tasks.documents.ranking import BilingualRanker
 from isogloss.tasks.joint import BilingualParser, JointParserAligner, Multiview
 from isogloss.tasks.parse import DependencyParser, JointMorphologyParser, StyleAdapter
 from isogloss.tasks.parse.styles import convert
-from isogloss.tasks.segment import Segmenter
+from isogloss.tasks.segment import BilingualSegmenter, Segmenter
 from isogloss.tasks.tag import CrfTagger, DictionaryTagger, GraphTagger, ProjectedTagger, Tagger
 from isogloss.tasks.transfer import DelexicalisedParser
 from isogloss.tasks.translate import Translator
@@ -329,6 +329,14 @@ def test_segmenters(supervised: bool) -> None:
         other_fit=lambda e: e.fit(words.text[:20], words[:20]),
         score=lambda e: e.score(words),
     )
+
+
+def test_segmenters_that_learn_from_a_translation() -> None:
+    text = bitext()
+    check_estimator(
+        partial(BilingualSegmenter, rounds=2, passes=2), lambda e: e.fit(text), NEW_PAIRS, empty=text[:0],
+        training=text, other_fit=lambda e: e.fit(text[:3]), score=lambda e: e.score(text, links()),
+    )  # fmt: skip
 
 
 def test_topics() -> None:

@@ -271,6 +271,21 @@ CASES: dict[str, Case] = {
             "length_penalty": [2.0],
         },
     ),
+    "segment.bilingual": Case(
+        {"rounds": 3, "passes": 2},
+        lambda e: e.fit(bitext()),
+        bitext(),
+        ways=[{"model": name} for name in ("up", "full")],
+        trials={
+            "model": ["up", "hmmp", "hmmp-basic"],
+            "distortion": ["uniform"],
+            "longest": [3],
+            "frequencies": ["types"],
+            "length_penalty": [2.0],
+            "least": [0.3],
+            "link_threshold": [0.95],
+        },
+    ),
     "joint.bilingual": Case(
         {"order": 1, "passes": 1, "iterations": 2, "min_count": 1},
         lambda e: e.fit(SOME_LINKED.take([0, 1, 2, 3])),

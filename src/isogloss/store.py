@@ -66,6 +66,7 @@ KINDS = {
     "parse.transferred": "isogloss.tasks.transfer:TransferredParser",
     "parse.restyled": "isogloss.tasks.parse:StyleAdapter",
     "rank.pairs": "isogloss.tasks.documents.ranking:BilingualRanker",
+    "segment.bilingual": "isogloss.tasks.segment:BilingualSegmenter",
     "segment.morphemes": "isogloss.tasks.segment:Segmenter",
     "tag.crf": "isogloss.tasks.tag:CrfTagger",
     "tag.dictionary": "isogloss.tasks.tag:DictionaryTagger",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from isogloss.tasks.joint import BilingualParser, JointParserAligner, Multiview
     from isogloss.tasks.parse import DependencyParser, GrammarInducer, JointMorphologyParser, StyleAdapter
     from isogloss.tasks.parse.constituency import ConstituencyParser
-    from isogloss.tasks.segment import Segmenter
+    from isogloss.tasks.segment import BilingualSegmenter, Segmenter
     from isogloss.tasks.tag import CrfTagger, Tagger
     from isogloss.tasks.transfer import DelexicalisedParser, TransferredParser
     from isogloss.tasks.translate import Translator
@@ -196,9 +196,9 @@ def load_translator(path: str, threads: int | None = None, from_disk: bool = Fal
     return translator
 
 
-def load_segmenter(path: str, threads: int | None = None) -> Segmenter:
-    """A saved segmenter."""
-    segmenter: Segmenter = _load(path, "segment")
+def load_segmenter(path: str, threads: int | None = None) -> Segmenter | BilingualSegmenter:
+    """A saved segmenter, which may have learnt from a translation."""
+    segmenter: Segmenter | BilingualSegmenter = _load(path, "segment")
     segmenter.threads = threads
     return segmenter
 

@@ -27,16 +27,31 @@ from isogloss.cli._common import (
 from isogloss.cli._memory import say_if_strange
 from isogloss.cli._models import header_of, load_segmenter
 from isogloss.cli._options import with_options
+from isogloss.cli._segment_pairs import (
+    BITEXT,
+    BitextOption,
+    learnt_from_pairs,
+    pairs_of,
+    told_of,
+    train_pairs,
+    words_alone,
+)
 from isogloss.cli._training import Training
 from isogloss.cli._treebanks import SaveFolder, standard_input_once, table_lines
 from isogloss.errors import UsageError
-from isogloss.tasks.segment.options import OF_GOLD, STAGES, SegmenterOptions
+from isogloss.tasks.segment.options import (
+    OF_BITEXT,
+    OF_GOLD,
+    STAGES,
+    BilingualSegmenterOptions,
+    SegmenterOptions,
+)
 
 if TYPE_CHECKING:
     from isogloss.data import Segmentation, Text
     from isogloss.tasks.segment import Segmenter
 
-__all__ = ["COMMANDS", "apply", "explain", "score", "train"]
+__all__ = ["COMMANDS", "apply", "explain", "links", "score", "train"]
 
 Model = Annotated[
     str, typer.Argument(metavar="MODEL", show_default=False, help="A folder by `isogloss segment train`.")
@@ -47,10 +62,10 @@ _LINES = "words or sentences a line; what stands behind a tab is left out"
 
 
 @with_options(
-    SegmenterOptions,
+    {"": SegmenterOptions, "with --bitext": BilingualSegmenterOptions},
     "length_penalty", "rounds", "frequencies", "base_power", "leave_out", "shortest_stem", "longest_affix", "prefixes",
     "suffixes", "longest", "gold_as", "l2", "iterations", "min_count", "rewrites",
-    panel="Learning", first=("model",),
+    *OF_BITEXT, panel="Learning", first=("model",),
 )  # fmt: skip
 def train(
     text: Annotated[
@@ -65,6 +80,7 @@ def train(
             "`unhappily<TAB>un @@happy @@ly`. Or sentences, with the morphemes of all their words.",
         ),
     ] = None,
+    bitext: BitextOption = None,
     threads: Threads = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -74,20 +90,31 @@ def train(
     *,
     options: dict[str, Any],
 ) -> None:  # fmt: skip
-    """Learn to cut words into morphemes, from text alone or with some words that people have cut.
+    """Learn to cut words into morphemes, from text alone, with some words that people have cut, or with a translation.
 
-    `isogloss segment apply` then cuts new words.
+    `isogloss segment apply` then cuts new words. With --bitext, morphemes are aligned with the words of the
+    translation, and `isogloss segment links` links words; words that people have cut keep their boundaries.
     """
-    training = Training(save, text, gold, quiet=quiet)
-    SegmenterOptions(**options).check_params()
+    training = Training(save, text, gold, bitext, quiet=quiet)
+    _check_company(options, bitext)
+    (SegmenterOptions if bitext is None else BilingualSegmenterOptions)(**options).check_params()
     if gold is None and (idle := [name for name in OF_GOLD if name in options]):
         raise UsageError(f"--{idle[0].replace('_', '-')} says nothing without --gold. Leave it out, or give words")
-    with compiling("segment-train" + ("" if gold is None else "-gold"), quiet, "60 s"):
+    stage = "segment-train" + ("" if gold is None else "-gold") + ("" if bitext is None else "-bitext")
+    with compiling(stage, quiet, "60 s"):
         from isogloss.data import Segmentation
         from isogloss.tasks.segment import Segmenter
 
         given = _read(text, encoding, errors)
         few = None if gold is None else Segmentation.read(gold, encoding=encoding, errors=errors)
+        if bitext is not None:
+            learnt, pairs = train_pairs(
+                training, given, bitext, few, options, threads, encoding, errors, quiet=quiet, resume=resume
+            )  # fmt: skip
+            line = f"{len(pairs):,} lines with translations, {learnt.n_translations_:,} translations of morphemes"
+            checkpoints = [training.checkpoint, f"{training.checkpoint}.{STAGES[0]}"]
+            training.keep(learnt, line, json=told_of(learnt, pairs) if json else None, checkpoints=checkpoints)
+            return
         segmenter = Segmenter(**options, threads=threads)
         segmenter.fit(given, few, progress_for(quiet), checkpoint=training.checkpoint, resume=resume)
     told = {
@@ -97,6 +124,16 @@ def train(
     }  # fmt: skip
     checkpoints = [training.checkpoint, *(f"{training.checkpoint}.{stage}" for stage in STAGES)]
     training.keep(segmenter, *_lines_of(segmenter, given, few), json=told if json else None, checkpoints=checkpoints)
+
+
+def _check_company(options: dict[str, Any], bitext: str | None) -> None:
+    """Refuse options that say nothing with, or without, a translation."""
+    idle = [name for name in options if name in (OF_BITEXT if bitext is None else OF_GOLD)]
+    if idle:
+        flag, what = f"--{idle[0].replace('_', '-')}", "without" if bitext is None else "with"
+        raise UsageError(f"{flag} says nothing {what} --bitext. Leave it out" + (
+            ", or give a translation" if bitext is None else ""
+        ))  # fmt: skip
 
 
 def _read(path: str, encoding: str, errors: str) -> Text:
@@ -135,6 +172,7 @@ def apply(
             "lines are counted from 0.",
         ),
     ] = None,
+    bitext: BitextOption = None,
     threads: Threads = None,
     quiet: Quiet = False,
     encoding: Encoding = "utf-8",
@@ -142,23 +180,32 @@ def apply(
 ) -> None:  # fmt: skip
     """Cut words into morphemes: `word<TAB>mor @@phemes`, one line for each line of the input, empty for an empty one.
 
-    Of a sentence the line has the morphemes of all its words.
+    Of a sentence the line has the morphemes of all its words. A segmenter that has learnt with a translation looks at
+    one with --bitext; without it, words are cut alike wherever they stand.
     """
     watch = Stopwatch()
-    check_output(output, [text])
+    standard_input_once(text, bitext)
+    check_output(output, [text, bitext])
     header_of(model, "segment")
+    if bitext is not None and (confidence or nbest is not None):
+        raise UsageError("--confidence and --nbest are for words without a translation. Leave --bitext or them out")
     if nbest is not None and (labels or confidence):
         raise UsageError("--nbest has columns of its own. Leave --labels and --confidence out")
     with compiling("segment-apply", quiet, "30 s"):
         segmenter = load_segmenter(model, threads)
         given = _read(text, encoding, errors)
+        alone = words_alone(segmenter)
         known = None if segmenter.reading_ is None else segmenter.reading_.frequent
         if known is not None and known.share >= RUNNING:
             say_if_strange(segmenter.reading_, given)
-        if nbest is not None:
-            write_result(output, _ways(segmenter, given, nbest))
+        if bitext is not None:
+            pairs, morphemes = pairs_of(bitext, given, encoding, errors)
+            found = learnt_from_pairs(segmenter, model).predict(pairs, morphemes)
+            write_result(output, found.to_bytes(labels=labels))
+        elif nbest is not None:
+            write_result(output, _ways(alone, given, nbest))
         else:
-            write_result(output, segmenter.predict(given).to_bytes(labels=labels, confidence=confidence))
+            write_result(output, alone.predict(given).to_bytes(labels=labels, confidence=confidence))
     if not given.n_words:
         warn(f"{given.name}: there are no words in it")
     say(f"{given.n_words:,} words, {watch}", quiet)
@@ -184,7 +231,7 @@ def explain(
     """Show how probable each border in a word is, and the best ways to cut it."""
     header_of(model, "segment")
     with compiling("segment-apply", quiet, "30 s"):
-        found = load_segmenter(model).explain(word)
+        found = words_alone(load_segmenter(model)).explain(word)
     if json:
         write_json(found, output)
         return
@@ -196,6 +243,46 @@ def explain(
     ]
     lines += table_lines(("morphemes", "types", "percent"), rows, 2)
     write_result(output, "\n".join([*lines, ""]))
+
+
+def links(
+    model: Annotated[
+        str,
+        typer.Argument(metavar="MODEL", show_default=False, help="A folder by `isogloss segment train --bitext`."),
+    ],
+    source: Annotated[str, typer.Argument(metavar="SRC", show_default=False, help=f"{BITEXT}.")],
+    text: Annotated[str, typer.Argument(metavar="TEXT", show_default=False, help=f"Text: {_LINES}.")],
+    output: Output = None,
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            "--threshold", metavar="X", min=0, max=1, show_default=False,
+            help="Two words are linked if more morphemes of one than this are expected to come from the other; if not "
+            "given, that of the model.",
+        ),
+    ] = None,
+    scores: Annotated[bool, typer.Option("--scores", help="Write the probability of each link.")] = False,
+    threads: Threads = None,
+    quiet: Quiet = False,
+    encoding: Encoding = "utf-8",
+    errors: Errors = "strict",
+) -> None:  # fmt: skip
+    """Link the words of a text with those of its translation by their morphemes: `0-0 1-2`, a line for each line.
+
+    Words are numbered from 0, those of SRC first, as `isogloss align` writes them.
+    """
+    watch = Stopwatch()
+    standard_input_once(source, text)
+    check_output(output, [source, text])
+    header_of(model, "segment")
+    with compiling("segment-links", quiet, "30 s"):
+        from isogloss.data.formats.links import format_links
+
+        segmenter = learnt_from_pairs(load_segmenter(model, threads), model)
+        pairs, morphemes = pairs_of(source, _read(text, encoding, errors), encoding, errors)
+        found = segmenter.links(pairs, morphemes, threshold=threshold)
+        write_result(output, format_links(found, scores=scores))
+    say(f"{len(pairs):,} pairs, {len(found.source):,} links, {watch}", quiet)
 
 
 def score(
@@ -252,5 +339,5 @@ def score(
     write_result(output, "\n".join([*lines, ""]))
 
 
-COMMANDS = {"train": train, "apply": apply, "explain": explain, "score": score}
+COMMANDS = {"train": train, "apply": apply, "links": links, "explain": explain, "score": score}
 """The commands of this group: ``isogloss segment train`` and so on."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from isogloss.lazily import lazily
 
 if TYPE_CHECKING:
+    from isogloss.structures.aligned_segments import AlignedSegments, AlignedSegmentsBatch, SegmentLattice
     from isogloss.structures.alignment_chain import AlignmentChain
     from isogloss.structures.base import Flat, InfeasibleError, Structure
     from isogloss.structures.batch import Stack
@@ -47,6 +48,7 @@ else:
     __getattr__, __dir__ = lazily(
         __name__,
         {
+            ".aligned_segments": "AlignedSegments AlignedSegmentsBatch SegmentLattice",
             ".alignment_chain": "AlignmentChain",
             ".base": "Flat InfeasibleError Structure",
             ".batch": "Stack",
@@ -83,6 +85,8 @@ else:
     )
 
 __all__ = [
+    "AlignedSegments",
+    "AlignedSegmentsBatch",
     "AlignmentChain",
     "Blocks",
     "Bracketings",
@@ -126,6 +130,7 @@ __all__ = [
     "Paths",
     "ProjectiveTree",
     "ProjectiveTrees",
+    "SegmentLattice",
     "SemiMarkov",
     "SemiMarkov2",
     "SemiMarkovs",

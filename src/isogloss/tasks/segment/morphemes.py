@@ -37,7 +37,7 @@ from isogloss.tasks.segment.types import Substrings, WordTypes, span_starts
 
 __all__ = [
     "LABELS", "MODELS", "PENALTIES", "STEM", "USUAL", "MorphemeModel", "MorphemeSettings", "WordPosteriors",
-    "choose_penalty", "marks_of", "structures",
+    "best_threshold", "choose_penalty", "marks_of", "structures", "word_batches",
 ]  # fmt: skip
 
 Array = NDArray[np.float64]
@@ -180,7 +180,7 @@ class _Learning:
 
     def batches(self) -> list[range]:
         """Words in runs whose scores fit into memory together."""
-        return _batches(self.types, self.settings)
+        return word_batches(self.types, self.settings)
 
     def dump(self, params: Morphemes) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
         return params._asdict(), {}
@@ -308,7 +308,7 @@ class MorphemeModel:
         params = fitted.state.params
         model = cls(settings, tuple(types.alphabet), substrings, params, learning.spelling, 0.5, fitted.trace)
         model = model._small(types)
-        return replace(model, threshold=model._best_threshold(types))
+        return replace(model, threshold=model.best_threshold_for(types))
 
     def _small(self, types: WordTypes) -> MorphemeModel:
         """Without strings that say no more than their spelling."""
@@ -319,18 +319,12 @@ class MorphemeModel:
         params = self.params._replace(table=np.ascontiguousarray(self.params.table[old]))
         return replace(self, substrings=substrings, params=params)
 
-    def _best_threshold(self, types: WordTypes) -> float:
+    def best_threshold_for(self, types: WordTypes) -> float:
         """Where boundaries of these words have the largest F1 if their posteriors are right."""
         some = _some(types, SOME)
-        each = [some.part(own.start, own.stop) for own in _batches(some, self.settings)]
+        each = [some.part(own.start, own.stop) for own in word_batches(some, self.settings)]
         found = np.concatenate([np.zeros(0), *(self.posteriors(words).boundaries.flat for words in each)])
-        weights = np.repeat(some.weights, some.letters.lengths - 1)
-        expected = float(weights @ found)
-        scores = [
-            2.0 * float(weights[above] @ found[above]) / max(float(weights[above].sum()) + expected, 1e-300)
-            for above in (found > one for one in THRESHOLDS)
-        ]
-        return float(THRESHOLDS[int(np.argmax(scores))])
+        return best_threshold(found, np.repeat(some.weights, some.letters.lengths - 1))
 
     def encode(self, words: Sequence[str]) -> WordTypes:
         """Words in the letters of the model."""
@@ -484,6 +478,21 @@ def choose_penalty(
     return float(penalties[int(np.argmax(scores))])
 
 
+def best_threshold(found: Array, weights: Array | None = None) -> float:
+    """Where boundaries of these probabilities have the largest F1, if the probabilities are right.
+
+    >>> best_threshold(np.array([0.9, 0.8, 0.1, 0.05]))
+    0.1
+    """
+    own = np.ones(len(found)) if weights is None else weights
+    expected = float(own @ found)
+    scores = [
+        2.0 * float(own[above] @ found[above]) / max(float(own[above].sum()) + expected, 1e-300)
+        for above in (found > one for one in THRESHOLDS)
+    ]
+    return float(THRESHOLDS[int(np.argmax(scores))])
+
+
 def _some(types: WordTypes, most: int) -> WordTypes:
     """Words at equal distances, if there are more."""
     if len(types) <= most:
@@ -491,7 +500,7 @@ def _some(types: WordTypes, most: int) -> WordTypes:
     return types.take(np.linspace(0, len(types) - 1, most).astype(np.int64))
 
 
-def _batches(types: WordTypes, settings: MorphemeSettings) -> list[range]:
+def word_batches(types: WordTypes, settings: MorphemeSettings) -> list[range]:
     """Words in runs whose scores fit into memory together."""
     sizes = n_word_spans(types.letters.lengths, settings.longest) * 3 * settings.n_labels
     number = (np.cumsum(sizes) - sizes) // BATCH

@@ -9,7 +9,9 @@ from typing import ClassVar
 
 from isogloss.estimator import THREADS, Estimator, option
 
-__all__ = ["MODELS", "OF_GOLD", "STAGES", "SegmenterOptions"]
+__all__ = [
+    "MODELS", "OF_BITEXT", "OF_GOLD", "STAGES", "BilingualSegmenterOptions", "MorphemeOptions", "SegmenterOptions",
+]  # fmt: skip
 
 MODELS = ("up", "hmmp-basic", "hmmp", "full")
 """What is modelled of words that nobody has cut; see `isogloss.tasks.segment.morphemes`."""
@@ -17,16 +19,16 @@ STAGES = ("text", "spelling")
 """What is learnt before and after where words are cut, with gold; each has a checkpoint beside the usual one."""
 OF_GOLD = ("gold_as", "l2", "iterations", "min_count", "rewrites")
 """Options that say something with gold alone."""
+OF_BITEXT = ("distortion", "passes", "source_weight", "least", "link_threshold")
+"""Options that say something with a translation alone."""
 
 
 _TYPED = {"model": ("hmmp-basic", "hmmp", "full")}
 _FEATURES = {"gold_as": ("features",)}
 
 
-class SegmenterOptions(Estimator):
-    """Options of `Segmenter`."""
-
-    _title: ClassVar[str] = "Segmenter"
+class MorphemeOptions(Estimator):
+    """Options of what is learnt from words that nobody has cut."""
 
     model: str = option(
         default="full", choices=MODELS, kw_only=False,
@@ -68,6 +70,14 @@ class SegmenterOptions(Estimator):
         default=0, least=0, most=10_000, help="Number of suffixes in the list of those that are allowed."
     )
     longest: int = option(default=20, least=1, most=64, help="Maximum number of letters of a piece of a word.")
+    threads: int | None = option(default=None, kind=int, least=1, kept=False, effect=False, help=THREADS)
+
+
+class SegmenterOptions(MorphemeOptions):
+    """Options of `Segmenter`."""
+
+    _title: ClassVar[str] = "Segmenter"
+
     gold_as: str = option(
         default="features", choices=("features", "constraints"),
         help="What words cut by people are used for: a model of letters and pieces is learnt from them (features), or "
@@ -87,4 +97,31 @@ class SegmenterOptions(Estimator):
         help="Maximum number of rules by which pieces of words become morphemes that are spelt otherwise, such as "
         "happi and happy; 0 leaves pieces as they are.",
     )  # fmt: skip
-    threads: int | None = option(default=None, kind=int, least=1, kept=False, effect=False, help=THREADS)
+
+
+class BilingualSegmenterOptions(MorphemeOptions):
+    """Options of `BilingualSegmenter`."""
+
+    _title: ClassVar[str] = "BilingualSegmenter"
+
+    distortion: str = option(
+        default="learnt", choices=("learnt", "uniform"),
+        help="How far the next morpheme jumps in the translation is learnt, or all of its positions are equally "
+        "probable (uniform).",
+    )  # fmt: skip
+    passes: int = option(
+        default=5, least=1,
+        help="Number of iterations of EM over sentence pairs, after three with all positions equally probable.",
+    )  # fmt: skip
+    source_weight: float = option(
+        default=1.0, above=0,
+        help="Pseudo-counts by which morphemes that come from a word are smoothed by those that come from any.",
+    )  # fmt: skip
+    least: float = option(
+        default=0.01, least=0, below=1,
+        help="Morphemes of a word that are less probable than this, by words alone, are not looked at.",
+    )  # fmt: skip
+    link_threshold: float = option(
+        default=0.5, least=0, most=1,
+        help="Two words are linked if more morphemes of one than this are expected to come from the other.",
+    )  # fmt: skip

@@ -4,6 +4,7 @@ Everything here is exponential and meant for sizes up to about 4. Nothing is sha
 held against it, not even the handling of minus infinity.
 """
 
+from isogloss.testing.enumerate.aligned_segments import brute_force_aligned_segments
 from isogloss.testing.enumerate.alignments import (
     JointAgreement,
     alignment_score,
@@ -50,6 +51,7 @@ __all__ = [
     "assignments",
     "bracketings",
     "brute_force",
+    "brute_force_aligned_segments",
     "brute_force_alignments",
     "brute_force_brackets",
     "brute_force_cfg",

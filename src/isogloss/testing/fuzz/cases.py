@@ -256,6 +256,9 @@ def _use_annotator(model: Any) -> None:
 
 def _use_segmenter(segmenter: Any) -> None:
     """Segmenters of words."""
+    if hasattr(segmenter, "segmenter_"):
+        _use_bilingual_segmenter(segmenter)
+        segmenter = segmenter.segmenter_
     text = models.new_words()
     found = segmenter.predict(text)
     _check(found.n_words == text.n_words == len(segmenter.predict_proba(text)), "there are more or fewer words")
@@ -266,6 +269,17 @@ def _use_segmenter(segmenter: Any) -> None:
         segmenter.explain(word)
     segmenter.score(models.cut_words())
     for name in ("n_features_", "n_rules_", "supervised_", "options_"):
+        getattr(segmenter, name)
+
+
+def _use_bilingual_segmenter(segmenter: Any) -> None:
+    """Segmenters that look at a translation."""
+    pairs = models.new_bitext()
+    found, believed = segmenter.predict(pairs), segmenter.predict_proba(pairs)
+    _check(found.n_words == pairs.target.n_words == len(believed.borders), "there are more or fewer words")
+    _check(len(believed.links) == len(segmenter.links(pairs)) == len(pairs), "there are more or fewer pairs")
+    found.to_bytes(labels=True)
+    for name in ("n_translations_", "length_penalty_", "options_"):
         getattr(segmenter, name)
 
 

@@ -334,6 +334,12 @@ def _segmenter(supervised: bool, **options: Any) -> Any:
     return Segmenter(rounds=2, iterations=5, **options).fit(cut_words().text, gold)
 
 
+def _bilingual_segmenter(**options: Any) -> Any:
+    from isogloss.tasks.segment import BilingualSegmenter
+
+    return BilingualSegmenter(rounds=2, passes=2, **options).fit(bitext())
+
+
 def _relations(**options: Any) -> Any:
     from isogloss.tasks.extract import RelationExtractor
 
@@ -572,6 +578,8 @@ MODELS: dict[str, Callable[[], Any]] = {
     "constituency.span/gold": partial(_constituency, order=2, tags="gold", decoder="map"),
     "extract.entities/chain": partial(_entities, model="chain", tags="given"),
     "extract.entities/segments": partial(_entities, model="segments", longest=3),
+    "segment.bilingual": _bilingual_segmenter,
+    "segment.bilingual/up": partial(_bilingual_segmenter, model="up", longest=4, distortion="uniform"),
     "segment.morphemes": partial(_segmenter, True),
     "segment.morphemes/up": partial(_segmenter, True, model="up", longest=4, rewrites=0),
     "segment.morphemes/text": partial(_segmenter, False),
