@@ -9,6 +9,8 @@ from __future__ import annotations
 from isogloss.structures.alignment_chain import AlignmentChain
 from isogloss.structures.base import Flat, InfeasibleError, Structure
 from isogloss.structures.batch import Stack
+from isogloss.structures.bichart import Bichart
+from isogloss.structures.bitree import Bitree, Bitrees
 from isogloss.structures.brackets import Bracketings, Brackets
 from isogloss.structures.cfg import Cfg, Cfgs, Grammar
 from isogloss.structures.chain import Chain, Chains
@@ -41,6 +43,9 @@ from isogloss.structures.valence import ValenceTree, ValenceTrees
 
 __all__ = [
     "AlignmentChain",
+    "Bichart",
+    "Bitree",
+    "Bitrees",
     "Blocks",
     "Bracketings",
     "Brackets",
