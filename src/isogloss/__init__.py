@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from isogloss.data import (
         Alignment,
         Bitext,
+        ConstituentPairs,
         Constituents,
         ConstituentTree,
         Documents,
@@ -91,7 +92,7 @@ if TYPE_CHECKING:
     from isogloss.tasks.documents.ranking import BilingualRanker
     from isogloss.tasks.documents.threads import Threads
     from isogloss.tasks.extract import EntityTagger, RelationExtractor, RoleLabeller
-    from isogloss.tasks.joint import BilingualParser, JointParserAligner, Multiview
+    from isogloss.tasks.joint import BilingualParser, JointConstituentAligner, JointParserAligner, Multiview
     from isogloss.tasks.parse import DependencyParser, GrammarInducer, JointMorphologyParser, StyleAdapter
     from isogloss.tasks.parse.constituency import ConstituencyParser
     from isogloss.tasks.parse.joint import AnalysisDictionary
@@ -112,9 +113,9 @@ prepare()
 
 _NAMES = {
     "isogloss": "errors metrics samples show",
-    "isogloss.data": "Alignment Bitext ConstituentTree Constituents Documents Groups LabelledDocuments Links Mentions "
-    "Propositions Ragged Segmentation Sentence SentencePairs TagDictionary Text TreePairs Treebank Vocabulary "
-    "features_of",
+    "isogloss.data": "Alignment Bitext ConstituentPairs ConstituentTree Constituents Documents Groups "
+    "LabelledDocuments Links Mentions Propositions Ragged Segmentation Sentence SentencePairs TagDictionary Text "
+    "TreePairs Treebank Vocabulary features_of",
     "isogloss.data.contractions": "Contractions split_bitext split_text",
     "isogloss.data.formats": "BitextLike as_bitext read_bitext read_links stream_bitext write_bitext write_links",
     "isogloss.errors": "IsoglossError",
@@ -131,7 +132,7 @@ _NAMES = {
     "isogloss.tasks.documents.ranking": "BilingualRanker",
     "isogloss.tasks.documents.threads": "Threads",
     "isogloss.tasks.extract": "EntityTagger RelationExtractor RoleLabeller",
-    "isogloss.tasks.joint": "BilingualParser JointParserAligner Multiview",
+    "isogloss.tasks.joint": "BilingualParser JointConstituentAligner JointParserAligner Multiview",
     "isogloss.tasks.parse": "DependencyParser GrammarInducer JointMorphologyParser StyleAdapter",
     "isogloss.tasks.parse.constituency": "ConstituencyParser",
     "isogloss.tasks.parse.joint": "AnalysisDictionary",
@@ -144,21 +145,21 @@ _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()
 
 __all__ = [
     "Alignment", "AnalysisDictionary", "BilingualParser", "BilingualRanker", "Bitext", "BitextLike",
-    "ConstituencyParser", "ConstituentTree", "Constituents", "Contractions", "Correspondence", "CrfTagger",
-    "DelexicalisedParser", "DependencyParser", "DictionaryTagger", "DocumentClassifier", "Documents", "EntityTagger",
-    "GrammarInducer", "GraphTagger", "Groups", "HMMAligner", "IsoglossError", "ItgAligner", "JointMorphologyParser",
-    "JointParserAligner", "LabelledDocuments", "LanguageModel", "Lexicon", "Links", "MatchingAligner", "Mentions",
-    "Model1Aligner", "Model2Aligner", "Multiview", "PolylingualTopics", "ProjectedTagger", "Propositions",
-    "QuadraticAligner", "Ragged", "RelationExtractor", "RoleLabeller", "Segmentation", "Segmenter", "Sentence",
-    "SentencePairs", "StyleAdapter", "TagDictionary", "Tagger", "Text", "Threads", "TransferredParser", "Translator",
-    "TreePairs", "Treebank", "Vocabulary", "__version__", "as_bitext", "breakdown_brackets", "breakdown_trees",
-    "choose_aligner", "compare", "compare_brackets", "compare_entities", "compare_rankings", "compare_relations",
-    "compare_roles", "compare_segmentations", "compare_translations", "compare_trees", "confusion", "cross_validate",
-    "errors", "extract_phrases", "features_of", "jackknife", "learning_curve", "lexicon_from_links", "load", "metrics",
-    "read_bitext", "read_links", "samples", "score_brackets", "score_documents", "score_entities", "score_links",
-    "score_ranking", "score_relations", "score_roles", "score_segmentation", "score_tags", "score_translations",
-    "score_trees", "show", "split_bitext", "split_text", "stream_bitext", "suggest", "transfer_markup", "write_bitext",
-    "write_links",
+    "ConstituencyParser", "ConstituentPairs", "ConstituentTree", "Constituents", "Contractions", "Correspondence",
+    "CrfTagger", "DelexicalisedParser", "DependencyParser", "DictionaryTagger", "DocumentClassifier", "Documents",
+    "EntityTagger", "GrammarInducer", "GraphTagger", "Groups", "HMMAligner", "IsoglossError", "ItgAligner",
+    "JointConstituentAligner", "JointMorphologyParser", "JointParserAligner", "LabelledDocuments", "LanguageModel",
+    "Lexicon", "Links", "MatchingAligner", "Mentions", "Model1Aligner", "Model2Aligner", "Multiview",
+    "PolylingualTopics", "ProjectedTagger", "Propositions", "QuadraticAligner", "Ragged", "RelationExtractor",
+    "RoleLabeller", "Segmentation", "Segmenter", "Sentence", "SentencePairs", "StyleAdapter", "TagDictionary", "Tagger",
+    "Text", "Threads", "TransferredParser", "Translator", "TreePairs", "Treebank", "Vocabulary", "__version__",
+    "as_bitext", "breakdown_brackets", "breakdown_trees", "choose_aligner", "compare", "compare_brackets",
+    "compare_entities", "compare_rankings", "compare_relations", "compare_roles", "compare_segmentations",
+    "compare_translations", "compare_trees", "confusion", "cross_validate", "errors", "extract_phrases", "features_of",
+    "jackknife", "learning_curve", "lexicon_from_links", "load", "metrics", "read_bitext", "read_links", "samples",
+    "score_brackets", "score_documents", "score_entities", "score_links", "score_ranking", "score_relations",
+    "score_roles", "score_segmentation", "score_tags", "score_translations", "score_trees", "show", "split_bitext",
+    "split_text", "stream_bitext", "suggest", "transfer_markup", "write_bitext", "write_links",
 ]  # fmt: skip
 
 

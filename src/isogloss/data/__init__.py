@@ -1,6 +1,7 @@
 """What passes between the rooms: texts, treebanks, constituents, names, roles, documents, dictionaries, links."""
 
 from isogloss.data.bitext import Bitext, Text
+from isogloss.data.constituent_pairs import ConstituentPairs
 from isogloss.data.constituents import Constituents, ConstituentTree
 from isogloss.data.documents import Document, Documents
 from isogloss.data.groups import Candidate, Group, Groups
@@ -21,6 +22,7 @@ __all__ = [
     "Bitext",
     "Candidate",
     "Column",
+    "ConstituentPairs",
     "ConstituentTree",
     "Constituents",
     "Document",
