@@ -40,8 +40,8 @@ from isogloss.metrics.pairs import bracket_counts, content_links, score_pairs
 from isogloss.progress import QuietProgress
 from isogloss.tasks.align import HMMAligner
 from isogloss.tasks.joint import JointParserAligner
+from isogloss.tasks.joint.coupled import Models
 from isogloss.tasks.joint.opinions import Opinions, fold_rows
-from isogloss.tasks.joint.pairs import Models
 from isogloss.tasks.parse import DependencyParser
 from isogloss.tasks.transfer.stages import Stages
 

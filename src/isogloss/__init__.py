@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from isogloss.data import (
         Alignment,
         Bitext,
+        ConstituentPairs,
         Constituents,
         ConstituentTree,
         Documents,
@@ -92,7 +93,7 @@ if TYPE_CHECKING:
     from isogloss.tasks.documents.ranking import BilingualRanker
     from isogloss.tasks.documents.threads import Threads
     from isogloss.tasks.extract import EntityTagger, RelationExtractor, RoleLabeller
-    from isogloss.tasks.joint import BilingualParser, JointParserAligner, Multiview
+    from isogloss.tasks.joint import BilingualParser, JointConstituentAligner, JointParserAligner, Multiview
     from isogloss.tasks.parse import DependencyParser, GrammarInducer, JointMorphologyParser, StyleAdapter
     from isogloss.tasks.parse.constituency import ConstituencyParser
     from isogloss.tasks.parse.joint import AnalysisDictionary
@@ -113,9 +114,9 @@ else:
         __name__,
         {
             ".": "errors metrics samples show",
-            ".data": "Alignment Bitext ConstituentTree Constituents Documents Groups LabelledDocuments Links "
-            "Mentions Propositions Ragged Segmentation Sentence SentencePairs TagDictionary Text TreePairs Treebank "
-            "Vocabulary features_of",
+            ".data": "Alignment Bitext ConstituentPairs ConstituentTree Constituents Documents Groups "
+            "LabelledDocuments Links Mentions Propositions Ragged Segmentation Sentence SentencePairs TagDictionary "
+            "Text TreePairs Treebank Vocabulary features_of",
             ".data.contractions": "Contractions split_bitext split_text",
             ".data.formats": "BitextLike as_bitext read_bitext read_links stream_bitext write_bitext write_links",
             ".errors": "IsoglossError",
@@ -133,7 +134,7 @@ else:
             ".tasks.documents.ranking": "BilingualRanker",
             ".tasks.documents.threads": "Threads",
             ".tasks.extract": "EntityTagger RelationExtractor RoleLabeller",
-            ".tasks.joint": "BilingualParser JointParserAligner Multiview",
+            ".tasks.joint": "BilingualParser JointParserAligner Multiview JointConstituentAligner",
             ".tasks.parse": "DependencyParser GrammarInducer JointMorphologyParser StyleAdapter",
             ".tasks.parse.constituency": "ConstituencyParser",
             ".tasks.parse.joint": "AnalysisDictionary",
@@ -153,6 +154,7 @@ __all__ = [
     "Bitext",
     "BitextLike",
     "ConstituencyParser",
+    "ConstituentPairs",
     "ConstituentTree",
     "Constituents",
     "Contractions",
@@ -170,6 +172,7 @@ __all__ = [
     "HMMAligner",
     "IsoglossError",
     "ItgAligner",
+    "JointConstituentAligner",
     "JointMorphologyParser",
     "JointParserAligner",
     "LabelledDocuments",

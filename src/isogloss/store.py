@@ -57,6 +57,7 @@ KINDS = {
     "extract.relations": "isogloss.tasks.extract:RelationExtractor",
     "extract.roles": "isogloss.tasks.extract:RoleLabeller",
     "joint.bilingual": "isogloss.tasks.joint:BilingualParser",
+    "joint.constituents": "isogloss.tasks.joint:JointConstituentAligner",
     "joint.multiview": "isogloss.tasks.joint:Multiview",
     "joint.pairs": "isogloss.tasks.joint:JointParserAligner",
     "parse.delexicalised": "isogloss.tasks.transfer:DelexicalisedParser",

@@ -8,6 +8,7 @@ from isogloss.lazily import lazily
 
 if TYPE_CHECKING:
     from isogloss.data.bitext import Bitext, Text
+    from isogloss.data.constituent_pairs import ConstituentPairs
     from isogloss.data.constituents import Constituents, ConstituentTree
     from isogloss.data.documents import Document, Documents
     from isogloss.data.groups import Candidate, Group, Groups
@@ -26,6 +27,7 @@ else:
     __getattr__, __dir__ = lazily(
         __name__,
         {
+            ".constituent_pairs": "ConstituentPairs",
             ".bitext": "Bitext Text",
             ".constituents": "Constituents ConstituentTree",
             ".documents": "Document Documents",
@@ -49,6 +51,7 @@ __all__ = [
     "Bitext",
     "Candidate",
     "Column",
+    "ConstituentPairs",
     "ConstituentTree",
     "Constituents",
     "Document",

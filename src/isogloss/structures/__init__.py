@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from isogloss.structures.alignment_chain import AlignmentChain
     from isogloss.structures.base import Flat, InfeasibleError, Structure
     from isogloss.structures.batch import Stack
+    from isogloss.structures.bichart import Bichart
+    from isogloss.structures.bitree import Bitree, Bitrees
     from isogloss.structures.brackets import Bracketings, Brackets
     from isogloss.structures.cfg import Cfg, Cfgs, Grammar
     from isogloss.structures.chain import Chain, Chains
@@ -48,6 +50,8 @@ else:
     __getattr__, __dir__ = lazily(
         __name__,
         {
+            ".bitree": "Bitree Bitrees",
+            ".bichart": "Bichart",
             ".aligned_segments": "AlignedSegments AlignedSegmentsBatch SegmentLattice",
             ".alignment_chain": "AlignmentChain",
             ".base": "Flat InfeasibleError Structure",
@@ -88,6 +92,9 @@ __all__ = [
     "AlignedSegments",
     "AlignedSegmentsBatch",
     "AlignmentChain",
+    "Bichart",
+    "Bitree",
+    "Bitrees",
     "Blocks",
     "Bracketings",
     "Brackets",

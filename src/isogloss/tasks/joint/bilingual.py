@@ -28,6 +28,7 @@ from isogloss.structures.batch import Stack
 from isogloss.structures.loopy_pairs import LoopyPairs
 from isogloss.structures.tree_parts import TreeParts
 from isogloss.tasks.align import HMMAligner
+from isogloss.tasks.joint.coupled import ALIGNERS, PIECE, Models
 from isogloss.tasks.joint.given import hash_of_model
 from isogloss.tasks.joint.long_pairs import Answers, answers_apart, are_short, merged, without_long
 from isogloss.tasks.joint.looking import (
@@ -41,7 +42,7 @@ from isogloss.tasks.joint.looking import (
 from isogloss.tasks.joint.opinions import fold_rows
 from isogloss.tasks.joint.options import BilingualOptions
 from isogloss.tasks.joint.pair_model import Demands, KnownTrees, PairModel
-from isogloss.tasks.joint.pairs import ALIGNERS, PIECE, Found, Models, annotated
+from isogloss.tasks.joint.pairs import Found, annotated
 from isogloss.tasks.parse import DependencyParser
 from isogloss.tasks.parse.inference import cells_of
 from isogloss.tasks.parse.scoring import FeatureSet, PartScorer, count_keys

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,8 @@ from isogloss.data.tree_pairs import TreePairs
 from isogloss.tasks.parse.cutting import LONGEST
 
 __all__ = ["Answers", "answers_apart", "are_short", "merged", "without_long"]
+
+P = TypeVar("P", bound=Any)
 
 
 class Answers(NamedTuple):
@@ -31,23 +33,23 @@ class Answers(NamedTuple):
     links: list[NDArray[np.float32]]
 
 
-def are_short(pairs: TreePairs) -> NDArray[np.bool_]:
-    """Which pairs have at most `LONGEST` words on either side."""
-    return np.asarray(np.maximum(pairs.source.lengths, pairs.target.lengths) <= LONGEST)
+def are_short(pairs: Any, longest: int = LONGEST) -> NDArray[np.bool_]:
+    """Which pairs have at most `longest` words on either side."""
+    return np.asarray(np.maximum(pairs.source.lengths, pairs.target.lengths) <= longest)
 
 
-def without_long(pairs: TreePairs) -> TreePairs:
+def without_long(pairs: P, longest: int = LONGEST) -> P:
     """The pairs that are short enough to be learnt from; a warning says how many are left out."""
-    short = are_short(pairs)
+    short = are_short(pairs, longest)
     if short.all():
         return pairs
     warnings.warn(
         f"{pairs.source.name}, {pairs.target.name}: {np.count_nonzero(~short)} of {len(pairs)} pairs have a sentence "
-        f"of more than {LONGEST} words and are passed over. Are they lists, or several sentences each?",
+        f"of more than {longest} words and are passed over. Are they lists, or several sentences each?",
         IsoglossWarning,
         stacklevel=3,
     )
-    return pairs.take(np.flatnonzero(short))
+    return pairs.take(np.flatnonzero(short))  # type: ignore[no-any-return]
 
 
 def answers_apart(pairs: TreePairs, source_parser: Any, target_parser: Any, aligner: Any) -> Answers:

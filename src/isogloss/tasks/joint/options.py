@@ -10,7 +10,7 @@ from typing import ClassVar
 from isogloss.estimator import THREADS, Estimator, option
 from isogloss.pass_options import PassOptions
 
-__all__ = ["COUPLINGS", "GRAINS", "LINKINGS", "BilingualOptions", "JointPairOptions"]
+__all__ = ["COUPLINGS", "GRAINS", "LINKINGS", "BilingualOptions", "JointConstituentOptions", "JointPairOptions"]
 
 LINKINGS = ("any", "itg")
 """What sets of links may be."""
@@ -71,6 +71,76 @@ class JointPairOptions(Estimator):
     )
     sweeps: int = option(
         default=10, least=1, most=1000, help="Maximum number of updates of each tree and of the links of a pair."
+    )
+    tolerance: float = option(
+        default=1e-3, least=0, below=1, help="Change of a probability below which updates of a pair end."
+    )
+    threshold: float = option(default=0.5, least=0, below=1, help="Links with a higher probability are written.")
+    seed: int = option(default=0, least=0, help="Seed of the order of sentences in learning parsers.")
+    threads: int | None = option(default=None, kind=int, least=1, kept=False, effect=False, help=THREADS)
+
+
+class JointConstituentOptions(Estimator):
+    """Options of `JointConstituentAligner`."""
+
+    _title: ClassVar[str] = "JointConstituentAligner"
+
+    coupling: str = option(
+        default="all", choices=("all", "partial", "both", "none"),
+        help="What is coupled: bispans with brackets over their source words, their target words and both (all), those "
+        "over one side alone (partial), over both alone (both), or nothing (none), so that parsers and aligner are "
+        "only weighted anew.",
+    )  # fmt: skip
+    grain: str = option(
+        default="both", choices=GRAINS,
+        help="What coupled parts are seen by: their kind alone (coarse), labels of brackets with it (fine), or both.",
+    )  # fmt: skip
+    blocks: str = option(
+        default="all", choices=("all", "words", "one"),
+        help="What terminals may link: one word with one (one), with up to three (words), or two words with two and "
+        "three, with a gap too (all).",
+    )  # fmt: skip
+    nulls: str = option(
+        default="low", choices=("low", "free"),
+        help="Where words without a link are attached: to the link behind them (low), or to any phrase (free).",
+    )  # fmt: skip
+    unlinked: str = option(
+        default="open", choices=("open", "absent"),
+        help="What it means in training that neither of two words is linked: links between them were not annotated "
+        "(open), or there are none (absent).",
+    )  # fmt: skip
+    objective: str = option(
+        default="bound", choices=("bound", "fields"),
+        help="What weights raise: the bound of mean field on the probability of all together (bound), or how probable "
+        "each tree is, given what the separate models think of the rest (fields).",
+    )  # fmt: skip
+    order: int = option(default=2, choices=(1, 2), help="Order of the parsers that are learnt on both sides.")
+    tags: str = option(
+        default="gold", choices=("gold", "predicted"),
+        help="Whether parsers that are learnt take tags as they are given, or predict them.",
+    )  # fmt: skip
+    passes: int = option(default=5, least=1, most=1000, help="Passes of the parsers over their trees.")
+    folds: int = option(
+        default=5, least=2, most=100,
+        help="Parts of the training text; each is parsed and aligned by models that learnt from the others.",
+    )  # fmt: skip
+    prune_brackets: float = option(
+        default=0.01, least=0, below=1, help="Brackets that a parser finds less probable are not looked at."
+    )
+    prune_links: float = option(
+        default=0.02, least=0, below=1, help="Word links that the aligner finds less probable are not looked at."
+    )
+    prune_bispans: float = option(
+        default=1e-4, least=0, below=1,
+        help="Bispans that are less probable by the aligner's links alone are not looked at.",
+    )  # fmt: skip
+    min_count: int = option(default=5, least=1, help="Features that fire less often are left out.")
+    l2: float = option(default=10.0, above=0, help="Penalty on the squares of weights.")
+    iterations: int = option(
+        default=15, least=1, most=10_000, help="Maximum number of steps of L-BFGS for the weights."
+    )
+    sweeps: int = option(
+        default=5, least=1, most=1000, help="Maximum number of updates of each tree and of the derivation of a pair."
     )
     tolerance: float = option(
         default=1e-3, least=0, below=1, help="Change of a probability below which updates of a pair end."

@@ -13,6 +13,7 @@ from isogloss.testing.enumerate.alignments import (
     joint_agreement,
 )
 from isogloss.testing.enumerate.base import BruteForce, brute_force
+from isogloss.testing.enumerate.bitrees import bitree_derivations, brute_force_bitrees
 from isogloss.testing.enumerate.brackets import all_spans, bracketings, brute_force_brackets, brute_force_spans
 from isogloss.testing.enumerate.chains import brute_force_chain, brute_force_factored, chain_parts, chains
 from isogloss.testing.enumerate.dpp import all_paths, brute_force_dpp, brute_force_path_dpp, brute_force_paths
@@ -49,10 +50,12 @@ __all__ = [
     "all_paths",
     "all_spans",
     "assignments",
+    "bitree_derivations",
     "bracketings",
     "brute_force",
     "brute_force_aligned_segments",
     "brute_force_alignments",
+    "brute_force_bitrees",
     "brute_force_brackets",
     "brute_force_cfg",
     "brute_force_chain",
