@@ -99,7 +99,7 @@ def table(sets: dict[str, str], ways: tuple[str, ...]) -> str:
     """AER of the default, and of each way with its difference; bold where the difference is significant."""
     known = {(row["data"], row["split"], row["options"]): row for row in results().read()}
     used = rows.Used()
-    heads = ["text", "pairs", "default", *(f"`{way}`" for way in ways)]
+    heads = ["text", "pairs", "default", *(f"`{_short(way) if ways == TRIED else way}`" for way in ways)]
     lines = ["| " + " | ".join(heads) + " |", "|---|" + "---:|" * (len(heads) - 1)]
     for name, split in sets.items():
         base = known.get((name, split, DEFAULT))
@@ -114,6 +114,11 @@ def table(sets: dict[str, str], ways: tuple[str, ...]) -> str:
                 used.add(way, TITLES[name], row)
         lines.append("| " + " | ".join(cells) + " |")
     return used.below("\n".join(lines))
+
+
+def _short(way: str) -> str:
+    """An option that stands beside --segment both."""
+    return way.removeprefix(BOTH).strip()
 
 
 def _cell(row: rows.Row) -> str:
