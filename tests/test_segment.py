@@ -532,8 +532,10 @@ def test_bad_input_is_said_in_words(files: Path, capsys: pytest.CaptureFixture[s
 def test_gold_that_does_not_fit_is_told_of(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (files / "crowded.tsv").write_text("cats\tcat @@s\n\nox\to @@x @@en\n")
     (files / "shifted.tsv").write_text("cats\tdog @@s\nwin\thouse @@s\nyarn\tbook\nrings\tring @@s\n")
+    (files / "hyphens.tsv").write_text("\ncats\tcat-s\nyarn\tyarn\n")
     train = ["segment", "train", "morphemes.en.txt", "--save", "m", "--rounds", "1", "--iterations", "2"]
     for gold, words in (
+        ("hyphens.tsv", "hyphens.tsv: no word is cut, and so no word will be (line 2: 'cats' as 'cat-s')"),
         ("crowded.tsv", "crowded.tsv: there are more morphemes than letters in 1 word (line 3: 'ox' as 'o x en')"),
         ("shifted.tsv", "shifted.tsv: 3 of 4 words have morphemes without half of their letters (line 1: 'cats' as"),
     ):

@@ -467,7 +467,7 @@ def _make_way(keeping: Keeping) -> None:
 
 
 def _warn_of_strange(gold: Segmentation) -> None:
-    """Say which words of gold have more morphemes than letters, and if many have morphemes of other letters."""
+    """Say if no word of gold is cut, which have more morphemes than letters, and if many have other letters."""
     lines = np.repeat(np.arange(1, len(gold) + 1), gold.text.ids.lengths).tolist()
     first: dict[tuple[str, Morphemes], int] = {}
     for line, own in zip(lines, gold.words(), strict=True):
@@ -480,6 +480,14 @@ def _warn_of_strange(gold: Segmentation) -> None:
             crowded.append(place)
         if 2 * (Counter(letters) & Counter(letters_of("".join(morphemes)))).total() < len(letters):
             foreign.append(place)
+    if all(len(morphemes) == 1 for _, morphemes in first):
+        (word, morphemes), line = next(iter(first.items()))
+        warnings.warn(
+            f"{gold.name}: no word is cut, and so no word will be (line {line}: {word!r:.40} as {morphemes[0]!r:.60}). "
+            "Before each morpheme but the first there should be a space and @@, as in 'cats<TAB>cat @@s'",
+            IsoglossWarning,
+            stacklevel=3,
+        )
     if crowded:
         warnings.warn(
             f"{gold.name}: there are more morphemes than letters in {counted(len(crowded), 'word')} ({crowded[0]}). "
