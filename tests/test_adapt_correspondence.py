@@ -186,7 +186,9 @@ def test_a_handful_of_labels_of_the_target_does_no_harm() -> None:
     for seed, n in enumerate((1, 2, 3, 4, 6, 8)):
         few = more.take(np.random.default_rng(seed).permutation(40)[:n])
         assert float(DocumentClassifier("none", min_count=2).fit(BOOKS, PANS, few).score(others)) > base - 8
-    assert float(DocumentClassifier("none", min_count=2).fit(BOOKS, PANS, more).score(others)) > base
+    assert float(DocumentClassifier("none", min_count=2).fit(BOOKS, PANS, more).score(others)) >= base
+    loose = DocumentClassifier("none", min_count=2, correction=0.1).fit(BOOKS, PANS, more)
+    assert float(loose.score(others)) > base
 
 
 def test_scores_of_two_labels_are_never_turned_round() -> None:
@@ -195,6 +197,22 @@ def test_scores_of_two_labels_are_never_turned_round() -> None:
         best = scores.argmax(axis=1)
         sure = calibrate(scores, np.eye(2)[best if rightly else 1 - best])
         assert np.array_equal(calibrated(sure, scores).argmax(axis=1), best)
+
+
+def test_a_few_labels_do_not_move_the_border_between_labels() -> None:
+    scores = np.array([[-1.0, 1.0], [1.0, -1.0], [-0.2, 0.2], [-0.3, 0.3], [-0.1, 0.1]])
+    targets = np.eye(2)[[1, 0, 0, 0, 0]]
+    assert calibrate(scores, targets).bias[0] < -0.5
+    sure = calibrate(scores, targets, decided=True)
+    assert sure.bias.tolist() == [0.0]
+    assert np.array_equal(calibrated(sure, scores).argmax(axis=1), scores.argmax(axis=1))
+    few = samples.reviews("kitchen", 60, seed=9)
+    few = few.take(
+        np.sort(np.concatenate([np.flatnonzero(few.numbers(("neg", "pos")) == k)[: 12 + 8 * k] for k in (0, 1)]))
+    )
+    learnt = DocumentClassifier("scl-mi", min_count=2, pivots=20, dimensions=5).fit(BOOKS, PANS, few)
+    raw = learnt._fitted.rule.scores(learnt._fitted.features.matrix(PANS))
+    assert np.array_equal(learnt.predict_proba(PANS).argmax(axis=1), raw.argmax(axis=1))
 
 
 def test_self_training_without_text_learns_from_labels_of_the_target_like_those_of_the_source() -> None:

@@ -233,7 +233,7 @@ class DocumentClassifier(DocumentOptions):
             part = Corrected.learnt(rule, chosen_rows(rows, there), targets[there], **options)
             scores[away] = part.scores(chosen_rows(rows, away))
         if (targets.sum(axis=0) >= ENOUGH).all():  # otherwise it stays as sure as in the source
-            sure = calibrate(scores, targets)
+            sure = calibrate(scores, targets, decided=True)
         return Corrected.learnt(rule, rows, targets, **options), sure
 
     def _prior(self, problem: Problem, names: tuple[str, ...]) -> NDArray[np.float64]:

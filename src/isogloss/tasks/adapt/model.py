@@ -254,15 +254,18 @@ def calibrated(calibration: LinearWeights, scores: Array) -> Array:
     return calibration.scores(_as_rows(scores))
 
 
-def calibrate(scores: Array, targets: Array, *, centred: bool = False) -> LinearWeights:
+def calibrate(scores: Array, targets: Array, *, centred: bool = False, decided: bool = False) -> LinearWeights:
     """How sure scores are, learnt from those of documents that they were not learnt from (Platt scaling).
 
-    With `centred`, scores of 0 leave labels as probable as they are among the targets. Scores that seem to speak for
-    the wrong of two labels, as those of a few documents may by chance, count very little, but are not turned round.
+    With `centred`, scores of 0 leave labels as probable as they are among the targets. With `decided`, equal scores
+    make labels equally probable: a few documents say little about where the border between two labels lies. Scores
+    that seem to speak for the wrong of two labels, as those of a few documents may by chance, count very little, but
+    are not turned round.
     """
     logs = np.log(np.maximum(targets.mean(axis=0), 1e-300))
     known = logs[1:] - logs[:1] if len(logs) == 2 else logs
-    bias = known if centred else None
+    known = np.zeros_like(known) if decided else known
+    bias = known if centred or decided else None
     found = fit_linear(_as_rows(scores), targets, loss="logistic", penalty=1e-4, tolerance=1e-9, bias=bias)
     turned = len(found.bias) == 1 and found.weights[0, 0] < WEAKEST
     return LinearWeights([[WEAKEST]], known) if turned else found

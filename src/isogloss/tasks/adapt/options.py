@@ -102,7 +102,7 @@ class DocumentOptions(Estimator):
         default=1e-4, least=0, needs=_SCL, help="Penalty on the squares of the weights of new features."
     )
     correction: float = option(
-        default=0.1, above=0, needs={"method": ("scl", "scl-mi", "none")},
+        default=0.3, above=0, needs={"method": ("scl", "scl-mi", "none")},
         help="Penalty on what labels of the target change in the classifier of the source, where there are some.",
     )  # fmt: skip
     correction_by: str = option(
