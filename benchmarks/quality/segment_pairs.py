@@ -4,7 +4,7 @@ python -m benchmarks.quality.segment_pairs                        all rows that 
 python -m benchmarks.quality.segment_pairs --only grc-fi.helfi    some texts
 python -m benchmarks.quality.segment_pairs --systems full         some systems
 python -m benchmarks.quality.segment_pairs --again                replace rows that are there
-python -m benchmarks.quality.segment_pairs --table                run nothing: write tables into docs/segment-bilingual.md
+python -m benchmarks.quality.segment_pairs --table                run nothing: write tables of docs/segment-bilingual
 
 Links: Greek and Finnish (HELFI). Every system learns from the text of all splits without its gold; settings were chosen
 on `dev`, and `test` is scored once. Borders: the New Testament in Czech beside English; of the words of ces.word
