@@ -29,7 +29,7 @@ from isogloss.tasks.extract import EntityTagger, RelationExtractor, RoleLabeller
 from isogloss.tasks.joint import BilingualParser, JointParserAligner, Multiview
 from isogloss.tasks.parse.constituency import ConstituencyParser
 from isogloss.tasks.parse.options import CONSTRAINTS as NAMED
-from isogloss.tasks.segment import Segmenter
+from isogloss.tasks.segment import BilingualSegmenter, Segmenter
 from isogloss.tasks.transfer.names_options import ProjectedNamesOptions
 from isogloss.tasks.translate import Translator
 
@@ -53,7 +53,7 @@ USED: dict[str, tuple[type[Estimator], ...]] = {
     "transfer train": (transfer.TransferredParser,),
     "threads": (Threads,),
     "rank train": (BilingualRanker,),
-    "segment train": (Segmenter,),
+    "segment train": (Segmenter, BilingualSegmenter),
     "translate train": (Translator,),
     "translate apply": (Translator,),
 }

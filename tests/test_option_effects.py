@@ -283,7 +283,6 @@ CASES: dict[str, Case] = {
             "frequencies": ["types"],
             "length_penalty": [2.0],
             "least": [0.3],
-            "link_threshold": [0.95],
         },
     ),
     "joint.bilingual": Case(

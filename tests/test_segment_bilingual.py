@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import itertools
+import json
+import signal
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from isogloss import samples
+from isogloss.cli import main
 from isogloss.data import Bitext, Links, Segmentation
 from isogloss.data.ragged import Ragged
-from isogloss.errors import SegmentationError
+from isogloss.errors import SegmentationError, UsageError
+from isogloss.learners.runner import Interrupted
+from isogloss.progress import QuietProgress
 from isogloss.structures import AlignmentChain
 from isogloss.tasks.segment import BilingualSegmenter, Segmenter
 from isogloss.tasks.segment.bilingual import BilingualModel, BilingualSettings, _Learning
@@ -373,3 +379,72 @@ def test_empty_sides_and_unknown_words() -> None:
     assert [grid.shape for grid in segmenter.predict_proba(new).links] == [(0, 0), (3, 3), (1, 0)]
     with pytest.raises(SegmentationError, match="no words to learn from"):
         BilingualSegmenter().fit(Bitext.of([("a", "")]))
+
+
+class Stop(QuietProgress):
+    """Sends Ctrl-C before the third step of a stage."""
+
+    def __init__(self, stage: str) -> None:
+        self.stage, self.now = stage, ""
+
+    def start(self, name: str, total: float | None = None) -> None:
+        self.now = name
+
+    def update(self, done: float, detail: str = "") -> None:
+        if self.now == self.stage and done == 2:
+            signal.raise_signal(signal.SIGINT)
+
+
+@pytest.mark.parametrize(
+    ("stage", "kept"), [("Learning morphemes", ".text"), ("Learning morphemes and their translations", "")]
+)
+def test_what_was_stopped_goes_on_to_the_bit(stage: str, kept: str, tmp_path: Path) -> None:
+    pairs, place = samples.bitext("en-de").part(0, 12), tmp_path / "checkpoint"
+    made: dict[str, Any] = {"rounds": 3, "passes": 2}
+    with pytest.raises(Interrupted, match=rf"checkpoint{kept} keeps iteration 3 of .*resume"):
+        BilingualSegmenter(**made).fit(pairs, progress=Stop(stage), checkpoint=place)
+    with pytest.raises(UsageError, match=r"another run: options\.rounds was 3 and is 4"):
+        BilingualSegmenter(**{**made, "rounds": 4}).fit(pairs, checkpoint=place, resume=True)
+    for number, checkpoint in enumerate((place, None)):
+        found = BilingualSegmenter(**made).fit(pairs, checkpoint=checkpoint, resume=number == 0)
+        found.save(tmp_path / str(number))
+    for name in ("model.safetensors", "model.json"):
+        assert (tmp_path / "0" / name).read_bytes() == (tmp_path / "1" / name).read_bytes()
+
+
+def test_commands_from_end_to_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["sample", "en-tr", "-q"]) == 0
+    train = ["segment", "train", "en-tr.tr.txt", "--rounds", "3", "--passes", "2"]
+    assert main([*train, "--bitext", "en-tr.en.txt", "--save", "m", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    lines = (tmp_path / "en-tr.tr.txt").read_text(encoding="utf-8").splitlines()
+    assert told["pairs"] == len(lines) and told["translations"] > 100 and len(told["trace"]) == 5
+    assert not list(tmp_path.glob("*.checkpoint*"))
+    assert main(["segment", "links", "m", "en-tr.en.txt", "en-tr.tr.txt", "-o", "links.txt"]) == 0
+    assert len((tmp_path / "links.txt").read_text().splitlines()) == len(lines)
+    assert main(["score", "links.txt", "en-tr.gold.txt", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["aer"] < 70
+    apply = ["segment", "apply", "m", "en-tr.tr.txt"]
+    assert main([*apply, "--bitext", "en-tr.en.txt", "-o", "cut.tsv", "--labels"]) == 0
+    cut = (tmp_path / "cut.tsv").read_text(encoding="utf-8").splitlines()
+    assert [line.split("\t")[0] for line in cut] == [" ".join(line.split()) for line in lines]
+    assert main([*apply, "-o", "alone.tsv", "--confidence"]) == 0
+    assert main(["segment", "explain", "m", "evlerde"]) == 0
+    assert main([*train, "--bitext", "cut.tsv", "--save", "n"]) == 0  # a translation that is cut
+    assert main(["segment", "links", "n", "cut.tsv", "en-tr.tr.txt", "-o", "own.txt"]) == 0
+    (tmp_path / "short.txt").write_text("one line\n")
+    capsys.readouterr()
+    assert main(["segment", "train", "en-tr.tr.txt", "--rounds", "1", "--save", "words", "-q"]) == 0
+    for arguments, status, words in (
+        ([*train, "--bitext", "short.txt", "--save", "o"], 1, "short.txt has 1 lines but en-tr.tr.txt has"),
+        ([*train, "--save", "o"], 2, "--passes says nothing without --bitext"),
+        ([*train, "--bitext", "en-tr.en.txt", "--l2", "1", "--save", "o"], 2, "--l2 says nothing with --bitext"),
+        ([*apply, "--bitext", "en-tr.en.txt", "--confidence"], 2, "are for words without a translation"),
+        (["segment", "links", "n", "en-tr.en.txt", "en-tr.tr.txt"], 1, "has learnt from morphemes of the source"),
+        (["segment", "links", "words", "en-tr.en.txt", "en-tr.tr.txt"], 2, "learnt without a translation"),
+    ):
+        assert main(arguments) == status, arguments
+        assert words in " ".join(capsys.readouterr().err.split()), arguments

@@ -40,6 +40,7 @@ from isogloss.cli._training import Training
 from isogloss.cli._treebanks import SaveFolder, standard_input_once, table_lines
 from isogloss.errors import UsageError
 from isogloss.tasks.segment.options import (
+    LINKED,
     OF_BITEXT,
     OF_GOLD,
     STAGES,
@@ -254,13 +255,12 @@ def links(
     text: Annotated[str, typer.Argument(metavar="TEXT", show_default=False, help=f"Text: {_LINES}.")],
     output: Output = None,
     threshold: Annotated[
-        float | None,
+        float,
         typer.Option(
-            "--threshold", metavar="X", min=0, max=1, show_default=False,
-            help="Two words are linked if more morphemes of one than this are expected to come from the other; if not "
-            "given, that of the model.",
+            "--threshold", metavar="X", min=0, max=1,
+            help="Two words are linked if more morphemes of one than this are expected to come from the other.",
         ),
-    ] = None,
+    ] = LINKED,
     scores: Annotated[bool, typer.Option("--scores", help="Write the probability of each link.")] = False,
     threads: Threads = None,
     quiet: Quiet = False,

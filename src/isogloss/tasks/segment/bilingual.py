@@ -58,10 +58,10 @@ class BilingualSettings:
         Smooth in a single level and count every word as often as it occurs, so that the objective never falls.
     """
 
-    iterations: int = 5
+    iterations: int = 8
     first_iterations: int = 3
     distortion: str = "learnt"
-    source_weight: float = 1.0
+    source_weight: float = 3.0
     variance: float = 10.0
     leave_out: bool = True
     least: float = 0.01

@@ -26,7 +26,7 @@ from isogloss.progress import Progress, QuietProgress
 from isogloss.tasks.segment.bilingual import BilingualModel, BilingualSettings, Judged
 from isogloss.tasks.segment.distortion import N_FEATURES
 from isogloss.tasks.segment.morphemes import LABELS, STEM, MorphemeModel, marks_of
-from isogloss.tasks.segment.options import STAGES, BilingualSegmenterOptions
+from isogloss.tasks.segment.options import LINKED, STAGES, BilingualSegmenterOptions
 from isogloss.tasks.segment.pairs import SentencePairs
 from isogloss.tasks.segment.segmenter import Learnt, Segmenter, _cuts, _uncut
 from isogloss.tasks.segment.types import WordTypes, letters_of
@@ -71,8 +71,6 @@ class BilingualSegmenter(BilingualSegmenterOptions):
         Pseudo-counts of the morphemes of a type below those that come from a source word.
     least : float
         Morphemes that the model of words alone finds less probable in a word are not looked at.
-    link_threshold : float
-        Words are linked where more morphemes than this are expected to be.
     threads : int, optional
         All cores if not given; the result is the same.
 
@@ -213,12 +211,12 @@ class BilingualSegmenter(BilingualSegmenterOptions):
         return PairPosteriors(borders, links)
 
     def links(
-        self, bitext: Bitext, source_morphemes: Segmentation | None = None, *, threshold: float | None = None
+        self, bitext: Bitext, source_morphemes: Segmentation | None = None, *, threshold: float = LINKED
     ) -> Links:
-        """Links between words: those whose posterior is above the threshold, that of the options unless given."""
+        """Links between words: where more morphemes than the threshold are expected to come from a source word."""
         bitext = as_bitext(bitext)
         grids = self.predict_proba(bitext, source_morphemes).links
-        return Links.above(grids, self.link_threshold if threshold is None else threshold, bitext)
+        return Links.above(grids, threshold, bitext)
 
     def score(self, bitext: Bitext, gold: Links, source_morphemes: Segmentation | None = None) -> AlignmentScore:
         """Alignment error rate, precision and recall of links between words, in percent.

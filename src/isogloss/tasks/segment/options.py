@@ -10,7 +10,8 @@ from typing import ClassVar
 from isogloss.estimator import THREADS, Estimator, option
 
 __all__ = [
-    "MODELS", "OF_BITEXT", "OF_GOLD", "STAGES", "BilingualSegmenterOptions", "MorphemeOptions", "SegmenterOptions",
+    "LINKED", "MODELS", "OF_BITEXT", "OF_GOLD", "STAGES", "BilingualSegmenterOptions", "MorphemeOptions",
+    "SegmenterOptions",
 ]  # fmt: skip
 
 MODELS = ("up", "hmmp-basic", "hmmp", "full")
@@ -19,7 +20,9 @@ STAGES = ("text", "spelling")
 """What is learnt before and after where words are cut, with gold; each has a checkpoint beside the usual one."""
 OF_GOLD = ("gold_as", "l2", "iterations", "min_count", "rewrites")
 """Options that say something with gold alone."""
-OF_BITEXT = ("distortion", "passes", "source_weight", "least", "link_threshold")
+LINKED = 0.8
+"""Two words are linked if more morphemes of one than this are expected to come from the other."""
+OF_BITEXT = ("distortion", "passes", "source_weight", "least")
 """Options that say something with a translation alone."""
 
 
@@ -110,18 +113,14 @@ class BilingualSegmenterOptions(MorphemeOptions):
         "probable (uniform).",
     )  # fmt: skip
     passes: int = option(
-        default=5, least=1,
+        default=8, least=1,
         help="Number of iterations of EM over sentence pairs, after three with all positions equally probable.",
     )  # fmt: skip
     source_weight: float = option(
-        default=1.0, above=0,
+        default=3.0, above=0,
         help="Pseudo-counts by which morphemes that come from a word are smoothed by those that come from any.",
     )  # fmt: skip
     least: float = option(
         default=0.01, least=0, below=1,
         help="Morphemes of a word that are less probable than this, by words alone, are not looked at.",
-    )  # fmt: skip
-    link_threshold: float = option(
-        default=0.5, least=0, most=1,
-        help="Two words are linked if more morphemes of one than this are expected to come from the other.",
     )  # fmt: skip
