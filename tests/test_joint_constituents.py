@@ -468,7 +468,7 @@ def test_commands_train_apply_and_score(tmp_path: Path, capsys: pytest.CaptureFi
     outputs = ["--out-source", out[0], "--out-target", out[1], "--out-links", out[2]]
     assert main(["joint", "apply", model, paths[0], paths[1], *outputs, "--quiet"]) == 0
     expected = fitted().predict(pairs())
-    assert Constituents.read(out[0]).to_bytes("brackets") == expected.source.to_bytes("brackets")
+    assert Constituents.read(out[0]).to_bytes("line") == expected.source.to_bytes("line")
     assert Path(out[2]).read_bytes() == format_links(expected.links or [])
     capsys.readouterr()
     scored = ["joint", "score", *out[:2], *paths[:2], "--links", out[2], "--gold-links", paths[2], "--json"]
@@ -481,7 +481,7 @@ def test_commands_train_apply_and_score(tmp_path: Path, capsys: pytest.CaptureFi
     lines = capsys.readouterr().out.splitlines()
     assert f"source f1 {scores.source.f1:.2f}" in lines and not any("brackets" in line for line in lines)
     assert main(["joint", "apply", model, paths[0], paths[1], "--out-source", out[0], "--separate", "--quiet"]) == 0
-    assert Constituents.read(out[0]).to_bytes("brackets") == fitted().separate(pairs()).source.to_bytes("brackets")
+    assert Constituents.read(out[0]).to_bytes("line") == fitted().separate(pairs()).source.to_bytes("line")
 
 
 def test_commands_refuse_what_says_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
