@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from isogloss import samples, store
-from isogloss.data import Bitext, Links, SentencePairs, TagDictionary, Text, Treebank, TreePairs
+from isogloss.data import Bitext, ConstituentPairs, Links, SentencePairs, TagDictionary, Text, Treebank, TreePairs
 from isogloss.tasks.parse.options import CONSTRAINTS
 from isogloss.tasks.parse.styles import convert
 from isogloss.testing import check_effects
@@ -95,10 +95,10 @@ ARCHIVE = replace(ARCHIVE, dates=None)  # links that go in a circle
 
 
 SOME_LINKED = tree_pairs().take(range(6))
-SOME_CONSTITUENTS = constituent_pairs().take(range(6))
 SOME_LINKED = TreePairs(
     SOME_LINKED.source, SOME_LINKED.target, Links.of([list(row)[::2] for row in SOME_LINKED.links or ()])
 )
+SOME_CONSTITUENTS = ConstituentPairs.from_dependencies(SOME_LINKED)
 
 
 def unlinked(task: str) -> SentencePairs:
