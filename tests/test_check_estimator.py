@@ -28,7 +28,7 @@ from isogloss.tasks.align import (
 )
 from isogloss.tasks.documents import PolylingualTopics
 from isogloss.tasks.documents.ranking import BilingualRanker
-from isogloss.tasks.joint import BilingualParser, JointParserAligner, Multiview
+from isogloss.tasks.joint import BilingualParser, JointConstituentAligner, JointParserAligner, Multiview
 from isogloss.tasks.parse import DependencyParser, JointMorphologyParser, StyleAdapter
 from isogloss.tasks.parse.styles import convert
 from isogloss.tasks.segment import BilingualSegmenter, Segmenter
@@ -39,6 +39,7 @@ from isogloss.testing import check_effects, check_estimator
 from isogloss.testing.fuzz.models import (
     DICTIONARY,
     bitext,
+    constituent_pairs,
     cut_words,
     documents,
     labelled,
@@ -293,6 +294,16 @@ def test_parsers_of_both_sides(options: dict[str, Any]) -> None:
     pairs = tree_pairs()
     check_estimator(
         partial(JointParserAligner, order=1, passes=2, folds=2, iterations=2, **options), lambda e: e.fit(pairs),
+        pairs.take([1, 3]), empty=pairs.take([]), other_fit=lambda e: e.fit(pairs.take(range(6))),
+        score=lambda e: e.score(pairs),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("options", [{}, {"objective": "fields", "tags": "predicted", "nulls": "free"}])
+def test_constituents_of_both_sides(options: dict[str, Any]) -> None:
+    pairs = constituent_pairs()
+    check_estimator(
+        partial(JointConstituentAligner, order=1, passes=2, folds=2, iterations=2, **options), lambda e: e.fit(pairs),
         pairs.take([1, 3]), empty=pairs.take([]), other_fit=lambda e: e.fit(pairs.take(range(6))),
         score=lambda e: e.score(pairs),
     )  # fmt: skip

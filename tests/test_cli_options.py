@@ -26,7 +26,7 @@ from isogloss.tasks.documents import PolylingualTopics
 from isogloss.tasks.documents.ranking import BilingualRanker
 from isogloss.tasks.documents.threads import Threads
 from isogloss.tasks.extract import EntityTagger, RelationExtractor, RoleLabeller
-from isogloss.tasks.joint import BilingualParser, JointParserAligner, Multiview
+from isogloss.tasks.joint import BilingualParser, JointConstituentAligner, JointParserAligner, Multiview
 from isogloss.tasks.parse.constituency import ConstituencyParser
 from isogloss.tasks.parse.options import CONSTRAINTS as NAMED
 from isogloss.tasks.segment import BilingualSegmenter, Segmenter
@@ -44,6 +44,7 @@ USED: dict[str, tuple[type[Estimator], ...]] = {
     "constituency train": (ConstituencyParser,),
     "adapt train": (DocumentClassifier,),
     "joint train": (JointParserAligner,),
+    "joint train-constituents": (JointConstituentAligner,),
     "joint train-bilingual": (BilingualParser,),
     "multiview train": (Multiview,),
     "extract train": (EntityTagger, RelationExtractor, RoleLabeller),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,9 @@ import pytest
 
 import isogloss as ig
 from isogloss import samples
+from isogloss.cli import main
 from isogloss.data import ConstituentPairs, Constituents, Links, Treebank, TreePairs
-from isogloss.data.formats import IsoglossWarning
+from isogloss.data.formats import IsoglossWarning, format_links
 from isogloss.errors import LinksError, ParameterError, TreebankError, UsageError
 from isogloss.learners.meanfield import CoupledLikelihood, mean_field
 from isogloss.metrics.constituent_pairs import score_constituent_pairs
@@ -338,7 +340,7 @@ def test_pruning_nothing_changes_nothing() -> None:
 
 
 def test_known_links_leave_the_nearest_derivations() -> None:
-    told = opinions(3, 3)
+    told = opinions(3, 3, links=np.full((3, 3), 0.4))  # none is so sure that bispans are left out
     parts = components(told)
     gold = {(0, 1), (1, 0)}
     known = known_terminals(parts[0], Links.of([gold]), "open")
@@ -347,8 +349,11 @@ def test_known_links_leave_the_nearest_derivations() -> None:
     assert links[[0, 0, 1, 1, 2, 2], [0, 2, 1, 2, 0, 1]] == pytest.approx(0.0) and 0.01 < links[2, 2] < 0.99
     absent = known_terminals(parts[0], Links.of([gold]), "absent").link_marginals()[0]
     assert absent[2, 2] == pytest.approx(0.0)
-    crossed = known_terminals(parts[0], Links.of([{(0, 0), (0, 2)}]), "absent").link_marginals()[0]  # a gap of one word
-    assert crossed[0].sum() == pytest.approx(1.0) and crossed.sum() == pytest.approx(1.0)
+    gap = known_terminals(parts[0], Links.of([{(0, 0), (0, 2)}]), "absent").marginals()[0]  # one link, or three
+    worth = np.zeros(len(gap))
+    term, i, j = parts[0].chart.links_of(0)
+    np.add.at(worth, int(parts[0].chart.first_terms[0]) + term, np.where((i == 0) & (j != 1), 1.0, -1.0))
+    assert gap @ worth == pytest.approx(1.0)
 
 
 # --- the estimator
@@ -447,3 +452,43 @@ def test_a_batch_of_bispans_is_that_of_its_pairs() -> None:
     assert isinstance(many, Bitrees) and len(many) == 3
     for s, one in enumerate(told):
         assert bispan_component(one.links, "all", "free", 0.0, 0.0).log_partition()[0] == many.log_partition()[s]
+
+
+# --- commands
+
+
+def test_commands_train_apply_and_score(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    paths = [str(tmp_path / name) for name in ("en.mrg", "de.mrg", "links.txt")]
+    pairs().source.write(paths[0])
+    pairs().target.write(paths[1])
+    Path(paths[2]).write_bytes(format_links(pairs().links or []))
+    model, out = str(tmp_path / "model"), [str(tmp_path / name) for name in ("a.mrg", "b.mrg", "l.txt")]
+    options = ["--order", "1", "--passes", "2", "--folds", "2", "--iterations", "3", "--min-count", "1"]
+    assert main(["joint", "train-constituents", *paths, "--save", model, *options, "--quiet"]) == 0
+    outputs = ["--out-source", out[0], "--out-target", out[1], "--out-links", out[2]]
+    assert main(["joint", "apply", model, paths[0], paths[1], *outputs, "--quiet"]) == 0
+    expected = fitted().predict(pairs())
+    assert Constituents.read(out[0]).to_bytes("line") == expected.source.to_bytes("line")
+    assert Path(out[2]).read_bytes() == format_links(expected.links or [])
+    capsys.readouterr()
+    scored = ["joint", "score", *out[:2], *paths[:2], "--links", out[2], "--gold-links", paths[2], "--json"]
+    assert main(scored) == 0
+    told = json.loads(capsys.readouterr().out)
+    scores = fitted().scores(pairs())
+    assert told["source"]["f1"] == pytest.approx(scores.source.f1)
+    assert scores.links is not None and told["links"]["aer"] == pytest.approx(scores.links.aer)
+    assert main(scored[:-1]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert f"source f1 {scores.source.f1:.2f}" in lines and not any("brackets" in line for line in lines)
+    assert main(["joint", "apply", model, paths[0], paths[1], "--out-source", out[0], "--separate", "--quiet"]) == 0
+    assert Constituents.read(out[0]).to_bytes("line") == fitted().separate(pairs()).source.to_bytes("line")
+
+
+def test_commands_refuse_what_says_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "en.mrg"
+    pairs().source.write(source)
+    call = ["joint", "train-constituents", str(source), str(source), "--save", str(tmp_path / "model")]
+    assert main([*call, "--unlinked", "absent"]) == 2
+    assert "--unlinked is about links that are known" in capsys.readouterr().err
+    assert main([*call, "--source-parser", "x", "--target-parser", "y", "--passes", "3"]) == 2
+    assert "--passes says nothing" in capsys.readouterr().err

@@ -11,13 +11,14 @@ import numpy as np
 import pytest
 
 from isogloss import samples, store
-from isogloss.data import Bitext, Links, SentencePairs, TagDictionary, Text, Treebank, TreePairs
+from isogloss.data import Bitext, ConstituentPairs, Links, SentencePairs, TagDictionary, Text, Treebank, TreePairs
 from isogloss.tasks.parse.options import CONSTRAINTS
 from isogloss.tasks.parse.styles import convert
 from isogloss.testing import check_effects
 from isogloss.testing.fuzz.models import (
     DICTIONARY,
     bitext,
+    constituent_pairs,
     constituents,
     cut_words,
     documents,
@@ -97,6 +98,7 @@ SOME_LINKED = tree_pairs().take(range(6))
 SOME_LINKED = TreePairs(
     SOME_LINKED.source, SOME_LINKED.target, Links.of([list(row)[::2] for row in SOME_LINKED.links or ()])
 )
+SOME_CONSTITUENTS = ConstituentPairs.from_dependencies(SOME_LINKED)
 
 
 def unlinked(task: str) -> SentencePairs:
@@ -301,6 +303,21 @@ CASES: dict[str, Case] = {
             "l2": [50.0],
             "batch": [1],
             "folds": [3],
+            "seed": [],
+        },
+    ),
+    "joint.constituents": Case(
+        {"order": 1, "passes": 1, "folds": 2, "iterations": 2, "min_count": 1},
+        lambda e: e.fit(SOME_CONSTITUENTS),
+        constituent_pairs().take([0, 4]),
+        trials={
+            "prune_brackets": [0.4],
+            "prune_links": [0.5],
+            "prune_bispans": [0.3],
+            "threshold": [0.9],
+            "sweeps": [1],
+            "tolerance": [0.9],
+            "min_count": [20],
             "seed": [],
         },
     ),

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from isogloss.tasks.documents import PolylingualTopics
     from isogloss.tasks.documents.ranking import BilingualRanker
     from isogloss.tasks.documents.threads import Threads
-    from isogloss.tasks.joint import BilingualParser, JointParserAligner, Multiview
+    from isogloss.tasks.joint import BilingualParser, JointConstituentAligner, JointParserAligner, Multiview
     from isogloss.tasks.parse import DependencyParser, GrammarInducer, JointMorphologyParser, StyleAdapter
     from isogloss.tasks.parse.constituency import ConstituencyParser
     from isogloss.tasks.segment import BilingualSegmenter, Segmenter
@@ -131,12 +131,12 @@ def load_extractor(path: str, threads: int | None = None) -> Any:
     return extractor
 
 
-def load_joint(path: str, threads: int | None = None) -> JointParserAligner | BilingualParser:
+def load_joint(path: str, threads: int | None = None) -> JointParserAligner | JointConstituentAligner | BilingualParser:
     """A saved parser of both sides of a bitext and aligner of their words, or of one with the help of the other."""
-    from isogloss.tasks.joint import BilingualParser, JointParserAligner
+    from isogloss.tasks.joint import BilingualParser, JointConstituentAligner, JointParserAligner
 
     joint = _load(path, "joint")
-    if not isinstance(joint, JointParserAligner | BilingualParser):
+    if not isinstance(joint, JointParserAligner | JointConstituentAligner | BilingualParser):
         raise UsageError(
             f"{path}: these are models of two languages that annotate a bitext. Use `isogloss multiview apply`, or "
             "give a model by `isogloss joint train`"

@@ -23,6 +23,8 @@ from isogloss.cli._common import (
     write_json,
     write_result,
 )
+from isogloss.cli._constituents import is_trees
+from isogloss.cli._joint_constituents import read_constituent_pairs, train_constituents
 from isogloss.cli._memory import Look, say_if_strange
 from isogloss.cli._models import load_aligner, load_dependency_parser, load_joint
 from isogloss.cli._options import with_options
@@ -139,7 +141,9 @@ def apply(
     model: Annotated[
         str,
         typer.Argument(
-            metavar="MODEL", show_default=False, help="A folder by `isogloss joint train` or `train-bilingual`."
+            metavar="MODEL",
+            show_default=False,
+            help="A folder by `isogloss joint train`, `train-constituents` or `train-bilingual`.",
         ),
     ],
     source: SourceTrees,
@@ -163,7 +167,8 @@ def apply(
 ) -> None:
     """Parse both sides of a bitext and align their words together.
 
-    SRC and TGT are treebanks with the words (and tags) of the sentences; trees that they have are not looked at.
+    SRC and TGT are treebanks with the words (and tags) of the sentences, in brackets for a model of constituents; trees
+    that they have are not looked at.
     """
     began = time.perf_counter()
     wanted = (out_source, out_target, out_links)
@@ -178,9 +183,11 @@ def apply(
     with compiling("joint-apply", quiet):
         from isogloss.data.formats import format_links
         from isogloss.data.rows import counted
+        from isogloss.tasks.joint import JointConstituentAligner
 
-        loaded = load_joint(model, threads)
-        pairs = _read(source, target, None, encoding, errors)
+        loaded: Any = load_joint(model, threads)
+        read = read_constituent_pairs if isinstance(loaded, JointConstituentAligner) else _read
+        pairs: Any = read(source, target, None, encoding, errors)
         Look(loaded.models_.aligner, model).at(pairs.bitext())
         found = loaded.separate(pairs) if separate else loaded.predict(pairs)
         links = [] if found.links is None else found.links
@@ -219,8 +226,8 @@ def score(
 ) -> None:
     """Score trees of both sides, the brackets that they make, and links, in percent.
 
-    A bracket is the words below a head with the head itself, where these are a run of two words or more; it has the tag
-    of its head as a label.
+    Of dependency trees, a bracket is the words below a head with the head itself, where these are a run of two words or
+    more; it has the tag of its head as a label. Trees of constituents (.mrg, .brackets) are scored by EVALB's rules.
     """
     standard_input_once(found_source, found_target, gold_source, gold_target, links, gold_links)
     check_output(output, [found_source, found_target, gold_source, gold_target, links, gold_links])
@@ -231,8 +238,16 @@ def score(
     with compiling("joint-score", quiet, "10 s"):
         from isogloss.metrics.pairs import score_pairs
 
-        found = _read(found_source, found_target, links, encoding, errors)
-        gold = _read(gold_source, gold_target, gold_links, encoding, errors)
+        paths = (found_source, found_target, links), (gold_source, gold_target, gold_links)
+        if is_trees(found_source):
+            from isogloss.metrics.constituent_pairs import score_constituent_pairs
+
+            told = score_constituent_pairs(
+                *(read_constituent_pairs(*own, encoding, errors) for own in paths), content=content
+            ).as_dict()
+            _write_scores(told, json, output)
+            return
+        found, gold = (_read(*own, encoding, errors) for own in paths)
         told = score_pairs(found, gold, content=content).as_dict()
         words = gold.source.n_words + gold.target.n_words
         if not words or not any("uas" in own or "aer" in own for own in told.values()):
@@ -240,6 +255,10 @@ def score(
                 f"{gold_source}, {gold_target}: there is nothing to score, since these or {found_source} and "
                 f"{found_target} have no words or no trees. Are they the right files?"
             )
+    _write_scores(told, json, output)
+
+
+def _write_scores(told: dict[str, Any], json: bool, output: str | None) -> None:
     if json:
         write_json(told, output)
         return
@@ -278,7 +297,8 @@ def view(
 
 
 def _numbers(told: dict[str, Any]) -> list[tuple[str, float]]:
-    wanted = ("uas", "las", "brackets", "precision", "recall", "f1", "aer")
+    trees = ("exact",) if "exact" in told else ("uas", "las", "brackets")  # of constituents, or of dependencies
+    wanted = (*trees, "precision", "recall", "f1", "aer")
     return [(name, float(told[name])) for name in wanted if told.get(name) is not None]
 
 
@@ -293,5 +313,12 @@ def _read(source: str, target: str, links: str | None, encoding: str, errors: st
     return TreePairs(trees[0], trees[1], read_links(links, bitext=pairs.bitext(), encoding=encoding))
 
 
-COMMANDS = {"train": train, "train-bilingual": train_bilingual, "apply": apply, "score": score, "view": view}
+COMMANDS = {
+    "train": train,
+    "train-constituents": train_constituents,
+    "train-bilingual": train_bilingual,
+    "apply": apply,
+    "score": score,
+    "view": view,
+}
 """The commands of this group: ``isogloss joint train`` and so on."""

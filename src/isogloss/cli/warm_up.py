@@ -129,6 +129,9 @@ LINES = (
     "joint train en-de.en.conllu en-de.de.conllu --order 1 --passes 2 --folds 2 --iterations 2 --save joint",
     "joint train en-de.en.conllu en-de.de.conllu --order 1 --passes 2 --folds 2 --iterations 2 --objective bound "
     "--linking itg --save joint-itg",
+    "joint train-constituents en-de.en.conllu en-de.de.conllu --order 1 --passes 2 --folds 2 --iterations 2 "
+    "--save phrases",
+    "joint apply phrases en-de.en.conllu en-de.de.conllu --out-source phrases.mrg --out-links phrases.l",
     "joint train-bilingual en-de.en.conllu en-de.de.conllu --passes 2 --folds 2 --iterations 2 --save bilingual",
     "joint train-bilingual en-de.en.conllu en-de.de.conllu --coupling synch --source-trees best --passes 1 --order 1 "
     "--iterations 1 --save synchronous",

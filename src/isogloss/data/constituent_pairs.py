@@ -85,7 +85,7 @@ class ConstituentPairs:
     def to_bytes(self) -> bytes:
         """All trees and the links, one after the other: what a checkpoint is told apart by."""
         links = b"" if self.links is None else "\n".join(map(str, self.links)).encode()
-        return b"\n".join([self.source.to_bytes("brackets"), self.target.to_bytes("brackets"), links])
+        return b"\n".join([self.source.to_bytes("line"), self.target.to_bytes("line"), links])
 
 
 def as_constituent_pairs(given: Any) -> ConstituentPairs:

@@ -16,7 +16,7 @@ from isogloss.errors import TreebankError
 from isogloss.features.templates import Templates
 from isogloss.metrics.brackets import BracketScore, score_brackets
 from isogloss.metrics.constituent_pairs import ConstituentPairScore, score_constituent_pairs
-from isogloss.structures.batch import Batch, Stack
+from isogloss.structures.batch import Batch
 from isogloss.structures.span_tree import LabelledSpans
 from isogloss.tasks.joint.bracket_agreement import BracketAgreement, bracket_templates
 from isogloss.tasks.joint.bracket_opinions import (
@@ -43,13 +43,13 @@ class BracketsFound(NamedTuple):
 
     Parameters
     ----------
-    source, target : Stack
-        float64[n_spans, n_labels] of each sentence, by the labels of the parsers.
+    source, target : list of float64[n_spans, n_labels]
+        Of each sentence, by the labels of the parsers; spans are numbered by width, then by start.
     links : list of float32[n_source, n_target]
     """
 
-    source: Stack
-    target: Stack
+    source: list[NDArray[np.float64]]
+    target: list[NDArray[np.float64]]
     links: list[NDArray[np.float32]]
 
 
@@ -229,9 +229,9 @@ class JointConstituentAligner(JointConstituentOptions, CoupledModels[Constituent
         with using_threads(self.threads):
             for found in self._found(self._opinions(pairs)):
                 for into, component in zip(sides, found.components[1:], strict=True):
-                    into.extend(component.marginals())
+                    into.extend(np.minimum(one, 1.0) for one in component.marginals())
                 links += _link_posteriors(found.components[0])
-        return BracketsFound(Stack.of(sides[0], "brackets", 2), Stack.of(sides[1], "brackets", 2), links)
+        return BracketsFound(sides[0], sides[1], links)
 
     def separate(self, pairs: ConstituentPairs) -> ConstituentPairs:
         """The same by the separate models, which know nothing of each other: what to compare with."""

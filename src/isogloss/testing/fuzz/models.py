@@ -460,6 +460,20 @@ def _paired_parser(**options: Any) -> Any:
     return JointParserAligner(order=1, passes=1, folds=2, iterations=2, **options).fit(tree_pairs())
 
 
+@cache
+def constituent_pairs() -> Any:
+    """The same with constituents made from the trees."""
+    from isogloss.data.constituent_pairs import ConstituentPairs
+
+    return ConstituentPairs.from_dependencies(tree_pairs())
+
+
+def _paired_constituents(**options: Any) -> Any:
+    from isogloss.tasks.joint import JointConstituentAligner
+
+    return JointConstituentAligner(order=1, passes=1, folds=2, iterations=2, **options).fit(constituent_pairs())
+
+
 def _bilingual(**options: Any) -> Any:
     from isogloss.tasks.joint import BilingualParser
 
@@ -605,6 +619,8 @@ MODELS: dict[str, Callable[[], Any]] = {
     "parse.delexicalised/target": partial(_delexicalised, target=True),
     "joint.bilingual": _bilingual,
     "joint.bilingual/best": partial(_bilingual, source_trees="best", coupling="mono", grain="coarse", tags="predicted"),
+    "joint.constituents": partial(_paired_constituents, grain="coarse"),
+    "joint.constituents/free": partial(_paired_constituents, nulls="free", tags="predicted", objective="fields"),
     "joint.multiview": partial(_multiview, "entities"),
     "joint.multiview/tag": partial(_multiview, "tag", decoder="nodes"),
     "joint.multiview/parse": partial(_multiview, "parse", decoder="nodes"),
