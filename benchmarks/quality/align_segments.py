@@ -28,20 +28,15 @@ DEV = {
 ASKED = ("grc-fi.helfi", "en-et.xlwa", "en-tr.silveralign", "en-ru.xlwa")
 """Sets of languages with many forms of a word, by which the method is judged."""
 OTHERS = (
-    "en-cs.czenali",
-    "en-sl.xlwa",
-    "en-da.xlwa",
-    "en-es.xlwa",
-    "en-it.xlwa",
-    "en-pt.xlwa",
-    "en-fr.hansards",
-    "ro-en.wpt",
-)
+    "en-cs.czenali", "en-sl.xlwa", "en-da.xlwa", "en-es.xlwa", "en-it.xlwa", "en-pt.xlwa", "en-fr.hansards",
+    "hansards-10k", "ro-en.wpt",
+)  # fmt: skip
 TITLES = {
     "grc-fi.helfi": "Greek-Finnish Bible", "en-et.xlwa": "English-Estonian", "en-tr.silveralign": "English-Turkish",
     "en-ru.xlwa": "English-Russian", "en-cs.czenali": "English-Czech", "en-sl.xlwa": "English-Slovene",
     "en-da.xlwa": "English-Danish", "en-es.xlwa": "English-Spanish", "en-it.xlwa": "English-Italian",
     "en-pt.xlwa": "English-Portuguese", "en-fr.hansards": "English-French Hansards", "ro-en.wpt": "Romanian-English",
+    "hansards-10k": "English-French Hansards, 10,447 pairs",
 }  # fmt: skip
 DEFAULT, BOTH = "", "--segment both"
 WAYS = (DEFAULT, BOTH, "--segment source", "--segment target")

@@ -163,6 +163,9 @@ class SegmentedAligner(SegmentedOptions):
                     f"take segment={side!r} or 'both'"
                 )
         stages = Keeping(checkpoint, resume)
+        for stage in map(stages.stage, SEGMENT_STAGES):
+            if stage.checkpoint is not None and not resume:
+                store.discard(stage.checkpoint)  # of an earlier run, perhaps of another text
         words, morphemes = self._aligners()
         words.fit(bitext, progress=progress, **_place(stages.stage(SEGMENT_STAGES[2])))
         found: list[Segmenter | None] = []
