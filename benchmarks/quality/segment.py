@@ -64,8 +64,8 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "text-morfessor": ("1", "0.3", "0.1", "0.03"),
 }
 """Length penalties and Morfessor's corpus weights that are tried; the one with the best F1 of morphemes on dev counts.
-In the paper it is F1 of borders; where morphemes are as short as in Czech, that is best for words cut after nearly every
-letter. All other systems keep to their defaults."""
+In the paper it is F1 of borders; where morphemes are as short as in Czech, words cut after nearly every letter have the
+best. All other systems keep to their defaults."""
 TITLES = {
     "ours": "ours", "ours-without-text": "ours, without other text", "text": "text alone", "text-up": "text alone, up",
     "text-hmmp-basic": "text alone, hmmp-basic", "text-hmmp": "text alone, hmmp", "crfsuite": "python-crfsuite",
