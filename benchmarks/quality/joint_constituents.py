@@ -240,17 +240,17 @@ def clock() -> None:
     """How long mean field takes for a pair of about 25 words on one core, once models have said what they think."""
     from isogloss.engine.threads import using_threads
 
-    one = next(rounds("fr", False))
-    joint = JointConstituentAligner(iterations=3)
-    few = one.train.take(np.arange(100))
-    joint._agree(few, one.models, BracketOpinions.of(few, *one.models), Stages(None, False, {}), QuietProgress())
-    lengths = one.test.source.lengths, one.test.target.lengths
+    train, test = short(partut("fr", "train")), short(pud("fr"))
+    models = Models(*parsers("", "fr", train), aligner_of("", [pud("fr")]))
+    joint, few = JointConstituentAligner(iterations=3), train.take(np.arange(100))
+    joint._agree(few, models, BracketOpinions.of(few, *models), Stages(None, False, {}), QuietProgress())
+    lengths = test.source.lengths, test.target.lengths
     near = np.flatnonzero((abs(lengths[0] - 25) <= 1) & (abs(lengths[1] - 27) <= 3))[:20]
     taken, sizes = [], []
     with using_threads(1):
         for again in range(2):  # the first time compiles
             for number in near.tolist():
-                opinions = BracketOpinions.of(one.test.take([number]), *one.models)
+                opinions = BracketOpinions.of(test.take([number]), *models)
                 began = time.perf_counter()
                 found = list(joint._found([opinions]))
                 bispans: Any = found[0].components[0]
