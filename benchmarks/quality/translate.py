@@ -308,8 +308,10 @@ def of(data: str, system: str, links: str = "default", variant: str = "default",
 
 
 def spread(found: Sequence[rows.Row], column: str) -> str:
+    """A mean with its deviation, and how many tunings it is of where some are missing."""
     values = [float(row[column]) for row in found]
-    return f"{mean(values):.2f} ± {stdev(values):.2f}" if len(values) > 1 else f"{values[0]:.2f}"
+    told = f"{mean(values):.2f} ± {stdev(values):.2f}" if len(values) > 1 else f"{values[0]:.2f}"
+    return told if len(values) == len(SEEDS) else f"{told} ({len(values)} tuning{'s' if len(values) > 1 else ''})"
 
 
 def average(found: Sequence[rows.Row], column: str) -> float:
