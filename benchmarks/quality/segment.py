@@ -6,6 +6,7 @@ python -m benchmarks.quality.segment --systems ours;crfsuite some systems
 python -m benchmarks.quality.segment --gold 500,all          some numbers of words that were cut
 python -m benchmarks.quality.segment --again                 replace rows that are there
 python -m benchmarks.quality.segment --paired                which systems differ by more than chance?
+python -m benchmarks.quality.segment --new                   scores of test words that are not in the training list
 python -m benchmarks.quality.segment --speed                 seconds and memory of learning from 100,000 words
 python -m benchmarks.quality.segment --table                 run nothing: write the tables of docs/segment.md
 
@@ -87,6 +88,7 @@ SPEED = (
     "date", "machine", "version", "commit", "command", "words", "cut", "threads", "train_cpu", "train_seconds",
     "train_mb", "apply_cpu", "apply_seconds", "apply_mb",
 )  # fmt: skip
+NEW = ("date", "commit", "data", "system", "gold", "test", "new", "morpheme_f1", "boundary_f1", "words_right")
 PAIRED = ("date", "commit", "data", "gold", "first", "second", "delta", "low", "high", "p")
 
 
@@ -337,6 +339,40 @@ def compare(name: str, gold: str) -> list[dict[str, object]]:
     return made
 
 
+def compare_new(name: str) -> list[dict[str, object]]:
+    """Scores of the test words that training has not, of all systems whose morphemes are still there."""
+    known, right = {word for word, _ in _read(name, "train").words()}, _read(name, "test")
+    new = np.array([all(word not in known for word, _ in right[at : at + 1].words()) for at in range(len(right))])
+    made: list[dict[str, object]] = []
+    for gold in GOLD:
+        for system in SYSTEMS:
+            path = PLACE / f"{name}.{system}.{gold}.0" / f"test.{system}.tsv"
+            if path.exists():
+                score = score_segmentation(Segmentation.read(path).take(new), right.take(new), bootstrap=0)
+                told = {measured: score[measured] for measured in ("morpheme_f1", "boundary_f1", "words_right")}
+                made.append({
+                    "date": rows.today(), "commit": rows.commit(), "data": name, "system": system, "gold": gold,
+                    "test": len(right), "new": int(new.sum()), **told,
+                })  # fmt: skip
+    return made
+
+
+def new_words() -> rows.Rows:
+    return rows.Rows(Path(__file__).with_name("segment-new.csv"), NEW, ("data", "system", "gold"))
+
+
+def new() -> str:
+    """F1 of test words that are not in training."""
+    used = rows.Used()
+    lines = ["| text | new words | gold | system | morphemes F1 | borders F1 |", "|---|---:|---:|---|---:|---:|"]
+    for row in new_words().read():
+        cells = [f"{float(row[measured]):.1f}" for measured in ("morpheme_f1", "boundary_f1")]
+        line = [row["data"], f"{int(row['new']):,}", row["gold"], TITLES[row["system"]], *cells]
+        lines.append(f"| {' | '.join(line)} |")
+        used.add(f"{TITLES[row['system']]}, {row['gold']}", row["data"], row)
+    return used.below("\n".join(lines))
+
+
 def table() -> str:
     """F1 by how many words were cut."""
     used = rows.Used()
@@ -391,13 +427,19 @@ def main() -> None:
     parser.add_argument("--gold", default=",".join(GOLD))
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--paired", action="store_true")
+    parser.add_argument("--new", action="store_true")
     parser.add_argument("--speed", action="store_true")
     parser.add_argument("--table", action="store_true")
     asked = parser.parse_args()
     if asked.table:
         rows.fill(PAGE, "segment", table())
         rows.fill(PAGE, "segment-paired", comparisons())
+        rows.fill(PAGE, "segment-new", new())
         rows.fill(PAGE, "segment-speed", speeds())
+        return
+    if asked.new:
+        for name in asked.only.split(","):
+            new_words().put(compare_new(name))
         return
     if asked.speed:
         timings().put(speed())
