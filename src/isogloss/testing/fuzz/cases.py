@@ -136,6 +136,8 @@ def exercise(loaded: Any, scratch: Path | None = None) -> None:
         use = _use_brackets
     elif type(loaded).__module__ == "isogloss.tasks.joint.multiview":
         use = _use_sentence_pairs
+    elif type(loaded).__module__ == "isogloss.tasks.joint.constituents":
+        use = _use_constituent_pairs
     elif type(loaded).__module__.startswith("isogloss.tasks.joint"):
         use = _use_tree_pairs
     elif type(loaded).__module__.startswith("isogloss.tasks.extract"):
@@ -185,6 +187,17 @@ def _use_tree_pairs(joint: Any) -> None:
     found.source.check_trees(complete=True)
     for grid in joint.predict_proba(pairs).links:
         _check(bool((grid >= 0).all() and (grid <= 1).all()), "posteriors are not from 0 to 1")
+    joint.separate(pairs)
+
+
+def _use_constituent_pairs(joint: Any) -> None:
+    pairs = models.constituent_pairs().take([0, 2, 5])
+    found, posteriors = joint.predict(pairs), joint.predict_proba(pairs)
+    _check(len(found) == len(found.links) == 3, "there are more or fewer pairs than before")
+    _check(np.array_equal(found.target.lengths, pairs.target.lengths), "words were lost")
+    for grid in (*posteriors.source, *posteriors.target, *posteriors.links):
+        _check(bool((grid >= 0).all() and (grid <= 1).all()), "posteriors are not from 0 to 1")
+    found.source.to_bytes()
     joint.separate(pairs)
 
 
