@@ -384,6 +384,7 @@ def links_table() -> str:
 
 def decoding_table() -> str:
     """Links by posteriors beside Viterbi links."""
+    used = rows.Used()
     head, lines = ["| text | training | points | Viterbi | difference |", "|---|---|---|---|---|"], []
     for data in ("cs-en", "hansards"):
         for kind, said in (
@@ -394,10 +395,13 @@ def decoding_table() -> str:
             names = [f"{kind}, {how}" for how in ("points", "Viterbi")]
             found = [of(data, "isogloss", name) for name in names]
             if all(found):
+                for name, each in zip(names, found, strict=True):
+                    for row in each:
+                        used.add(TITLES[data], name, row)
                 scores = " | ".join(f"{spread(each, 'bleu')} (AER {float(each[0]['AER']):.1f})" for each in found)
                 beside = told(paired(data, *(f"isogloss {name}" for name in reversed(names))))
                 lines.append(f"| {TITLES[data]} | {said} | {scores} | {beside} |")
-    return "\n".join([*head, *lines]) if lines else ""
+    return used.below("\n".join([*head, *lines])) if lines else ""
 
 
 def variants_table() -> str:
