@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -195,3 +196,18 @@ def test_leftovers_of_dead_processes_go_and_others_stay(tmp_path: Path) -> None:
     assert left == [f".other.txt.{dead}.part"]  # nobody has written there again
     assert sum(alive in path.name for path in tmp_path.iterdir()) == 4
     assert sum("00000000" in path.name for path in tmp_path.iterdir()) == 4
+
+
+def test_a_signal_while_a_file_is_made_leaves_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C between the making of the file and the first line that knows of it."""
+    made = os.open
+
+    def interrupted(*args: Any) -> int:
+        os.close(made(*args))
+        assert list(tmp_path.iterdir())
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "open", interrupted)
+    with pytest.raises(KeyboardInterrupt), atomic_write(tmp_path / "links.txt"):
+        raise AssertionError("nothing is written")
+    assert not list(tmp_path.iterdir())

@@ -363,10 +363,10 @@ def atomic_write(path: PathOrName | None) -> Iterator[BinaryIO]:
     part = os.path.join(folder, f".{base[:60]}.{own_mark()}.part")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
     try:
-        handle = os.open(part, flags, 0o666)
-    except (OSError, ValueError) as problem:
-        raise refusal(name, problem) from None
-    try:
+        try:
+            handle = os.open(part, flags, 0o666)
+        except (OSError, ValueError) as problem:
+            raise refusal(name, problem) from None
         with _explained(name), os.fdopen(handle, "wb") as stream:
             with compressor(stream, name) as out:
                 yield out
