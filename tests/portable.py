@@ -34,17 +34,17 @@ TESTS = {
     """,
     "learners": """
         backoff check_learner conserved correspondence dirichlet em exponentiated features gibbs graphs harmonic
-        kbest_mira learners loglinear margin margin_growth meanfield minibatches multiview_learner pairs passes posterior posterior_groups
-        risk rule_model searched semi_supervised topic_words word_classes
+        kbest_mira learners loglinear margin margin_growth meanfield minibatches multiview_learner pairs passes
+        posterior posterior_groups risk rule_model searched semi_supervised topic_words word_classes
     """,
     "tasks": """
         adapt_correspondence adapt_documents align_features align_part_features aligner constituency
-        constituency_grammar decode expect extract
-        extract_pairs induction induction_evidence itg_aligner joint_constituents joint_pairs matching_aligner metrics
-        morphemes option_effects overlap parse
-        parse_joint parse_joint_stacking parse_labelled parse_quick priors quadratic_aligner quality_gate quasi ranking
-        segment segment_bilingual segment_text segmented_aligner summaries tag tag_adapting tag_dictionary_tagger tag_graph tag_hmm tag_projected threads topics training
-        transfer_completing transfer_conserving transfer_several transfer_soft_tags translate_language_model translate_search translate_sparse
+        constituency_grammar decode expect extract extract_pairs induction induction_evidence itg_aligner
+        joint_constituents joint_pairs matching_aligner metrics morphemes option_effects overlap parse parse_joint
+        parse_joint_stacking parse_labelled parse_quick priors quadratic_aligner quality_gate quasi ranking segment
+        segment_bilingual segment_text segmented_aligner summaries tag tag_adapting tag_dictionary_tagger tag_graph
+        tag_hmm tag_projected threads topics training transfer_completing transfer_conserving transfer_several
+        transfer_soft_tags translate_language_model translate_search translate_sparse
     """,
 }
 """Files whose results are sums of floats, without `test_` and `.py`."""
